@@ -25,8 +25,8 @@ def report_folders(team: str | None = None) -> tuple[str, ...]:
     """
     Return where reports are kept if the task does not say: the first of these that can be written.
 
-    ``report_path``; else, with remote logging to object storage, a folder beside the logs, by their connection; and in
-    any case one beside the logs of the worker, which other workers may not see.
+    ``report_path``; else, with remote logging to object storage, a folder next to the logs, by their connection; and in
+    any case one next to the logs of the worker, which other workers may not see.
 
     :param team: team whose ``report_path`` counts, where it has one
     """

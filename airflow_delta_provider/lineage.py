@@ -109,7 +109,7 @@ def operator_lineage(report: JobReport) -> Any:
 
 
 def _assertions(kind: str, table: TableReport) -> Iterator[Assertion]:
-    """Yield what was found, and whether all rules hold; what is undecided is no assertion at all."""
+    """Yield what was found, and whether all rules hold; what is undecided is not an assertion."""
     if table.verdict in (Verdict.PASS, Verdict.VIOLATED):
         yield Assertion(kind, table.verdict is Verdict.PASS)
     for finding in table.findings:

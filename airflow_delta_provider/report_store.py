@@ -48,7 +48,7 @@ class KeptReport:
 
 class ReportStore:
     """
-    The reports of a task: one file for each try, beside each other as Airflow's logs are. Every call blocks.
+    The reports of a task: one file for each try, next to each other as Airflow's logs are. Every call blocks.
 
     :param folders: paths or URIs; the first that can be written has the report
     :param instance: the task instance; its DAG, run, task, map index and try name the file

@@ -31,7 +31,7 @@ def find_config(start: Path) -> Path | None:
 def read_config(path: Path) -> Config:
     """Return what a file says; relative paths in it start at its folder.
 
-    :raises ConfigError: if it cannot be read or makes no sense
+    :raises ConfigError: if it cannot be read or is invalid
     """
     folder = path.parent.resolve()
     return parse_config(_text(path), str(path), "" if folder == Path.cwd() else folder.as_posix())

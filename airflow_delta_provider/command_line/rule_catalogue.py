@@ -1,4 +1,4 @@
-"""What people are told of each rule, read from a file: importing all checks takes longer than the answer.
+"""What people read about each rule, read from a file: importing all checks takes longer than the answer.
 
 The file is written from the rules themselves, by ``make docs``.
 """

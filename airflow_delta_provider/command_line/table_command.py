@@ -133,7 +133,7 @@ def _request(invocation: Invocation, tables: Sequence[str]) -> JobRequest:
 
 
 def _hint(report: JobReport, terminal: Terminal) -> None:
-    """Say how to name the tables in a folder, where a folder was named that is no table itself."""
+    """Say how to name the tables in a folder, where a folder was named that is not a table itself."""
     for table in report.tables:
         unlike = any(finding.code == requests.NOT_DELTA.code for finding in table.findings)
         if unlike and not is_catalog_name(table.table):

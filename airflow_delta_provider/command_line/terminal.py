@@ -22,7 +22,7 @@ class Terminal:
         self.verbose = verbose
 
     def result(self, text: str) -> bool:
-        """Print the result, and return whether that was possible; a reader that has gone is no error."""
+        """Print the result, and return whether that was possible; a reader that has gone is not an error."""
         if sys.stdout is None:  # closed by who started this
             return True
         try:

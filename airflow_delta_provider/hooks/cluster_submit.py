@@ -12,14 +12,14 @@ from airflow_delta_provider.hooks.hadoop_configuration import HadoopConfiguratio
 
 
 class ClusterSubmitHook(SparkSubmitHook):
-    """Submits applications whose drivers may go on without spark-submit: they are found, and followed, on the cluster.
+    """Submits applications whose drivers may continue without spark-submit: they are found and followed on the cluster.
 
     Which of them are followed depends on the version of Airflow's hook.
     """
 
     @property
     def detaches(self) -> bool:
-        """Whether the driver goes on without spark-submit."""
+        """Whether the driver continues without spark-submit."""
         return bool(
             getattr(self, "_should_track_yarn_application_via_rm_api", bool)()
             or getattr(self, "_should_track_driver_via_k8s_api", bool)()
@@ -63,7 +63,7 @@ class ClusterSubmitHook(SparkSubmitHook):
             self._connection["namespace"] = self._connection["namespace"] or "default"  # as Spark takes it
 
     def _poll_k8s_driver_via_api(self) -> str | None:
-        """Like the parent's; of a pod that failed, the reason is told, too."""
+        """Like the parent's; of a pod that failed, the reason is reported, too."""
         try:
             phase: str | None = super()._poll_k8s_driver_via_api()
         except RuntimeError as error:

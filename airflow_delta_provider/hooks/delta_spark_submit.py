@@ -123,7 +123,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
 
     def submit(self, application: str = "", **popen: Any) -> str | None:
         """
-        Submit the job; unless its driver goes on without spark-submit, wait for it and :meth:`receive` its report.
+        Submit the job; unless its driver continues without spark-submit, wait for it and :meth:`receive` its report.
 
         :param application: not used: the application is this provider's
         :raises DeltaJobError: if there is neither a driver nor a report

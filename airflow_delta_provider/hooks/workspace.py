@@ -93,7 +93,7 @@ class Workspace:
 
     @cached_property
     def library(self) -> Path:
-        """A folder for ``PYTHONPATH`` that has this package, and nothing of what is installed beside it.
+        """A folder for ``PYTHONPATH`` that has this package, and nothing of what is installed next to it.
 
         A driver on this machine takes the package from there: as it is installed, it is compiled, and a zip is not.
         """
@@ -122,7 +122,7 @@ class Workspace:
 
         The request is part of it: where a file of ``--files`` is found depends on the cluster.
 
-        :param elsewhere: whether the driver may go on without this process
+        :param elsewhere: whether the driver may continue without this process
         """
         lock = None if elsewhere else self._lock.name
         return self._write("delta_provider_job.py", _JOB.format(request=json.dumps(request.to_json()), lock=lock))

@@ -26,7 +26,7 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
 
     Given a plan, it is carried out as it was approved, or refused: if it was edited, if another writer changed
     protocol or metadata since, or if the table needs other steps now. Given a spec, the plan is made now. What is done
-    already is left out, so a run after a failure goes on, and a second run changes nothing. Changes of metadata that
+    already is left out, so a run after a failure continues, and a second run changes nothing. Changes of metadata that
     follow each other are one commit, checked by every rule of the audit before it is written.
 
     :param plan: approved plans: what

@@ -1,4 +1,4 @@
-"""The answer of those who were asked to approve plans of migrations, as the tasks that go on check it."""
+"""The answer of those who were asked to approve plans of migrations, as the tasks that continue check it."""
 
 from __future__ import annotations
 

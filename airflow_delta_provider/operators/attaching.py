@@ -20,7 +20,7 @@ _KEPT_BY_AIRFLOW = (
 
 
 class AttachingOperator(SparkSubmitOperator):
-    """Submits a job of this provider, or attaches to its driver; one that goes on elsewhere is submitted once."""
+    """Submits a job of this provider, or attaches to its driver; one that continues elsewhere is submitted once."""
 
     #: What is submitted, set before each submit.
     _request: JobRequest | None = None
@@ -33,7 +33,7 @@ class AttachingOperator(SparkSubmitOperator):
 
     def execute_resumable(self, context: Context) -> None:
         """
-        Submit a driver that goes on without spark-submit, or attach to that of an earlier try, and take its report.
+        Submit a driver that continues without spark-submit, or attach to that of an earlier try, and take its report.
 
         :raises DeltaJobError: if there is none; where the driver may still run, the next try attaches to it
         """

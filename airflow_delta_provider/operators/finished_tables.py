@@ -56,7 +56,7 @@ class FinishedTables:
 def digest_of(request: JobRequest, *without: str) -> str:
     """Return a digest of what a request asks for, the same in each try of a task.
 
-    :param without: keys of its wire form that are left out, besides those that differ by try
+    :param without: keys of its wire form that are left out, in addition to those that differ by try
     """
     left_out = dict.fromkeys(("receipt", "received", "retry_since", *without))
     return hashlib.sha256(json.dumps({**request.to_json(), **left_out}, sort_keys=True).encode()).hexdigest()

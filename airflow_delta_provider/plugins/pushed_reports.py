@@ -25,7 +25,7 @@ _COLUMNS = (
 
 
 class UnreadableReportError(Exception):
-    """What was pushed is no report of this version: another version pushed it, or a backend keeps it elsewhere."""
+    """What was pushed is not a report of this version: another version pushed it, or a backend keeps it elsewhere."""
 
 
 def read_excerpt(session: Session, dag_id: str, run_id: str, task_id: str, map_index: int) -> Excerpt | None:

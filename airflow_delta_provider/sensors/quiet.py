@@ -27,7 +27,7 @@ class DeltaQuietSensor(TableSensor):
     time lies in the future counts from when it was first seen; in mode ``reschedule``, where each poll is a process of
     its own, from the time that it names.
 
-    Pushes ``{"table": ..., "version": ..., "last_commit": ..., "quiet_seconds": ...}``. It is no lock: who begins
+    Pushes ``{"table": ..., "version": ..., "last_commit": ..., "quiet_seconds": ...}``. It is not a lock: who begins
     writing right after is not kept from it.
 
     For the other arguments, and what reads the table, see

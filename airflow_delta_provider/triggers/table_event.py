@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _Read = TypeVar("_Read")
 #: Findings that an event lists.
 _MOST_FINDINGS = 20
-#: Seconds that one who handles a tick waits for a look of its own. It goes on meanwhile; Airflow fails a trigger that
+#: Seconds that one who handles a tick waits for a look of its own. It continues meanwhile; Airflow fails a trigger that
 #: takes longer for a tick than ``[triggerer] shared_stream_ack_timeout``, 300 seconds.
 _PATIENCE = 60.0
 #: Seconds after which an audit is given up, and another one begun.
@@ -58,11 +58,12 @@ class DeltaTableEventTrigger(BaseEventTrigger):
     Fires when something happens to a Delta table: for an ``AssetWatcher``, so that a DAG runs because of it.
 
     Reads the table's log without Spark, in threads of the triggerer. From Airflow 3.3 on, all triggers of one table,
-    connection and interval share each poll, and what was told is kept with the asset: a triggerer that is restarted, or
-    killed, goes on from there. Each event is delivered at least once: its place is kept only after Airflow has stored
-    the event. Before 3.3 each trigger polls for itself, and begins with the version that it finds at its start.
+    connection and interval share each poll, and what was reported is kept with the asset: a triggerer that is
+    restarted, or killed, continues from there. Each event is delivered at least once: its place is kept only after
+    Airflow has stored the event. Before 3.3 each trigger polls for itself, and begins with the version that it finds at
+    its start.
 
-    The first start tells nothing of what happened before. Storage that fails is asked again, later and later, up to
+    The first start reports nothing of what happened before. Storage that fails is asked again, later and later, up to
     every five minutes; no error ends the trigger.
 
     :param table: path or URI of the table; not a catalog name, which takes a JVM to resolve
@@ -240,7 +241,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
     async def _read(self, key: Hashable, new_reader: Callable[[], Callable[[], _Read]]) -> _Read:
         """Read something in a thread, together with other triggers that read the same.
 
-        :raises TimeoutError: if it takes long; it goes on, and who asks again gets what it reads
+        :raises TimeoutError: if it takes long; it continues, and who asks again gets what it reads
         """
         if self._look is None or self._look[0] != key:
             self._look = key, shared_look(key, new_reader, _LONGEST_AUDIT)
@@ -270,7 +271,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                 await asyncio.sleep(1)
 
     async def _load(self) -> None:
-        """Read what was told before; asks until there is an answer."""
+        """Read what was reported before; asks until there is an answer."""
         pause = 1.0
         while True:
             try:

@@ -15,9 +15,9 @@ from airflow_delta_provider.watch.shared_look import answer_of, shared_look
 
 log = logging.getLogger(__name__)
 
-#: Seconds after which a poll counts as failed. It goes on, and the next one waits for it.
+#: Seconds after which a poll counts as failed. It continues, and the next one waits for it.
 TIME_LIMIT = 60.0
-#: Seconds that the pause after a failed poll lasts at most, besides the interval; doubled for each one in a row.
+#: Seconds that the pause after a failed poll lasts at most, in addition to the interval; doubled for each one in a row.
 BACKOFF = 15.0
 
 
@@ -36,7 +36,7 @@ class Tick:
         self._afterwards.append(action)
 
     async def settle(self) -> None:
-        """Do what was left for then. What fails is left to the next poll that has news: it may be told twice then."""
+        """Do what was left for then. What fails is left to the next poll that has news; it may be reported twice."""
         for action in self._afterwards:
             try:
                 await action()

@@ -46,7 +46,7 @@ class TableTrigger(BaseTrigger):
 
     #: Seconds that the first sleep lasts at least. The scheduler took 1.2 s to see the worker's end (3.3.2, idle).
     settling_time: ClassVar[float] = 5.0
-    #: Seconds that the pause after a failed look lasts at most, besides the interval; doubled for each one in a row.
+    #: Most seconds of the pause after a failed look, in addition to the interval; doubled for each one in a row.
     backoff: ClassVar[float] = 15.0
 
     def __init__(

@@ -85,7 +85,7 @@ def shared_look(
 
 
 async def answer_of(look: Future[Read], seconds: float) -> Read:
-    """Wait for a look in an event loop. It goes on if the one who waits is cancelled, or has waited long enough.
+    """Wait for a look in an event loop. It continues if the one who waits is cancelled, or has waited long enough.
 
     Before Python 3.12 ``asyncio.wait_for`` takes a cancellation for done if the look ends in the same moment, and who
     should have ended goes on for ever.

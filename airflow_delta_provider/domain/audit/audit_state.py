@@ -44,7 +44,7 @@ class AuditState:
     :param findings: what stood then, waived or not
     :param level: of the audit
     :param reported: which findings somebody is known to have received; the others are valid whoever received them
-    :param facts: what the commits told besides; None where an older release did not remember it
+    :param facts: what else the commits said; None where an older release did not remember it
     """
 
     state: TableState
@@ -68,7 +68,7 @@ class AuditState:
         level: str,
         facts: HistoryFacts | None = None,
     ) -> AuditState:
-        """Remember what stands after an audit; that older commits were not kept does not concern the next one."""
+        """Remember what is open after an audit; that older commits were not kept does not concern the next one."""
         told = (finding for finding in findings if finding.code != HISTORY_NOT_KEPT.code)
         standing = (f for f in told if f.healed_version is None and f.status is not Status.RESOLVED)
         kept = tuple(replace(finding, status=None, waiver=None) for finding in standing)
@@ -83,7 +83,7 @@ class AuditState:
         return tuple(v for v in (*known, *others) if v.finding.code != HISTORY_NOT_KEPT.code)
 
     def begin(self, earliest: int) -> int:
-        """Return the version after which to judge anew, this one at the latest, to tell what becomes of what stood.
+        """Return the version after which to judge again, this one at the latest, to tell what becomes of what was open.
 
         What is wrong with files, or counts as an error, has more to it than its finding tells, such as the other files
         that are wrong in the same way.
@@ -95,7 +95,7 @@ class AuditState:
         return min((version for version in versions if version >= earliest), default=self.version)
 
     def recalled(self, begin: int, names: Collection[str]) -> list[StandingViolation]:
-        """Return what judging anew does not tell again, and may still be so.
+        """Return what judging again does not report again, and may still be so.
 
         :param begin: the version after which commits are judged
         :param names: of the files in the log

@@ -72,7 +72,7 @@ class ChangeJudge:
         return self._ever_dropped
 
     def go_on(self, facts: HistoryFacts) -> None:
-        """Go on from what an earlier audit, which came as far, knew."""
+        """Continue from what an earlier audit, which came as far, knew."""
         self._paths.restore_saved(facts.column_ids)
         self._used |= facts.used_features
         self._ever_dropped = facts.ever_dropped

@@ -211,7 +211,7 @@ class FilePattern:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether statistics are JSON without escapes, so that others like them are told by their form."""
+    """Whether statistics are JSON without escapes, so that others like them are recognized by their form."""
     try:
         return isinstance(read_statistics(text), dict) and "\\" not in text
     except ValueError:

@@ -175,7 +175,7 @@ class HistoryAudit:
     def read(self, name: str, content: bytes) -> Sequence[Action]:
         """Read the file of the commit to be taken next. Lines like ones that were judged right are not parsed.
 
-        :raises BrokenLogError: if a line is no action: truncated, not JSON, not UTF-8
+        :raises BrokenLogError: if a line is not an action: truncated, not JSON, not UTF-8
         """
         if not self._replay.is_complete:
             return parse_commit(name, content)
@@ -199,7 +199,7 @@ class HistoryAudit:
         self._previous = commit
 
     def resume(self, replay: Replay, base: TableState) -> None:
-        """Go on from a checkpoint, behind a commit that cannot be read.
+        """Continue from a checkpoint, behind a commit that cannot be read.
 
         :param replay: holds the state
         """
@@ -217,10 +217,10 @@ class HistoryAudit:
         self._violations.open(finding)
 
     def settle(self, known: Iterable[Finding], facts: HistoryFacts | None = None) -> None:
-        """Note that an earlier audit came as far: what it did not find to stand is not told.
+        """Note that an earlier audit came as far: what it did not find open is not reported.
 
         :param known: what it found
-        :param facts: what it knew besides; None where nobody knows
+        :param facts: what else it knew; None where nobody knows
         """
         self._violations.settle(known)
         if facts is None:
@@ -232,7 +232,7 @@ class HistoryAudit:
             self._files.go_on(facts.files)
 
     def facts(self) -> HistoryFacts:
-        """Return what is known besides the state, for an audit that goes on from here."""
+        """Return what is known in addition to the state, for an audit that continues from here."""
         files = self._live()
         return HistoryFacts(
             column_ids=self._changes.column_ids,
@@ -246,7 +246,7 @@ class HistoryAudit:
         )
 
     def findings(self) -> list[Finding]:
-        """Return everything that is, or was, wrong: what stands first."""
+        """Return everything that is, or was, wrong: what is open comes first."""
         if self._version < 0:
             return self._violations.findings()
         try:
@@ -263,7 +263,7 @@ class HistoryAudit:
         """Take all that is wrong with the live files themselves, after the last commit; what was is not recalled.
 
         :param rows_of: the number of rows of each, which decides from now on which row ids they assign
-        :param whole: whether all was looked at, so that what an earlier audit told and is not found is right by now
+        :param whole: whether all was looked at, so that what an earlier audit reported and is not found is right by now
         :raises BrokenLogError: if there is no state
         """
         self._file_findings.observe_files(self.state(), found, rows_of, whole=whole)
@@ -396,7 +396,7 @@ class HistoryAudit:
         restored: Restored,
         healed: Sequence[Violation],
     ) -> Iterator[Detected]:
-        """Yield what a commit breaks; one after the other, as each judge may look at what stands."""
+        """Yield what a commit breaks; one after the other, as each judge may look at what is open."""
         commit = transition.commit
         if commit.protocols or commit.metadata:
             written = self._files.written_under_damage

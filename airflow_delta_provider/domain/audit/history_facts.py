@@ -28,13 +28,13 @@ _OTHERS = ""
 
 @dataclass(frozen=True)
 class StandingViolation:
-    """A violation that stands.
+    """A violation that is open.
 
     :param finding: as of the commit that broke the rule; with its fingerprint
     :param paths: the files that are still wrong, where it is about files
-    :param details: what it depends on besides until when it stands; None for nothing, or where nobody knows
+    :param details: what it depends on besides until when it is open; None for nothing, or where nobody knows
     :param before: the state before it, without files, where the rule compares with that and it is known
-    :param of_state: whether it is found anew in each state, with its files
+    :param of_state: whether it is found again in each state, with its files
     """
 
     finding: Finding
@@ -132,7 +132,7 @@ class LiveFiles:
 
 @dataclass(frozen=True)
 class HistoryFacts:
-    """What is known of a history besides the state that it led to.
+    """What is known of a history in addition to the state that it led to.
 
     :param column_ids: the ids of the columns that each physical path has led to, dropped ones too, as long as files
         may hold them

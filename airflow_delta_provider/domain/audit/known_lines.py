@@ -88,7 +88,7 @@ class KnownLines:
         """Read a commit file.
 
         :param before: the state before it
-        :raises BrokenLogError: if a line is no action
+        :raises BrokenLogError: if a line is not an action
         """
         lines = CommitLines(parse_lines(name, content, self._of(before).read))
         return lines.all() if any(_changes_head(action) for _, action in lines.unknown) else lines

@@ -59,7 +59,7 @@ class FileCourse:
         self._begun_late = True
 
     def go_on(self, unseen: LiveFiles | None) -> None:
-        """Go on from what an earlier audit knew of files that are not known any more.
+        """Continue from what an earlier audit knew of files that are not known any more.
 
         :param unseen: None where nobody knows
         """
@@ -127,7 +127,7 @@ class FileCourse:
     def note_damage(self, transition: Transition, *, stands: bool) -> None:
         """Take note of the files that a commit wrote.
 
-        :param stands: whether a change of protocol or metadata stands after it that broke a rule
+        :param stands: whether a change of protocol or metadata is open after it that broke a rule
         """
         if stands:
             self._written.update(file.path for file in transition.new_files)

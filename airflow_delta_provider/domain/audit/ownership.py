@@ -23,7 +23,7 @@ _SEVERITIES: Mapping[str, Severity | None] = {
 
 
 class OwnershipError(ValueError):
-    """An entry that makes no sense; the message says which, and why."""
+    """An entry that is invalid; the message says which, and why."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Ownership:
     def parse(cls, entry: Any) -> Ownership:
         """Read an entry: ``table`` (a pattern), ``owner``, and ``severities`` by code.
 
-        :raises OwnershipError: if it makes no sense
+        :raises OwnershipError: if it is invalid
         """
         if not isinstance(entry, Mapping) or not isinstance(entry.get("table"), str):
             raise OwnershipError(f"{entry!r} names no table. An entry has table, and owner or severities")

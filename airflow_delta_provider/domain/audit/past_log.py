@@ -1,4 +1,4 @@
-"""What the log of a table may be asked for besides the commits that are judged in turn."""
+"""What the log of a table may be asked for in addition to the commits that are judged in turn."""
 
 from __future__ import annotations
 

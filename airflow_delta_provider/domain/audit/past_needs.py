@@ -1,6 +1,6 @@
-"""What each rule needs of the past, besides the commit that it judges: what of it is remembered, what is read again.
+"""What each rule needs of the past, in addition to its commit: what of it is remembered, what is read again.
 
-An audit that begins at a version has the past from its commits. One that goes on from what an earlier one remembered
+An audit that begins at a version has the past from its commits. One that continues from what an earlier one remembered
 must not judge by less.
 """
 

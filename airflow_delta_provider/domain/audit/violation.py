@@ -33,7 +33,7 @@ class Violation:
     :param paths: the files that are still wrong, where it is about files: it is healed when none is left
     :param files: how many were wrong
     :param healed: the version that put it right
-    :param of_state: whether it is found anew in each state
+    :param of_state: whether it is found again in each state
     """
 
     finding: Finding
@@ -48,7 +48,7 @@ class Violation:
 
     @property
     def number(self) -> int:
-        """How many times it is told with the same words: for each file that is wrong, or was before it was healed."""
+        """How many reports of the same words it is: one for each file that is wrong, or was before it was healed."""
         return self.files if self.healed is not None else max(len(self.paths), 1)
 
     @property
@@ -77,7 +77,7 @@ def sound_before(healed: Sequence[Violation]) -> TableState | None:
 
 
 def told_by(finding: Finding) -> tuple[object, ...]:
-    """Return what those violations have in common of which one is told for all."""
+    """Return what those violations have in common of which one is reported for all."""
     return finding.code, finding.severity, finding.column, finding.subject
 
 

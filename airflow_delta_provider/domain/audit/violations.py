@@ -1,4 +1,4 @@
-"""The violations of a table while its history is gone through: what stands, what was healed, what follows from what."""
+"""The violations of a table as its history is gone through: what is open, what was healed, what follows from what."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.report.verdict import Severity
 
 #: Files of one rule whose violations are looked at one by one when something heals them but the files' removal.
 _MOST_FILES = 1000
-#: Violations that are remembered besides those that are told.
+#: Violations that are remembered in addition to those that are reported.
 _MOST_ALIKE = 1000
 
 
@@ -119,7 +119,7 @@ class Violations:
         self._uncounted[rule.code] += more
 
     def forget(self) -> None:
-        """Tell nothing of what stands now: it was there before the history began."""
+        """Report nothing of what is open now: it was there before the history began."""
         self._forgotten = frozenset(self._standing)
 
     def recall(
@@ -160,7 +160,7 @@ class Violations:
         self._settled = frozenset(self._healed)
 
     def withdraw(self, rule: Rule, paths: Collection[str | None] | None = None) -> None:
-        """Take back what stands of a rule: it was said for want of knowing better.
+        """Withdraw what is open of a rule: it was reported when less was known.
 
         :param paths: of the files of which it is taken back; None for all
         """
@@ -178,7 +178,7 @@ class Violations:
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything stands that a commit did to protocol or metadata."""
+        """Whether anything is open that a commit did to protocol or metadata."""
         return self._changes > 0
 
     def look_again(self, transition: Transition) -> list[Violation]:
@@ -219,16 +219,16 @@ class Violations:
         self.gone([path for path in gone if path and path not in live], version)
 
     def is_wrong(self, path: str) -> bool:
-        """Whether anything stands that is wrong with a file."""
+        """Whether anything is open that is wrong with a file."""
         return bool(self._paths.get(path))
 
     @property
     def has_files(self) -> bool:
-        """Whether anything stands that is wrong with single files."""
+        """Whether anything is open that is wrong with single files."""
         return bool(self._paths)
 
     def standing(self) -> tuple[StandingViolation, ...]:
-        """Return what stands, one by one, the worst first: of those that are told as one some may be left out."""
+        """Return what is open, one by one, the worst first: of those that are reported as one some may be left out."""
         groups = _alike(self._remembered(sorted(self._standing.values(), key=rank)))
         first, more = [group[0] for group in groups], [other for group in groups for other in group[1:]]
         return tuple(map(self._remembered_as, (*first, *more[:_MOST_ALIKE])))
@@ -241,7 +241,7 @@ class Violations:
         return StandingViolation.of(finding, violation.paths, details, state, of_state=violation.of_state)
 
     def findings(self) -> list[Finding]:
-        """Return what stands, the worst first, then what was healed; each with its fingerprint and its cause."""
+        """Return what is open, the worst first, then what was healed; each with its fingerprint and its cause."""
         standing = sorted(self._standing.values(), key=rank)
         healed = sorted(self._healed, key=rank)
         for violation in standing + healed:
@@ -306,7 +306,7 @@ class Violations:
 
 
 def _alike(violations: Iterable[Violation]) -> list[list[Violation]]:
-    """Return the violations in groups of which one is told for all; warnings that were healed are one group."""
+    """Return the violations in groups of which one is reported for all; warnings that were healed are one group."""
     groups: dict[tuple[object, ...], list[Violation]] = defaultdict(list)
     for violation in violations:
         finding, healed = violation.finding, violation.healed

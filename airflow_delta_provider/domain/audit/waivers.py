@@ -18,7 +18,7 @@ _BOUNDS = ("table", "path", "column", "fingerprint")
 
 
 class WaiverError(ValueError):
-    """An entry that makes no sense; the message says which, and why."""
+    """An entry that is invalid; the message says which, and why."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Waivers:
         """Read entries: ``code``, ``owner``, ``reason``, ``expires`` (a day), and any of ``table``, ``path``,
         ``column`` (patterns) and ``fingerprint`` that a finding has to have.
 
-        :raises WaiverError: naming the first entry that makes no sense
+        :raises WaiverError: naming the first entry that is invalid
         """
         if not isinstance(entries, (list, tuple)):
             raise WaiverError(f"they have to be a list of entries, not {entries!r}")

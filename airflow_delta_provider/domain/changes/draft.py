@@ -32,7 +32,7 @@ class Draft:
         self.steps += planned
 
     def support(self, names: Iterable[str]) -> None:
-        """Go on with a table whose protocol supports more features."""
+        """Continue with a table whose protocol supports more features."""
         self.state = replace(self.state, protocol=self.state.protocol.supporting(names))
 
     def plan(self) -> Plan:

@@ -10,8 +10,8 @@ from typing import Any
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: What that depends on besides the finding: plain JSON, which may change as commits are applied. A later audit resumes
-#: from it.
+#: What that depends on in addition to the finding: plain JSON, which may change as commits are applied. A
+#: later audit resumes from it.
 Details = dict[str, Any]
 
 
@@ -20,7 +20,7 @@ class StillOpen:
     """Tells of later commits, one after the other, whether a violation is still open.
 
     :param holds: tells it
-    :param details: what that depends on besides the finding, as far as it is known
+    :param details: what that depends on in addition to the finding, as far as it is known
     """
 
     holds: Callable[[Transition], bool]

@@ -52,7 +52,7 @@ _MEANINGS = {
 
 
 class Need(Enum):
-    """What a rule needs of the past, besides the commit that it checks.
+    """What a rule needs of the past, in addition to the commit that it checks.
 
     An audit that begins at a version has the past from its commits. One that resumes from the state of an earlier
     audit must not judge by less.
@@ -77,7 +77,7 @@ class Need(Enum):
     HIGH_WATER_MARK = auto()
     """The last high water mark of row ids that was there: saved."""
     LOG = auto()
-    """Files of the log besides the new commits: looked at where they are new since."""
+    """Files of the log in addition to the new commits: looked at where they are new since."""
 
 
 class FileAspect(Enum):

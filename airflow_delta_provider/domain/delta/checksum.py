@@ -1,7 +1,7 @@
 """The version checksum file, ``NNN.crc``: protocol and metadata of a version in one small read.
 
 PROTOCOL.md, Version Checksum File. It is optional, and nothing stops one that belongs to another
-version of history from lying beside a commit, so it is believed only where its commit agrees.
+version of history from lying next to a commit, so it is believed only where its commit agrees.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _MILLISECOND = 1_000_000
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """How a column stands in statistics.
+    """How statistics hold a column.
 
     :param name: of the column, for people
     :param of: its type, for people

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.writer import signature_of, writer_of
 from airflow_delta_provider.domain.formats.json_values import DuplicateKeyError, parse_json, text_of
 
-#: An action as it stands in the log: one key, its kind, with the action below it.
+#: An action as it is in the log: one key, its kind, with the action below it.
 Action = Mapping[str, Any]
 #: A kind of action, and an action of that kind as a value.
 ActionValue = tuple[str, Any]
@@ -160,7 +160,7 @@ def read_actions(
 def parse_commit(name: str, content: bytes) -> list[Action]:
     """Read a commit file.
 
-    :raises BrokenLogError: if a line is no action: truncated, not JSON, not UTF-8
+    :raises BrokenLogError: if a line is not an action: truncated, not JSON, not UTF-8
     """
     return [action for _, action in parse_lines(name, content, _knows_none) if not isinstance(action, tuple)]
 
@@ -171,7 +171,7 @@ def parse_lines(
     """Read a commit file; return its lines that are not blank, with what they say.
 
     :param known: reads lines that need not be parsed, as values; yields None for those that have to be
-    :raises BrokenLogError: if a line is no action: truncated, not JSON, not UTF-8
+    :raises BrokenLogError: if a line is not an action: truncated, not JSON, not UTF-8
     """
     lines: list[tuple[str, Action | ActionValue]] = []
     number = 0

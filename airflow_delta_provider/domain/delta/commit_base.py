@@ -1,4 +1,4 @@
-"""The version that a commit of ours is to follow, as values and as it stands in the log."""
+"""The version that a commit of ours is to follow, as values and as it is in the log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class CommitBase:
     """A table at its newest version.
 
     :param state: with its files
-    :param protocol: the protocol action as it stands in the log, with keys that nobody knows
+    :param protocol: the protocol action as it is in the log, with keys that nobody knows
     :param metadata: the metaData action, likewise
     :param previous: the commit of that version; None where only a checkpoint is left of it
     """

@@ -139,7 +139,7 @@ def check_descriptor(vector: DeletionVector, num_rows: int | None) -> None:
 def bitmap_in_file(content: bytes, vector: DeletionVector) -> bytes:
     """Return the bitmap from the whole content of its file.
 
-    :raises BrokenDeletionVectorError: if the file is no file of deletion vectors of version 1, or what is
+    :raises BrokenDeletionVectorError: if the file is not a file of deletion vectors of version 1, or what is
         at the vector's place is not of its size or does not have its checksum
     """
     if not content:

@@ -171,7 +171,7 @@ def _is_known(reference: Reference, known: set[tuple[str, ...]]) -> bool:
     parts = lowered(reference.parts)
     if not reference.quoted and parts[0] in _WORDS:
         return True
-    # A path may begin with the name of the table, and go on with the keys of a map.
+    # A path may begin with the name of the table, and continue with the keys of a map.
     return any((part,) in known for part in parts) and not _leaves_a_struct(parts, known)
 
 

@@ -1,4 +1,4 @@
-"""Who keeps a table besides its log: a catalog that has its commits, Iceberg metadata that follows them."""
+"""Who keeps a table in addition to its log: a catalog that has its commits, Iceberg metadata that follows them."""
 
 from __future__ import annotations
 

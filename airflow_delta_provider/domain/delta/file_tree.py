@@ -1,4 +1,4 @@
-"""The schema of a data file as a tree, to be walked beside the table's schema.
+"""The schema of a data file as a tree, to be walked next to the table's schema.
 
 parquet-format, ``LogicalTypes.md`` (Lists, Maps): lists and maps have groups of their own between them and what they
 hold, in several forms, whose names mean nothing.
@@ -81,7 +81,7 @@ def key_and_value(node: FileNode) -> Sequence[FileNode]:
 
 
 def without_repetition(node: FileNode) -> FileNode:
-    """Return a repeated place as the element that it repeats, which is no list itself."""
+    """Return a repeated place as the element that it repeats, which is not a list itself."""
     said = node.element
     element = SchemaElement(
         said.name, said.physical_type, None, said.num_children, said.field_id, said.type_length, said.logical_type

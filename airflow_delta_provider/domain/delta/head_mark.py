@@ -51,7 +51,7 @@ class HeadMark:
 
     @classmethod
     def from_json(cls, wire: Any) -> HeadMark:
-        """Read the wire form, whatever else is beside it.
+        """Read the wire form, whatever else is next to it.
 
         :raises ValueError: if it is none
         """

@@ -31,7 +31,7 @@ class BrokenLogError(BrokenMetadataError):
 
 
 class NoLogError(BrokenLogError):
-    """There is no commit and no checkpoint: this is no Delta table."""
+    """There is no commit and no checkpoint: this is not a Delta table."""
 
 
 class BrokenCheckpointError(BrokenLogError):

@@ -34,7 +34,7 @@ _OPTIONAL_TEXTS = ("name", "description")
 class Metadata:
     """A metaData action.
 
-    :param schema_string: as it stands in the log
+    :param schema_string: as it is in the log
     :param configuration: values as texts; see ``not_texts``
     :param created_time: milliseconds since 1970, UTC
     :param not_texts: keys of the configuration whose values are no texts in the log

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.formats.json_values import text_of
 
 _HALF = (1 << 32) - 1
-#: The fields of an ``add`` action that hold one value each, besides its path.
+#: The fields of an ``add`` action that hold one value each, in addition to its path.
 FILE_FIELDS = ("size", "modificationTime", "baseRowId", "defaultRowCommitVersion", "clusteringProvider")
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 

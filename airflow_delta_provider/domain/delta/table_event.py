@@ -1,6 +1,6 @@
 """Events of a table: what commits did to it, told from what is known of it. At least once, and without a gap.
 
-Each event says which versions it covers, and what is known after it; whoever tells events keeps that, and goes on from
+Each event says which versions it covers, and what is known after it; who reports events keeps that, and continues from
 there.
 """
 
@@ -36,7 +36,7 @@ class EventKind(str, Enum):
 class Position:
     """What is known of a table.
 
-    :param mark: of the last version that was told; ``NOTHING`` where there was no table
+    :param mark: of the last version that was reported; ``NOTHING`` where there was no table
     :param commit: digest of that version's ``commitInfo``; None where it has none, or it was not read
     """
 
@@ -50,7 +50,7 @@ class Position:
 
     @property
     def version(self) -> int:
-        """The last version that was told; -1 for none."""
+        """The last version that was reported; -1 for none."""
         return self.mark.version
 
     def fits(self, head: TableHead) -> bool:

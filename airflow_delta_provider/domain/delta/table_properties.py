@@ -120,7 +120,7 @@ class TableProperties:
     """What a table's properties say, whatever its protocol supports.
 
     :param mapping_mode: an unknown mode, with which engines refuse the table, counts as none
-    :param unknown_mapping_mode: the mode as it stands in the log, where it is not a known one
+    :param unknown_mapping_mode: the mode as it is in the log, where it is not a known one
     :param max_column_id: None where it is missing or not an integer
     :param dropped_or_renamed: in lower case, ``true`` and ``false`` where usage tracking is intact; None where missing
     :param protected_before: None where it is missing or not a version

@@ -155,7 +155,7 @@ def apply_first(
 def _replaces_empty(before: TableState, commit: Commit) -> bool:
     """Whether a commit replaces a table without files.
 
-    Its files do not show it. A table that is created anew has another id and a later time; a write that overwrites the
+    Its files do not show it. A table that is created again has another id and a later time; a write that overwrites the
     schema, which changes neither, says in its parameters that it overwrites.
     """
     if not commit.metadata:

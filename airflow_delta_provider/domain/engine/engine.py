@@ -21,7 +21,7 @@ _MANY_COLUMNS_SINCE: Version = (4, 2)
 
 @dataclass(frozen=True)
 class Engine:
-    """Delta Spark, as it stands in a session.
+    """Delta Spark, as it is in a session.
 
     :param spark: Spark's version
     :param delta: Delta's version

@@ -20,7 +20,7 @@ REDACTION_REGEX = (
 )
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-#: Parts of a word, however it goes on.
+#: Parts of a word, however it continues.
 _SECRET_WITHIN = re.compile(r"password|passwd|passphrase|secret|apikey|accesskey|privatekey")
 #: Words, and ends of words, that are secret.
 _SECRET_END = re.compile(r"(?:tokens?|credentials?|authorization|bearer|jaas|pwd)$")

@@ -24,7 +24,7 @@ def decode_z85(text: str) -> bytes:
     Bytes that are no multiple of four were padded before they were encoded, and the padding is
     returned with them: only who knows their number can cut it off.
 
-    :raises ValueError: if the text is no Z85
+    :raises ValueError: if the text is not Z85
     """
     if len(text) % 5:
         raise ValueError(f"it has {len(text)} characters, which is not a multiple of five")

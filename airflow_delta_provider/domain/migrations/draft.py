@@ -58,7 +58,7 @@ class MigrationDraft(Draft):
         return self._wants_files and self.before.files is None
 
     def take(self, *planned: Step) -> None:
-        """Take steps, and go on with the table as they leave it."""
+        """Take steps, and continue with the table as they leave it."""
         super().take(*planned)
         for step in planned:
             wire = edited(step, self.state.metadata.to_json())

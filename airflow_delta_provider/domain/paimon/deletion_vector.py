@@ -30,7 +30,7 @@ def deleted_rows(content: bytes, vector: VectorRange, row_count: int) -> int:
 
     :param content: the whole index file
     :param row_count: rows of the data file
-    :raises PaimonFormatError: if the file is no index file, the vector is damaged, deletes another number of rows
+    :raises PaimonFormatError: if the file is not an index file, the vector is damaged, deletes another number of rows
         than its range says, or a row that the data file has not
     """
     if not content:

@@ -89,7 +89,7 @@ class LiveFiles:
         return self._rows[True] + self._rows[False], self._rows[True]
 
     def apply(self, commit: Commit) -> Change:
-        """Go on to the next commit: the one after that before, or else all of its base has to have been read."""
+        """Continue to the next commit: the one after that before, or else all of its base has to have been read."""
         self._entries |= commit.manifests
         snapshot, previous = commit.snapshot, self._snapshot
         if previous is not None and previous.id + 1 != snapshot.id:

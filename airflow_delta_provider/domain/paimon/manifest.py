@@ -80,7 +80,7 @@ class DataFile(NamedTuple):
     :param row_count: rows in it, those of deletion vectors included
     :param min_sequence: lowest sequence number of its rows
     :param level: 0 in an append table
-    :param extra_files: files beside it, as indexes
+    :param extra_files: files next to it, as indexes
     :param created_millis: milliseconds since 1970 in the writer's time zone
     :param delete_row_count: rows in it that delete others; None from older writers
     :param external_path: the whole path where it does not lie in the table

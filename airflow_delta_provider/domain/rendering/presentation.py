@@ -20,7 +20,7 @@ class Detail(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Presentation:
-    """What the formats need to know besides the report; each takes of it what it can use.
+    """What the formats need to know in addition to the report; each takes of it what it can use.
 
     :param style: of text: plain, or with the colours of a terminal
     :param width: of text, in columns

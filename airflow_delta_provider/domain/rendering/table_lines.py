@@ -1,4 +1,4 @@
-"""What a report says of a table besides its findings, as lines: what was done, and the answers that were asked for."""
+"""What a report says of a table in addition to its findings, as lines: what was done, and answers to questions."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class AnswerFile:
     def document(self, content: Any) -> tuple[str, dict[str, Any]]:
         """Return the channel and the document of a content.
 
-        :raises ValueError: if it is no answer, or that of another submission
+        :raises ValueError: if it is not an answer, or that of another submission
         """
         if not isinstance(content, dict) or _SUBMISSION not in content:
             raise ValueError("it is not an answer of a job")

@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.report.wire import NOT_EMPTY, NOT_NEGATIVE, T
 
 
 class Status(str, Enum):
-    """How a finding stands to the reports that were received before. ``RESOLVED`` ones were open in one, or may have
+    """How a finding relates to the reports that were received before. ``RESOLVED`` ones were open in one, or may have
     been, and are gone since."""
 
     NEW = "NEW"

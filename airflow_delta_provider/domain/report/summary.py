@@ -65,7 +65,7 @@ def summarise(report: JobReport, place: ReportPlace | None = None, *, dry_run: b
 def findings_of(report: JobReport, place: ReportPlace | None = None) -> dict[str, Any]:
     """Return the findings of ``report``, each with its table, within the same bounds as the summary.
 
-    Where findings are cut, ``omitted`` says how many, and the place of the whole report is beside it.
+    Where findings are cut, ``omitted`` says how many, and the place of the whole report is next to it.
     """
     found = all_findings_of(report)
     shown = found[: 10 * MAX_TABLES]
@@ -88,7 +88,7 @@ def details_of(report: JobReport, place: ReportPlace | None = None) -> dict[str,
 
     What makes them too long is left out (then ``truncated`` is true): of all tables the schemas, which are
     None then, next the columns, and at last whole tables, from the end: ``omitted`` says how many. The place of
-    the whole report, which has all of them, is beside it.
+    the whole report, which has all of them, is next to it.
     """
     known = {t.table: {"version": t.version, **t.detail} for t in report.tables if t.detail is not None}
     bounded: dict[str, Any] = {"tables": known, "truncated": False}

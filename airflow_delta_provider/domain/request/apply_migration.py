@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.specs import Specs, named_place
 from airflow_delta_provider.domain.request.value import Documents, Value
 
-#: What a plan of a migration has, besides what is only to be read.
+#: What a plan of a migration has, in addition to what is only to be read.
 _KEYS = ("digest", "table", "table_id", "version", "base", "spec", "steps")
 
 

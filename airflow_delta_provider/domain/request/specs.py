@@ -54,7 +54,7 @@ class Specs(Documents):
         return is_spec_file(name)
 
 
-#: Where a request has the places of a spec, besides its keys.
+#: Where a request has the places of a spec, in addition to its keys.
 _PLACES = "places"
 
 

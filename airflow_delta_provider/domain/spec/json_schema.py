@@ -62,6 +62,6 @@ def _object(keys: Mapping[str, Key], required: Collection[str] = ()) -> dict[str
 
 
 def _property(key: Key) -> dict[str, Any]:
-    """Return the schema of a value; what stands beside a reference is not read, so the reference is put in a list."""
+    """Return the schema of a value; what is next to a reference is not read, so the reference is put in a list."""
     about = {"description": f"{key.about}."}
     return {**about, "allOf": [dict(key.schema)]} if "$ref" in key.schema else {**about, **key.schema}

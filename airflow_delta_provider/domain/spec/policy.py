@@ -23,7 +23,7 @@ _GIGABYTE = 10**9
 
 
 class PolicyError(ValueError):
-    """A policy that makes no sense; the message says where, and why."""
+    """A policy that is invalid; the message says where, and why."""
 
 
 class Condition(str, Enum):
@@ -91,7 +91,7 @@ class Policy:
         An entry has ``table`` (a pattern), lists of codes under ``error``, ``warning`` and ``ignored``,
         ``max_rewrite_gb``, and ``approve_without_asking``, a list of conditions.
 
-        :raises PolicyError: if it makes no sense
+        :raises PolicyError: if it is invalid
         """
         if given is None:
             return cls()

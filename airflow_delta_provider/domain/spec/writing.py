@@ -1,4 +1,4 @@
-"""Specs as the text of a file, for people to go on with."""
+"""Specs as the text of a file, for people to continue with."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class CheckpointAudit:
         return self._start(base, known=known) if base is not None and not whole else iter(())
 
     def resume(self, base: LogSegment) -> Iterator[Finding]:
-        """Go on from a checkpoint, behind a commit that cannot be read; yield what is wrong with it."""
+        """Continue from a checkpoint, behind a commit that cannot be read; yield what is wrong with it."""
         return self._start(base, known=False)
 
     def _start(self, base: LogSegment, *, known: bool) -> Iterator[Finding]:

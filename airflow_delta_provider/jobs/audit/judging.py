@@ -223,7 +223,7 @@ class Judging:
             yield CommitFile(version, next(files), next(files) if version in with_checksum else None)
 
     def facts(self, audit: HistoryAudit) -> HistoryFacts:
-        """Return what is known besides the state, for an audit that goes on from there."""
+        """Return what is known in addition to the state, for an audit that continues from there."""
         names = [name for name in self._names if not name[:20].isdecimal() or int(name[:20]) <= audit.version]
         checksum = checksum_name(audit.version) in names
         return replace(
@@ -261,7 +261,7 @@ class Judging:
             audit.note(finding)
 
     def _resume(self, audit: HistoryAudit, damaged: int, last: int) -> bool:
-        """Go on from the next checkpoint behind a damaged commit; return whether there is one."""
+        """Continue from the next checkpoint behind a damaged commit; return whether there is one."""
         for version in (v for v in checkpoint_versions(self._names) if damaged <= v <= last):
             for segment in checkpoint_segments(self._names, version):
                 try:

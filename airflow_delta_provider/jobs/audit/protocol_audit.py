@@ -196,7 +196,7 @@ class ProtocolAudit:
         """Report, and remember.
 
         :param before: what the audit went on from
-        :param now: what the next one goes on from; None where this one did not judge all
+        :param now: what the next one continues from; None where this one did not judge all
         """
         options = self._options
         known = Reported() if self._stored is None else self._stored.reported.received(self._received, self._name)
@@ -228,7 +228,7 @@ class ProtocolAudit:
         return report
 
     def _remember(self, memory: AuditState | None, reported: Reported) -> str | None:
-        """Keep what the next audit goes on from; return the receipt, if its confirmation is waited for."""
+        """Keep what the next audit continues from; return the receipt, if its confirmation is waited for."""
         if self._store is None or memory is None:
             return None
         memory = replace(memory, reported=reported)

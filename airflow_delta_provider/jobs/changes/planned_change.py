@@ -46,7 +46,7 @@ class PlannedChange(ABC):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Labels of its commits, besides those of the request and the digest of the plan."""
+        """Labels of its commits, in addition to those of the request and the digest of the plan."""
         return {}
 
     def commit(self, step: Step, since: TableState) -> PlannedChange:

@@ -33,7 +33,7 @@ class Preflight:
     def check(self, plan: Plan, refusals: Sequence[Finding]) -> tuple[Plan, tuple[Finding, ...]]:
         """Return a plan and its refusals, with the engines that it locks out.
 
-        :raises FleetError: if the fleet file makes no sense, which the request has checked
+        :raises FleetError: if the fleet file is invalid, which the request has checked
         """
         if not affects_engines(plan):
             return plan, tuple(refusals)

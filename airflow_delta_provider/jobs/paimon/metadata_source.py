@@ -94,11 +94,11 @@ class MetadataSource:
         return tag_names(self._names(TAG_DIRECTORY))
 
     def branches(self) -> list[str]:
-        """Return the names of the branches besides main."""
+        """Return the names of the branches other than main."""
         return branch_names(self._names(BRANCH_DIRECTORY))
 
     def branch_files(self) -> dict[str, DataFile]:
-        """Return the live files of the branches besides main, by name, as far as they can be read."""
+        """Return the live files of the branches other than main, by name, as far as they can be read."""
         found: dict[str, DataFile] = {}
         for branch in self.branches():
             directory = branch_directory(branch)

@@ -72,7 +72,7 @@ class FileAnswer:
         self._storage: Storage | None = None
 
     def begin(self, storage: Storage) -> None:
-        """Leave a mark beside the file: a driver that cannot write there must change nothing.
+        """Leave a mark next to the file: a driver that cannot write there must change nothing.
 
         :raises Exception: of the storage, if it cannot be written
         """

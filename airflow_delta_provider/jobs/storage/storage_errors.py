@@ -286,7 +286,7 @@ def _headers(error: BaseException) -> Mapping[str, Any]:
 
 
 def _metadata(error: BaseException) -> Mapping[str, Any]:
-    """Return what Amazon's client says of an answer besides its content."""
+    """Return what Amazon's client says of an answer in addition to its content."""
     response = getattr(error, "response", None)
     metadata = response.get("ResponseMetadata") if isinstance(response, Mapping) else None
     return metadata if isinstance(metadata, Mapping) else {}

@@ -71,7 +71,7 @@ class TableSession:
 
     @contextmanager
     def room_for(self, log_files: int) -> Iterator[None]:
-        """Wait until a log of so many files may be held in memory, besides those of other tables."""
+        """Wait until a log of so many files may be held in memory, in addition to those of other tables."""
         with self._long_logs if log_files > _LONG else nullcontext():
             yield
 

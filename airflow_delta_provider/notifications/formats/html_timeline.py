@@ -28,7 +28,7 @@ _AS_TEXT = "\ufe0e"
 class Cell:
     """What a line shows in one column; neighbours that show the same are one cell.
 
-    :param sign: empty for a line that goes on, or for nothing
+    :param sign: empty for a line that continues, or for nothing
     :param color: behind the sign; of a sign with nothing behind, its own
     :param filled: whether the colour is behind it
     :param said: in words, where a program shows it

@@ -54,7 +54,7 @@ class HeadReader:
         """Return the newest head, or None while there is no table.
 
         :raises BrokenLogError: if the log has a gap or is damaged
-        :raises DeltaProviderError: if the store cannot be reached for want of a package or connection
+        :raises DeltaProviderError: if the store cannot be reached because a package or connection is missing
         :raises Exception: what the filesystem raises
         """
         if time.monotonic() - self._listed < self._listing_interval and (seen := self._still_valid()):

@@ -60,7 +60,7 @@ class LogFollower:
         """Return what is new.
 
         :raises BrokenLogError: if the next commit, or the log, is damaged
-        :raises DeltaProviderError: if the store cannot be reached for want of a package or connection
+        :raises DeltaProviderError: if the store cannot be reached because a package or connection is missing
         :raises Exception: what the filesystem raises
         """
         head = self._head

@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.delta.column import folded
 from airflow_delta_provider.domain.delta.column_mapping import is_plain_name
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 
-#: Columns that change data files have besides those of the table. PROTOCOL.md, Add CDC File.
+#: Columns that change data files have in addition to those of the table. PROTOCOL.md, Add CDC File.
 CHANGE_DATA_NAMES = ("_change_type", "_commit_version", "_commit_timestamp")
 
 
@@ -50,7 +50,7 @@ def taken_paths(paths: Iterable[PhysicalPath], reserved: Iterable[str]) -> froze
     """Return the folded paths that no new column may have.
 
     :param paths: physical paths of all columns that exist or ever existed
-    :param reserved: names of top-level columns that writers use besides those of the schema: partition columns,
+    :param reserved: names of top-level columns that writers use in addition to those of the schema: partition columns,
         materialized row ids
     """
     return frozenset(map(folded, paths)) | {folded((name,)) for name in (*reserved, *CHANGE_DATA_NAMES)}

@@ -41,7 +41,7 @@ def check_alteration(alteration: Alteration, state: TableState) -> tuple[Finding
 
 
 def reserved_names(state: TableState) -> tuple[str, ...]:
-    """Return the names of top-level columns that data files have besides those of the schema."""
+    """Return the names of top-level columns that data files have in addition to those of the schema."""
     return state.metadata.properties.materialized_columns
 
 

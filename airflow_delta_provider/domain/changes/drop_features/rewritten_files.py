@@ -1,7 +1,7 @@
 """Which data files Delta Spark rewrites when a feature is dropped, by their own schemas.
 
 ``ReorgTableHelper.scala`` of Delta Spark v4.4.0: for type widening, those in which a column has another type than in
-the table; for deletion vectors, besides those that have one, those with columns that the table no longer has.
+the table; for deletion vectors, in addition to those that have one, those with columns that the table no longer has.
 """
 
 from __future__ import annotations

@@ -266,7 +266,7 @@ class SchemaWalk:
             self._place(child, node)
 
     def _others(self, nodes: Sequence[FileNode]) -> None:
-        """Look at what a struct of the file has besides the columns: none of it can be wrong."""
+        """Look at what a struct of the file has in addition to the columns: none of it can be wrong."""
 
     def _leaf(self, column: Column, node: FileNode) -> None:
         changes = changes_of(column)

@@ -1,4 +1,4 @@
-"""The metaData action of one version, besides its schema: MD01, MD07, MD09, MD17, and MD13 of properties."""
+"""The metaData action of one version, in addition to its schema: MD01, MD07, MD09, MD17, and MD13 of properties."""
 
 from __future__ import annotations
 

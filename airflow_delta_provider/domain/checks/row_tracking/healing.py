@@ -1,6 +1,6 @@
 """Until when what a commit did to row ids stays wrong.
 
-What that depends on besides the finding is kept as details, from which a later audit resumes.
+What that depends on in addition to the finding is kept as details, from which a later audit resumes.
 """
 
 from __future__ import annotations

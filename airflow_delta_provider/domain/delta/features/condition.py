@@ -86,7 +86,7 @@ def watchable_feature(name: object) -> str:
 
     An unknown name is refused rather than waited for: a typo would wait for its whole timeout.
 
-    :raises FeatureConditionError: if it is no name, unknown, or a matter of the catalog
+    :raises FeatureConditionError: if it is not a name, unknown, or a matter of the catalog
     """
     if not isinstance(name, str) or not name.strip():
         raise FeatureConditionError(f"features holds {name!r}, which is not the name of a table feature.")

@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 
 
 def is_in_use(feature: str, state: TableState) -> bool:
-    """Whether a state has traces of the feature, besides the protocol.
+    """Whether a state has traces of the feature, in addition to the protocol.
 
     :param state: with its files
     :raises BrokenLogError: if the schema is damaged

@@ -43,7 +43,7 @@ def read_profile(wire: Any, features: Collection[str] = ()) -> Profile:
     """Read a profile: what it does not say is unknown, unless a release says ``lists_all: true``.
 
     :param features: names of table features, to find mistyped ones
-    :raises UserProfileError: if it makes no sense
+    :raises UserProfileError: if it is invalid
     """
     given = _checked((), wire, _KEYS)
     name = given.get("engine")

@@ -45,7 +45,7 @@ def split_container(data: bytes) -> Container:
     """Read the header of a file, and where its blocks are.
 
     :param data: the whole file
-    :raises AvroError: if it is no Avro file, or is not whole
+    :raises AvroError: if it is not an Avro file, or is not whole
     """
     if not data.startswith(_MAGIC):
         raise AvroError(f"it begins with {data[:4].hex() or 'nothing'}, as no Avro file does")

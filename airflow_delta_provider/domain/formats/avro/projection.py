@@ -68,7 +68,7 @@ class RowReader:
 
         :param data: the block, decompressed
         :param count: records that it is said to have
-        :raises AvroError: if it has others, or is no Avro
+        :raises AvroError: if it has others, or is not Avro
         """
         if not 0 <= count <= len(data):
             raise AvroError(f"a block is said to have {count} records in {len(data)} bytes")
@@ -98,8 +98,8 @@ class RowReader:
 def row_reader(schema: str, columns: tuple[Column, ...]) -> RowReader:
     """Compile the schema of a file.
 
-    :param schema: as it stands in the file, in JSON
-    :raises AvroError: if it is no schema, or has not the columns
+    :param schema: as it is in the file, in JSON
+    :raises AvroError: if it is not a schema, or has not the columns
     """
     try:
         declaration = json.loads(schema)

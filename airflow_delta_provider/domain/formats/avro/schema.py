@@ -78,7 +78,7 @@ _PRIMITIVES = {
 def compile_schema(declaration: Any) -> AvroType:
     """Compile a schema from its parsed JSON.
 
-    :raises AvroError: if it is no schema, refers to a type that is not defined, or contains itself
+    :raises AvroError: if it is not a schema, refers to a type that is not defined, or contains itself
     """
     return _Compiler().compile(declaration, "", 0)
 

@@ -21,7 +21,7 @@ class ThriftError(Exception):
 
 
 class WireType(IntEnum):
-    """The type of a field or of a list's elements, as it stands in the bytes."""
+    """The type of a field or of a list's elements, as it is in the bytes."""
 
     TRUE = 1
     FALSE = 2

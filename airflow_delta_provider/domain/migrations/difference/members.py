@@ -34,7 +34,7 @@ class Member:
 
     @property
     def name(self) -> str:
-        """What it is called afterwards: a name in another case is no other name, unless it is said to be."""
+        """What it is called afterwards: a name in another case is not another name, unless it is said to be."""
         if self.old is None or self.is_renamed:
             assert self.spec is not None
             return self.spec.name

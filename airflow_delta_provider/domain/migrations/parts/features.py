@@ -66,7 +66,7 @@ def enable_features(draft: MigrationDraft) -> None:
 
 
 def _map_columns(draft: MigrationDraft) -> None:
-    """Go on with a table whose columns are mapped, each to its own name."""
+    """Continue with a table whose columns are mapped, each to its own name."""
     metadata = draft.state.metadata
     schema, properties = map_by_name(metadata.schema_string)
     mapped = replace(metadata, schema_string=schema, configuration={**metadata.configuration, **properties})

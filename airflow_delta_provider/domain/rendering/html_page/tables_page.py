@@ -1,4 +1,4 @@
-"""What the page "Delta tables" shows: all tables that tasks looked at of late, with what is known last of each."""
+"""What the page "Delta tables" shows: all tables that tasks looked at recently, with what is known last of each."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class EngineTransaction:
         return [WrittenFile.of(action) for action in _each(self._transaction.writeFiles(rows._jdf))]
 
     def replace_all(self, files: Iterable[WrittenFile]) -> int:
-        """Commit files in place of all that it sees, with the updated metadata.
+        """Commit files instead of all that it sees, with the updated metadata.
 
         The commit fails with ``DELTA_CONCURRENT_APPEND`` and the like if another one adds or removes files in the
         meantime.

@@ -47,7 +47,7 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 class ApplyMigration(PlannedChange):
     """Make a table what its spec declares; an approved plan is carried out as approved, or not at all.
 
-    What is done already is not in the plan of the table as it is, so a run that follows a failure goes on.
+    What is done already is not in the plan of the table as it is, so a run that follows a failure continues.
     """
 
     options: ApplyMigrationOptions

@@ -1,4 +1,4 @@
-"""What in the rows of a table stands against a migration, found before any of its steps is done."""
+"""What in the rows of a table prevents a migration, found before any of its steps is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log of a table still tells besides the commits that are judged."""
+"""What the log of a table still tells in addition to the commits that are judged."""
 
 from __future__ import annotations
 

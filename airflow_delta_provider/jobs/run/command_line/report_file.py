@@ -63,7 +63,7 @@ class ReportFile:
 
 
 def _is_special(path: Path) -> bool:
-    """Whether something is there that is no regular file: it must not be replaced by one."""
+    """Whether something is there that is not a regular file: it must not be replaced by one."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 

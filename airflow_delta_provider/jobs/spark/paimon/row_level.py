@@ -214,7 +214,7 @@ class RowLevel:
         return replace(finding, healed_version=gone)
 
     def _not_compared(self, comparisons: Sequence[Comparison]) -> Iterator[Finding]:
-        """Yield that commits were not compared where no other finding that stands says why."""
+        """Yield that commits were not compared where no other open finding says why."""
         if not comparisons or any(finding.is_open and finding.code in _UNREAD for finding in self._result.findings):
             return
         yield rules.UNREAD.found(
