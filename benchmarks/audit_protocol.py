@@ -114,7 +114,7 @@ def _describe(session: SparkDeltaSession, table: Path) -> None:
 
 def _has_deltalake() -> bool:
     try:
-        import deltalake  # noqa: F401
+        import deltalake  # noqa: F401 - whether it is there
     except ImportError:
         return False
     return True

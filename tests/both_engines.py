@@ -69,4 +69,4 @@ def _with_own_state(request: JobRequest, state: Path) -> JobRequest:
         return request
     if Path(path).is_dir():
         shutil.copytree(path, state)
-    return replace(request, options=replace(request.options, state_path=str(state)))  # type: ignore[call-arg]
+    return replace(request, options=replace(request.options, state_path=str(state)))  # type: ignore[call-arg]  # of an audit

@@ -48,7 +48,7 @@ def run_in_thread(function: Callable[[], None]) -> None:
     from asgiref.sync import sync_to_async
 
     # The type asks for an executor of the library's own; any other one does.
-    call = sync_to_async(function, thread_sensitive=False, executor=_threads)  # type: ignore[call-overload]
+    call = sync_to_async(function, thread_sensitive=False, executor=_threads)  # type: ignore[call-overload]  # the stub wants a ThreadPoolExecutor
     task = loop.create_task(call())
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)

@@ -76,7 +76,7 @@ def _polars_append(path: str, columns: list[str], types: list[str]) -> Any:
     from deltalake import DeltaTable
 
     before = DeltaTable(path).version()
-    polars.from_arrow(_arrow(columns, types)).write_delta(path, mode="append")  # type: ignore[union-attr]
+    polars.from_arrow(_arrow(columns, types)).write_delta(path, mode="append")  # type: ignore[union-attr]  # a frame
     return DeltaTable(path).version() - before
 
 

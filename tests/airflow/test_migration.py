@@ -178,7 +178,7 @@ def test_the_approver_goes_into_the_request(table: str) -> None:
     apply = DeltaApplyMigrationOperator(task_id="t", plan=plans, approval="{{ approval }}", approvers=["7"])
     apply.approval = answer(plans)
     request = apply.request(Run().context)
-    assert (request.tables, request.options.approved_by) == ((table,), "ann (7)")  # type: ignore[attr-defined]
+    assert (request.tables, request.options.approved_by) == ((table,), "ann (7)")  # type: ignore[attr-defined]  # of this kind
 
 
 def test_no_job_is_submitted_for_plans_without_steps(table: str, spark_submit: FakeSparkSubmit) -> None:
@@ -330,7 +330,7 @@ def test_sensor_waits_in_the_triggerer_and_looks_again() -> None:
     for look in (lambda: shut.execute(Run().context), lambda: shut.execute_complete(Run().context, None)):
         with pytest.raises(TaskDeferred) as deferred:
             look()
-        moment = deferred.value.trigger.moment  # type: ignore[attr-defined]
+        moment = deferred.value.trigger.moment  # type: ignore[attr-defined]  # of this trigger
         assert timedelta(hours=1, minutes=58) < moment - now <= timedelta(hours=2)
 
 

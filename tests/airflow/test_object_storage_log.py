@@ -189,7 +189,7 @@ def test_commit_that_goes_away_while_it_is_read_is_looked_for_again(
             memory_log.commit(0, protocol("typeWidening"), metadata(table_id="new"))
         return ask(path, **kwargs)
 
-    filesystem.info = info  # type: ignore[method-assign]
+    filesystem.info = info  # type: ignore[method-assign]  # a stand-in
     head = reader.read()
     assert head is not None
     assert (head.version, head.metadata.id) == (0, "new")

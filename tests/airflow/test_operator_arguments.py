@@ -39,7 +39,7 @@ def classes(operator: type) -> list[type]:
 def arguments(operator: type) -> dict[str, inspect.Parameter]:
     found = {}
     for each in reversed(classes(operator)):
-        signature = inspect.signature(each.__init__)  # type: ignore[misc]
+        signature = inspect.signature(each.__init__)  # type: ignore[misc]  # of a class
         found.update({name: p for name, p in signature.parameters.items() if p.kind is p.KEYWORD_ONLY})
     return found
 

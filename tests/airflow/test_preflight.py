@@ -29,7 +29,7 @@ __all__ = ["spark_submit"]
 
 def hook(**arguments: object) -> DeltaSparkSubmitHook:
     request = JobRequest(("/t",), EnableFeatureOptions(features=("typeWidening",)))
-    return DeltaSparkSubmitHook(request, **{"delta_jars": "provided", **arguments})  # type: ignore[arg-type]
+    return DeltaSparkSubmitHook(request, **{"delta_jars": "provided", **arguments})  # type: ignore[arg-type]  # of any type
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_api_of_kubernetes_that_does_not_answer_is_said_unless_there_is_a_proxy(
 def test_connection_that_cannot_work_is_not_tried_again(
     monkeypatch: pytest.MonkeyPatch, connection: dict[str, object], says: str
 ) -> None:
-    connect(monkeypatch, **connection)  # type: ignore[arg-type]
+    connect(monkeypatch, **connection)  # type: ignore[arg-type]  # of any type
     with pytest.raises(DeltaConnectionError, match=says) as caught:
         hook()
     assert is_one_line(caught.value)

@@ -110,7 +110,7 @@ def test_level_of_a_template_is_checked_when_it_is_known() -> None:
 
 def test_unknown_engine_is_refused() -> None:
     with pytest.raises(DeltaRequestError, match=r"engine is 'duckdb'\. It is 'spark' or 'python'"):
-        DeltaAuditProtocolOperator(task_id="t", table="/t", engine="duckdb")  # type: ignore[arg-type]
+        DeltaAuditProtocolOperator(task_id="t", table="/t", engine="duckdb")  # type: ignore[arg-type]  # the mistake
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if kind.operator], ids=lambda kind: str(kind.name))

@@ -60,7 +60,7 @@ def test_dag_that_mypy_takes_is_taken_by_airflow() -> None:
     ],
 )
 def test_types_have_every_argument_of_airflow(base: type, typed: type) -> None:
-    taken = set(inspect.signature(base.__init__).parameters) - {"self", "kwargs", "args"}  # type: ignore[misc]
+    taken = set(inspect.signature(base.__init__).parameters) - {"self", "kwargs", "args"}  # type: ignore[misc]  # of a class
     own = {*OWNED_ARGUMENTS, "mode"}  # of the sensors' mode the default is their own
     assert taken - own <= set(typed.__annotations__)
 
@@ -69,7 +69,7 @@ def test_argument_that_is_misspelt_is_refused_at_runtime_by_mapped_tasks_too() -
     with pytest.raises(TypeError, match="featuers"):
         DeltaEnableFeatureOperator.partial(task_id="t", featuers=["typeWidening"])
     with pytest.raises(TypeError, match="retires"):
-        DeltaEnableFeatureOperator(task_id="t", table="/t", features=["typeWidening"], retires=1)  # type: ignore
+        DeltaEnableFeatureOperator(task_id="t", table="/t", features=["typeWidening"], retires=1)  # type: ignore  # the mistake
     with DAG("defaults", default_args={"on_violation": "warn", "pool": "p", "retries": 3}):
         operator = DeltaEnableFeatureOperator(task_id="t", table="/t", features=["typeWidening"])
     assert (operator.on_violation, operator.pool, operator.retries) == ("warn", "p", 3)

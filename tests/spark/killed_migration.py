@@ -53,8 +53,8 @@ def main(table: str, fatal: int) -> None:
         points.reach()
         return commit(*arguments)
 
-    TableChange._execute = executed  # type: ignore[method-assign]
-    EngineTransaction._commit = committed  # type: ignore[method-assign]
+    TableChange._execute = executed  # type: ignore[method-assign]  # a stand-in
+    EngineTransaction._commit = committed  # type: ignore[method-assign]  # a stand-in
     options = ApplyMigrationOptions(spec=(DECLARED,), allow_protocol_upgrade=True, allow_rewrite=True)
     report = run(JobRequest((table,), options), SparkDeltaSession(own_session("killed", "local[2]")))
     (found,) = report.tables

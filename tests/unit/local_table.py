@@ -46,7 +46,7 @@ class OnDisk:
 
     def commits(self) -> list[Actions]:
         names = sorted(path.name for path in self.log.glob("*.json"))
-        return [parse_commit(name, (self.log / name).read_bytes()) for name in names]  # type: ignore[misc]
+        return [parse_commit(name, (self.log / name).read_bytes()) for name in names]  # type: ignore[misc]  # of commits
 
     @property
     def newest(self) -> Actions:

@@ -83,7 +83,7 @@ class TrackedTable:
         }
         info = {"timestamp": 1_790_000_000_000, "operation": "CREATE TABLE", "engineInfo": "test/1"}
         first: Actions = [{"commitInfo": info}, {"protocol": TRACKING.to_json()}, {"metaData": metadata}]
-        self.disk = OnDisk(path, _Begun([first]))  # type: ignore[arg-type]
+        self.disk = OnDisk(path, _Begun([first]))  # type: ignore[arg-type]  # a stand-in
         self.rows_written: list[dict[Parts, int]] = []
         self._with_files = with_files
 

@@ -23,7 +23,7 @@ def check(**arguments: object) -> DeltaCheckRowTrackingOperator:
     return DeltaCheckRowTrackingOperator(
         tables=["/lake/orders", "/lake/returns"],
         delta_jars="provided",
-        **arguments,  # type: ignore[arg-type]
+        **arguments,  # type: ignore[arg-type]  # of any type
     )
 
 

@@ -289,4 +289,4 @@ def _changed(records: Records, change: Change) -> Records:
 def _records(path: Path) -> tuple[Any, Records]:
     with path.open("rb") as file:
         reader = fastavro.reader(file)
-        return reader.writer_schema, [dict(record) for record in reader]  # type: ignore[arg-type]
+        return reader.writer_schema, [dict(record) for record in reader]  # type: ignore[arg-type]  # records are maps here

@@ -341,7 +341,7 @@ OF_V2: dict[str, Callable[[Table, Kept], Actions]] = {
     "no time": lambda table, _: [v2_metadata(AT), *with_sidecar(table, modificationTime=None)[0]],
     "elsewhere": lambda table, _: [v2_metadata(AT), *with_sidecar(table, path=f"file:/elsewhere/{SIDECAR}")[0]],
     **{
-        f"tag {tag}": lambda table, _, tag=tag: [v2_metadata(AT, **{tag: "99"}), *with_sidecar(table)[0]]  # type: ignore[misc]
+        f"tag {tag}": lambda table, _, tag=tag: [v2_metadata(AT, **{tag: "99"}), *with_sidecar(table)[0]]  # type: ignore[misc]  # bound early
         for tag in ("sidecarNumActions", "sidecarSizeInBytes", "numOfAddFiles")
     },
 }

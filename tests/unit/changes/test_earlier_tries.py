@@ -25,7 +25,7 @@ class Log:
 
 
 def found(*commits: tuple[int | None, Any], labels: Any = LABELS, since: str | None = SINCE) -> list[int]:
-    return earlier_commits(Log(*commits), labels, since)  # type: ignore[arg-type]
+    return earlier_commits(Log(*commits), labels, since)  # type: ignore[arg-type]  # a stand-in
 
 
 def test_own_commits_bear_all_labels_of_the_run() -> None:
@@ -43,5 +43,5 @@ def test_first_try_and_one_without_labels_look_at_nothing() -> None:
 def test_commits_from_long_before_the_run_are_not_read_and_a_few_wrong_times_do_no_harm() -> None:
     own, old = (NOON, json.dumps(LABELS)), (NOON - 2 * HOUR, None)
     log = Log(*[old] * 1000, own, (1, None), (None, None), *[old] * 99, (NOON - HOUR // 2, None))
-    assert earlier_commits(log, LABELS, SINCE) == [1000]  # type: ignore[arg-type]
+    assert earlier_commits(log, LABELS, SINCE) == [1000]  # type: ignore[arg-type]  # a stand-in
     assert log.read == 203

@@ -174,7 +174,7 @@ def test_readers_that_will_fail_are_warned_of_by_the_names_of_their_errors() -> 
     quiet = notes(plan(state(delta__enableChangeDataFeed="false")))
     assert "DELTA_" not in quiet
     assert "keeps columnMapping" in quiet
-    assert plan(state(mode="none")).plan.notes == ()  # type: ignore[union-attr]
+    assert plan(state(mode="none")).plan.notes == ()  # type: ignore[union-attr]  # there is one
 
 
 def left(before: TableState, **changes: Any) -> list[str]:

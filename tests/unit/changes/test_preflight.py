@@ -40,7 +40,7 @@ def recent(*names):
     return RecentWriters(days=7, writers=tuple(made))
 
 
-def checked(made, writers, known=TableFleet()):  # noqa: B008
+def checked(made, writers, known=TableFleet()):  # noqa: B008 - it is never changed
     found = plan_lockouts(made.plan, STATE, known, writers)
     return with_lockouts(made.plan, made.refusals, found, known)
 

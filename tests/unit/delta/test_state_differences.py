@@ -60,5 +60,5 @@ def test_replay_holds_files_that_it_knows_only_once() -> None:
             for f, base in ((A, 0), (B, 6))
         ]
     )
-    assert replay.files[A.key] is known.files[A.key]  # type: ignore[index]
+    assert replay.files[A.key] is known.files[A.key]  # type: ignore[index]  # there are files
     assert replay.files[B.key].base_row_id == 6

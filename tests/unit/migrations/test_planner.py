@@ -322,7 +322,7 @@ def test_the_plan_as_json_says_what_each_step_does() -> None:
     assert wire["diff"][:3] == ["-`id` bigint", "+`id` bigint COMMENT 'x'", " `qty` int COMMENT 'pieces'"]
     assert wire["steps"][1]["metadata_only"]
     assert wire["permissions"] == []
-    assert planned(by_name()).plan.to_json()["steps"] == []  # type: ignore[union-attr]
+    assert planned(by_name()).plan.to_json()["steps"] == []  # type: ignore[union-attr]  # there is one
 
 
 def test_a_column_that_is_refused_is_not_looked_for_afterwards() -> None:

@@ -52,7 +52,7 @@ def test_a_vector_that_deletes_rows_that_the_file_has_not_says_so(bits: int) -> 
         (lambda content, vector: (content[:-1] + bytes([content[-1] ^ 1]), vector), "not have its checksum"),
     ],
 )  # fmt: skip
-def test_a_damaged_file_says_why(bits: int, change, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_damaged_file_says_why(bits: int, change, message: str) -> None:  # type: ignore[no-untyped-def]  # any callable
     content, [vector] = index_file({"f": {1, 3}}, bits)
 
     with pytest.raises(PaimonFormatError, match=message):

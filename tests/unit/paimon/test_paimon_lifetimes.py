@@ -124,7 +124,7 @@ def test_a_rule_has_no_more_than_twenty_findings(history: TableHistory) -> None:
 def surveyed(table: EditedTable) -> tuple[FileSurvey, list[Finding]]:
     """Look at the footers of all files that a table ever had."""
     history = history_of(table.root)
-    data = TableFiles(Storage(), f"file:{table.root}", layout_of(history))  # type: ignore[arg-type]
+    data = TableFiles(Storage(), f"file:{table.root}", layout_of(history))  # type: ignore[arg-type]  # a stand-in
     live = {file.key for file in history.latest.files}
     files = [*history.start.files, *(file for step in history.steps for file in step.added)]
     found = survey(files, data, lambda file: file.key in live)
@@ -204,7 +204,7 @@ def test_data_files_whose_vectors_are_in_one_missing_index_file_are_told_once(
     for path in (table.root / "index").iterdir():
         path.unlink()
     history = history_of(table.root)
-    files = TableFiles(Storage(), f"file:{table.root}", layout_of(history))  # type: ignore[arg-type]
+    files = TableFiles(Storage(), f"file:{table.root}", layout_of(history))  # type: ignore[arg-type]  # a stand-in
     deleted = DeletedRows(files, history)
     file = file_of(history, "04b8bd6e")
     [index] = history.steps[0].index_files
@@ -231,7 +231,7 @@ class Denying(Storage):
 
 def test_file_that_may_not_be_read_is_not_part_of_the_proof(history: TableHistory, paimon_archive: Path) -> None:
     location = f"file:{table_of(paimon_archive, W1)}"
-    data = TableFiles(Denying(PermissionError("no key")), location, layout_of(history))  # type: ignore[arg-type]
+    data = TableFiles(Denying(PermissionError("no key")), location, layout_of(history))  # type: ignore[arg-type]  # a stand-in
     found = survey(history.latest.files, data, lambda _: True)
 
     [finding] = findings_of(found.faults, Lifetimes(history))
@@ -244,7 +244,7 @@ def test_storage_that_fails_for_now_ends_the_check_to_be_made_again(
     history: TableHistory, paimon_archive: Path
 ) -> None:
     location = f"file:{table_of(paimon_archive, W1)}"
-    data = TableFiles(Denying(TimeoutError("slow down")), location, layout_of(history))  # type: ignore[arg-type]
+    data = TableFiles(Denying(TimeoutError("slow down")), location, layout_of(history))  # type: ignore[arg-type]  # a stand-in
 
     with pytest.raises(TimeoutError):
         survey(history.latest.files, data, lambda _: True)

@@ -47,7 +47,7 @@ def test_each_table_has_its_plan() -> None:
 @pytest.mark.parametrize("known", [{}, {"plan": (PLAN,), "spec": ({"comment": "x"},)}])
 def test_either_a_plan_or_a_spec_is_needed(known: dict[str, object]) -> None:
     with pytest.raises(RequestError, match="Pass either"):
-        JobRequest(("/t",), ApplyMigrationOptions(**known))  # type: ignore[arg-type]
+        JobRequest(("/t",), ApplyMigrationOptions(**known))  # type: ignore[arg-type]  # of any type
 
 
 def test_there_is_no_plan_where_a_spec_is_applied() -> None:

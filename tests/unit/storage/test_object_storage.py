@@ -147,7 +147,7 @@ def test_reading_ahead_stops_with_whoever_takes_the_files(server: SmallS3, stora
         server.put(f"t/{number}", b"1")
     contents = storage.read_ahead([f"s3://lake/t/{number}" for number in range(1000)])
     next(contents)
-    contents.close()  # type: ignore[attr-defined]
+    contents.close()  # type: ignore[attr-defined]  # a generator
     assert sum(server.asked.values()) < 150
 
 
