@@ -203,6 +203,7 @@ def test_what_was_wrong_before_does_not_refuse_a_commit(on_disk):
         ("oss://b/t", "io.delta.storage.HDFSLogStore", False),
         ("s3a://b/t", "io.delta.storage.HDFSLogStore", False),
         ("file:/t", "com.example.OwnLogStore", False),
+        ("s3a://b/t", "com.example.S3DynamoDBLogStore", False),
     ],
 )
 def test_log_store_is_safe_by_its_class_and_scheme(location, store, safe):

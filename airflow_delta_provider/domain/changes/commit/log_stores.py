@@ -14,6 +14,8 @@ _RENAMING = frozenset({"file", "hdfs", "viewfs", "webhdfs", "swebhdfs"})
 _AZURE = frozenset({"abfs", "abfss", "adl", "wasb", "wasbs"})
 _S3 = frozenset({"s3", "s3a", "s3n"})
 
+#: Packages of Delta's log stores. A class elsewhere may have the same name, and write in another way.
+_PACKAGES = frozenset({"io.delta.storage", "org.apache.spark.sql.delta.storage"})
 #: The schemes on which a log store, by class name, is safe for several writers. Any other scheme gets
 #: ``HDFSLogStore``, whether its rename is atomic or not.
 _SAFE: Mapping[str, frozenset[str]] = {
@@ -39,7 +41,8 @@ def check_log_store(table: str, location: str, store: str) -> Finding | None:
     :param store: class of the log store that Delta uses there
     """
     scheme = location.partition(":")[0].lower()
-    if scheme in _SAFE.get(store.rpartition(".")[2], ()):
+    package, _, name = store.rpartition(".")
+    if package in _PACKAGES and scheme in _SAFE.get(name, ()):
         return None
     return requests.UNSAFE_LOG_STORE.found(
         "The log of {table} is written by {store}, which is not safe on {scheme}.",
