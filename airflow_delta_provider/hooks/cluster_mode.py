@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.engine.spark_master import MasterKind, SparkMaster
@@ -46,14 +46,14 @@ def check_cluster_mode(connection: Mapping[str, Any], conn_id: str, result_path:
         )
 
 
-def check_uploads(connection: Mapping[str, Any], settings: Mapping[str, str]) -> None:
+def check_uploads(connection: Mapping[str, Any], settings: Callable[[], Mapping[str, str]]) -> None:
     """Check that the job's own files reach a driver on Kubernetes.
 
-    :param settings: all settings of Spark that are known
+    :param settings: returns all settings of Spark that are known; other clusters do without
     :raises DeltaConnectionError: if Spark has nowhere to put them
     """
     kind = SparkMaster.parse(connection["master"]).kind
-    if kind is MasterKind.KUBERNETES and is_cluster_mode(connection) and not settings.get(UPLOAD_PATH):
+    if kind is MasterKind.KUBERNETES and is_cluster_mode(connection) and not settings().get(UPLOAD_PATH):
         raise DeltaConnectionError(
             f"In deploy mode cluster on Kubernetes, Spark uploads the job's files for the driver, and {UPLOAD_PATH} "
             "does not say where. Set it in conf, the properties file or spark-defaults.conf to a folder that worker "

@@ -214,7 +214,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
                 self._conf = marked(master.kind, self._submission, self._conf)
                 check_uploads(
                     self._connection,
-                    SettingsFile(_texts(self._conf), self._properties_file, binary, environment).settings,
+                    lambda: SettingsFile(_texts(self._conf), self._properties_file, binary, environment).settings,
                 )
             self._add_jars(binary, workspace)
         except (NoSparkError, UnknownSparkError) as error:

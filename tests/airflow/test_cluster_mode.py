@@ -376,6 +376,13 @@ def test_folder_of_the_configuration_is_used(
 def test_kubernetes_needs_a_place_for_the_files_of_the_job() -> None:
     connection = {"master": "k8s://https://api:6443", "deploy_mode": "cluster"}
     with pytest.raises(DeltaConnectionError, match=r"spark\.kubernetes\.file\.upload\.path"):
-        check_uploads(connection, {})
-    check_uploads(connection, {"spark.kubernetes.file.upload.path": "s3a://lake-ops/uploads"})
-    check_uploads({**connection, "deploy_mode": "client"}, {})
+        check_uploads(connection, dict)
+    check_uploads(connection, lambda: {"spark.kubernetes.file.upload.path": "s3a://lake-ops/uploads"})
+
+
+@pytest.mark.parametrize("other", [{"deploy_mode": "client"}, {"master": "yarn"}])
+def test_settings_of_spark_are_not_read_where_nothing_depends_on_them(other: dict[str, str]) -> None:
+    def unreadable() -> dict[str, str]:
+        raise AssertionError("read")
+
+    check_uploads({"master": "k8s://https://api:6443", "deploy_mode": "cluster", **other}, unreadable)
