@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import singledispatch
+from collections.abc import Iterable, Iterator
 
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.delta.column import lowered
@@ -11,74 +10,81 @@ from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.request.table_name import TableName
 
 
-@singledispatch
 def render_sql(step: steps.Step, table: TableName) -> str | None:
-    """Return the statement for ``step``; None if it has no SQL."""
-    raise TypeError(f"no SQL for {step!r} on {table}")
+    """Return the statement for ``step``; None if it has no SQL.
+
+    No engine changes a table with usage tracking; to disable mapping, SQL would rewrite every file.
+    """
+    match step:
+        case (
+            steps.TrackUsage() | steps.CreateTable() | steps.MapColumns() | steps.Alteration() | steps.DisableMapping()
+        ):
+            return None
+        case steps.DropFeature(without_sql=True):
+            return None
+        case steps.InOneCommit():
+            return ";\n".join(filter(None, (render_sql(each, table) for each in step.steps)))
+        case steps.RenameColumns():
+            return ";\n".join(f"ALTER TABLE {table.sql} RENAME COLUMN {_rename(one)}" for one in _renames(step))
+        case steps.CommentTable():
+            return f"COMMENT ON TABLE {table.sql} IS {'NULL' if step.text is None else literal(step.text)}"
+        case steps.RewriteTable():
+            return _replace(step, table)
+        case _:
+            return f"ALTER TABLE {table.sql} {_alteration(step)}"
 
 
-@render_sql.register
-def _(step: steps.SetProperties, table: TableName) -> str:
-    properties = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in step.properties)
-    return f"ALTER TABLE {table.sql} SET TBLPROPERTIES ({properties})"
+def _alteration(step: steps.Step) -> str:
+    """Return what comes after ``ALTER TABLE`` and the table's name."""
+    match step:
+        case steps.SetProperties():
+            properties = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in step.properties)
+            return f"SET TBLPROPERTIES ({properties})"
+        case steps.UnsetProperties():
+            return f"UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(literal, step.names))})"
+        case steps.RewriteWithoutMapping():
+            return "SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
+        case steps.DropFeature():
+            return f"DROP FEATURE {quote(step.feature)}{' TRUNCATE HISTORY' * step.truncate_history}"
+        case steps.AddConstraint():
+            return f"ADD CONSTRAINT {quote(step.name)} CHECK ({step.expression})"
+        case steps.DropConstraint():
+            return f"DROP CONSTRAINT {quote(step.name)}"
+        case steps.ClusterBy():
+            return f"CLUSTER BY {f'({_paths(step.columns)})' if step.columns else 'NONE'}"
+        case steps.AddColumns():
+            return f"ADD COLUMNS ({', '.join(f'{_path(column.parts)} {column.type}' for column in step.columns)})"
+        case steps.DropColumns():
+            return f"DROP COLUMNS ({_paths(step.columns)})"
+        case steps.RenameColumn():
+            return f"RENAME COLUMN {_rename(step.column)}"
+        case _:
+            return f"ALTER COLUMN {', '.join(_of_columns(step))}"
 
 
-@render_sql.register
-def _(step: steps.WidenColumns, table: TableName) -> str:
-    columns = ", ".join(f"{_path(column.parts)} TYPE {column.new}" for column in step.columns)
-    return f"ALTER TABLE {table.sql} ALTER COLUMN {columns}"
+def _of_columns(step: steps.Step) -> Iterator[str]:
+    """Yield what comes after ``ALTER COLUMN``, for each column."""
+    match step:
+        case steps.WidenColumns():
+            return (f"{_path(column.parts)} TYPE {column.new}" for column in step.columns)
+        case steps.OrderFields():
+            places = ["FIRST", *(f"AFTER {quote(name)}" for name in step.names)]
+            return (f"{_path((*step.parent, name))} {place}" for name, place in zip(step.names, places))
+        case steps.AllowNulls():
+            return (f"{_path(parts)} DROP NOT NULL" for parts in step.columns)
+        case steps.ForbidNulls():
+            return (f"{_path(parts)} SET NOT NULL" for parts in step.columns)
+        case steps.CommentColumns():
+            return (f"{_path(column.parts)} COMMENT {literal(column.text or '')}" for column in step.columns)
+        case steps.SetDefaults():
+            changes = ((c.parts, "DROP DEFAULT" if c.text is None else f"SET DEFAULT {c.text}") for c in step.columns)
+            return (f"{_path(parts)} {change}" for parts, change in changes)
+        case _:
+            raise TypeError(f"no SQL for {step!r}")
 
 
-@render_sql.register
-def _(step: steps.RewriteWithoutMapping, table: TableName) -> str:
-    del step
-    return f"ALTER TABLE {table.sql} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
-
-
-@render_sql.register(steps.TrackUsage)
-@render_sql.register(steps.CreateTable)
-@render_sql.register(steps.MapColumns)
-@render_sql.register(steps.Alteration)
-@render_sql.register(steps.DisableMapping)
-def _(step: steps.Step, table: TableName) -> None:
-    del step, table  # no engine changes a table with usage tracking; to disable mapping, SQL would rewrite every file
-
-
-@render_sql.register
-def _(step: steps.DropColumns, table: TableName) -> str:
-    return f"ALTER TABLE {table.sql} DROP COLUMNS ({', '.join(map(_path, step.columns))})"
-
-
-@render_sql.register
-def _(step: steps.RenameColumn, table: TableName) -> str:
-    return f"ALTER TABLE {table.sql} RENAME COLUMN {_path(step.column.parts)} TO {quote(step.column.new)}"
-
-
-@render_sql.register
-def _(step: steps.AddColumns, table: TableName) -> str:
-    columns = ", ".join(f"{_path(column.parts)} {column.type}" for column in step.columns)
-    return f"ALTER TABLE {table.sql} ADD COLUMNS ({columns})"
-
-
-def _path(parts: tuple[str, ...]) -> str:
-    return ".".join(map(quote, parts))
-
-
-@render_sql.register
-def _(step: steps.DropFeature, table: TableName) -> str | None:
-    if step.without_sql:
-        return None
-    return f"ALTER TABLE {table.sql} DROP FEATURE {quote(step.feature)}{' TRUNCATE HISTORY' * step.truncate_history}"
-
-
-@render_sql.register
-def _(step: steps.UnsetProperties, table: TableName) -> str:
-    return f"ALTER TABLE {table.sql} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(literal, step.names))})"
-
-
-@render_sql.register
-def _(step: steps.RenameColumns, table: TableName) -> str:
-    """One statement each; where names are exchanged, by way of a name that nothing has."""
+def _renames(step: steps.RenameColumns) -> Iterable[steps.ColumnName]:
+    """Return one rename per column; where names are exchanged, by way of a name that nothing has."""
     taken = {lowered(column.parts) for column in step.columns}
     first, last = [], []
     for index, column in enumerate(step.columns):
@@ -88,68 +94,14 @@ def _(step: steps.RenameColumns, table: TableName) -> str:
             last.append(steps.ColumnName(passing.renamed, column.new))
         else:
             last.append(column)
-    return ";\n".join(
-        f"ALTER TABLE {table.sql} RENAME COLUMN {_path(column.parts)} TO {quote(column.new)}"
-        for column in (*first, *last)
-    )
+    return (*first, *last)
 
 
-@render_sql.register
-def _(step: steps.OrderFields, table: TableName) -> str:
-    paths = [_path((*step.parent, name)) for name in step.names]
-    places = ["FIRST", *(f"AFTER {quote(name)}" for name in step.names)]
-    return _alter_columns(table, (f"{path} {place}" for path, place in zip(paths, places)))
+def _rename(column: steps.ColumnName) -> str:
+    return f"{_path(column.parts)} TO {quote(column.new)}"
 
 
-@render_sql.register
-def _(step: steps.AllowNulls, table: TableName) -> str:
-    return _alter_columns(table, (f"{_path(parts)} DROP NOT NULL" for parts in step.columns))
-
-
-@render_sql.register
-def _(step: steps.ForbidNulls, table: TableName) -> str:
-    return _alter_columns(table, (f"{_path(parts)} SET NOT NULL" for parts in step.columns))
-
-
-@render_sql.register
-def _(step: steps.CommentColumns, table: TableName) -> str:
-    return _alter_columns(table, (f"{_path(c.parts)} COMMENT {literal(c.text or '')}" for c in step.columns))
-
-
-@render_sql.register
-def _(step: steps.SetDefaults, table: TableName) -> str:
-    return _alter_columns(
-        table,
-        (
-            f"{_path(c.parts)} DROP DEFAULT" if c.text is None else f"{_path(c.parts)} SET DEFAULT {c.text}"
-            for c in step.columns
-        ),
-    )
-
-
-@render_sql.register
-def _(step: steps.CommentTable, table: TableName) -> str:
-    return f"COMMENT ON TABLE {table.sql} IS {'NULL' if step.text is None else literal(step.text)}"
-
-
-@render_sql.register
-def _(step: steps.AddConstraint, table: TableName) -> str:
-    return f"ALTER TABLE {table.sql} ADD CONSTRAINT {quote(step.name)} CHECK ({step.expression})"
-
-
-@render_sql.register
-def _(step: steps.DropConstraint, table: TableName) -> str:
-    return f"ALTER TABLE {table.sql} DROP CONSTRAINT {quote(step.name)}"
-
-
-@render_sql.register
-def _(step: steps.ClusterBy, table: TableName) -> str:
-    columns = f"({', '.join(map(_path, step.columns))})" if step.columns else "NONE"
-    return f"ALTER TABLE {table.sql} CLUSTER BY {columns}"
-
-
-@render_sql.register
-def _(step: steps.RewriteTable, table: TableName) -> str:
+def _replace(step: steps.RewriteTable, table: TableName) -> str:
     by = "" if step.partition_by is None else f" PARTITIONED BY ({', '.join(map(quote, step.partition_by))})"
     casts = "".join(
         f", {'try_cast' if cast.null_on_loss else 'cast'}({_path(cast.parts)} AS {cast.new}) AS {quote(cast.parts[-1])}"
@@ -159,13 +111,12 @@ def _(step: steps.RewriteTable, table: TableName) -> str:
     return f"{zone}REPLACE TABLE {table.sql} USING delta{by} AS SELECT *{casts} FROM {table.sql}"
 
 
-@render_sql.register
-def _(step: steps.InOneCommit, table: TableName) -> str:
-    return ";\n".join(filter(None, (render_sql(each, table) for each in step.steps)))
+def _path(parts: steps.Parts) -> str:
+    return ".".join(map(quote, parts))
 
 
-def _alter_columns(table: TableName, changes: Iterable[str]) -> str:
-    return f"ALTER TABLE {table.sql} ALTER COLUMN {', '.join(changes)}"
+def _paths(columns: Iterable[steps.Parts]) -> str:
+    return ", ".join(map(_path, columns))
 
 
 def literal(text: str) -> str:

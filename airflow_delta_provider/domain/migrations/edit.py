@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial, singledispatch
-from typing import Any
+from functools import partial, reduce
+from typing import Any, TypeVar
 
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import added, dropped
@@ -17,8 +17,11 @@ from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
 
+Change = TypeVar("Change")
+#: What becomes of the nearest struct field of a path, and of the steps below that.
+FieldEdit = Callable[[Json, Parts], Json]
 
-@singledispatch
+
 def edited(step: steps.Step, metadata: Json) -> Json:
     """Return the metaData action after a step; ``metadata`` itself is not modified.
 
@@ -28,143 +31,82 @@ def edited(step: steps.Step, metadata: Json) -> Json:
     :param metadata: the action's JSON
     :raises LookupError: if a column of the step does not exist
     """
-    del step
-    return metadata
+    match step:
+        case steps.InOneCommit():
+            return reduce(lambda action, each: edited(each, action), step.steps, metadata)
+        case steps.SetProperties():
+            return {**metadata, "configuration": {**metadata.get("configuration", {}), **dict(step.properties)}}
+        case steps.UnsetProperties():
+            return _without_properties(metadata, step.names)
+        case steps.AddConstraint():
+            name = f"{CONSTRAINT_PREFIX}{step.name.lower()}"
+            return edited(steps.SetProperties(((name, step.expression),)), metadata)
+        case steps.DropConstraint():
+            return _without_properties(metadata, [f"{CONSTRAINT_PREFIX}{step.name}"])
+        case steps.CommentTable():
+            others = {key: value for key, value in metadata.items() if key != "description"}
+            return others if step.text is None else {**others, "description": step.text}
+        case steps.RewriteTable():
+            # Without a record of changes: all files have the new types, too.
+            cast = _with_fields(metadata, ((column.parts, partial(_rewritten, column.new)) for column in step.casts))
+            return cast if step.partition_by is None else {**cast, "partitionColumns": list(step.partition_by)}
+        case _:
+            return _with_columns(step, metadata)
 
 
-@edited.register
-def _(step: steps.InOneCommit, metadata: Json) -> Json:
-    for each in step.steps:
-        metadata = edited(each, metadata)
-    return metadata
+def _with_columns(step: steps.Step, metadata: Json) -> Json:
+    match step:
+        case steps.AddColumns():
+            return _with_schema(metadata, added, step.columns)
+        case steps.DropColumns():
+            return _with_schema(metadata, dropped, step.columns)
+        case steps.RenameColumn():
+            return _with_names(metadata, (step.column,))
+        case steps.RenameColumns():
+            return _with_names(metadata, step.columns)
+        case steps.WidenColumns():
+            # Each change is recorded on the nearest struct field. PROTOCOL.md, Type Change Metadata.
+            return _with_fields(metadata, ((column.parts, partial(_widened, column)) for column in step.columns))
+        case steps.OrderFields():
+            place = {name.lower(): index for index, name in enumerate(step.names)}
+            return _with_schema(
+                metadata, lambda schema, parent: with_struct(schema, parent, partial(_ordered, place)), [step.parent]
+            )
+        case steps.AllowNulls():
+            return _with_fields(metadata, ((parts, partial(_nullable, True)) for parts in step.columns))
+        case steps.ForbidNulls():
+            return _with_fields(metadata, ((parts, partial(_nullable, False)) for parts in step.columns))
+        case steps.CommentColumns():
+            return _with_fields(metadata, ((c.parts, partial(_with_text, COMMENT, c.text)) for c in step.columns))
+        case steps.SetDefaults():
+            texts = ((column.parts, partial(_with_text, CURRENT_DEFAULT, column.text)) for column in step.columns)
+            return _with_fields(metadata, texts)
+        case _:
+            return metadata
 
 
-@edited.register
-def _(step: steps.SetProperties, metadata: Json) -> Json:
-    return {**metadata, "configuration": {**metadata.get("configuration", {}), **dict(step.properties)}}
+def _with_schema(metadata: Json, edit: Callable[[Json, Change], Json], changes: Iterable[Change]) -> Json:
+    schema = reduce(edit, changes, json.loads(metadata["schemaString"]))
+    return {**metadata, "schemaString": json.dumps(schema, ensure_ascii=False, separators=(",", ":"))}
 
 
-@edited.register
-def _(step: steps.UnsetProperties, metadata: Json) -> Json:
-    return _without_properties(metadata, step.names)
+def _with_fields(metadata: Json, edits: Iterable[tuple[Parts, FieldEdit]]) -> Json:
+    return _with_schema(metadata, lambda schema, edit: _at_field(schema, *edit), edits)
 
 
-@edited.register
-def _(step: steps.AddColumns, metadata: Json) -> Json:
-    def add(schema: Json) -> Json:
-        for column in step.columns:
-            schema = added(schema, column)
-        return schema
-
-    return _with_schema(metadata, add)
-
-
-@edited.register
-def _(step: steps.RenameColumn, metadata: Json) -> Json:
-    return edited(steps.RenameColumns((step.column,)), metadata)
-
-
-@edited.register
-def _(step: steps.RenameColumns, metadata: Json) -> Json:
+def _with_names(metadata: Json, columns: Iterable[steps.ColumnName]) -> Json:
     """The paths are those before: so the deepest are renamed first, and those of one struct all at once."""
     by_struct: dict[Parts, dict[str, str]] = {}
-    for column in step.columns:
+    for column in columns:
         by_struct.setdefault(column.parts[:-1], {})[column.parts[-1].lower()] = column.new
     top = by_struct.get((), {})
 
-    def rename(schema: Json) -> Json:
-        for parent in sorted(by_struct, key=len, reverse=True):
-            schema = with_struct(schema, parent, partial(_renamed, by_struct[parent]))
-        return schema
+    def rename(schema: Json, parent: Parts) -> Json:
+        return with_struct(schema, parent, partial(_renamed, by_struct[parent]))
 
     partitions = [top.get(name.lower(), name) for name in metadata.get("partitionColumns", ())]
-    return {**_with_schema(metadata, rename), "partitionColumns": partitions}
-
-
-@edited.register
-def _(step: steps.WidenColumns, metadata: Json) -> Json:
-    """Each change is recorded on the nearest struct field. PROTOCOL.md, Type Change Metadata."""
-
-    def widen(schema: Json) -> Json:
-        for column in step.columns:
-            schema = _at_field(schema, column.parts, partial(_widened, column))
-        return schema
-
-    return _with_schema(metadata, widen)
-
-
-@edited.register
-def _(step: steps.OrderFields, metadata: Json) -> Json:
-    place = {name.lower(): index for index, name in enumerate(step.names)}
-
-    def order(struct: Json, _: PhysicalPath) -> Json:
-        return {**struct, "fields": sorted(struct["fields"], key=lambda field: place[field["name"].lower()])}
-
-    return _with_schema(metadata, lambda schema: with_struct(schema, step.parent, order))
-
-
-@edited.register
-def _(step: steps.AllowNulls, metadata: Json) -> Json:
-    return _with_fields(metadata, step.columns, lambda field: {**field, "nullable": True})
-
-
-@edited.register
-def _(step: steps.ForbidNulls, metadata: Json) -> Json:
-    return _with_fields(metadata, step.columns, lambda field: {**field, "nullable": False})
-
-
-@edited.register
-def _(step: steps.CommentColumns, metadata: Json) -> Json:
-    return _with_texts(metadata, step.columns, COMMENT)
-
-
-@edited.register
-def _(step: steps.SetDefaults, metadata: Json) -> Json:
-    return _with_texts(metadata, step.columns, CURRENT_DEFAULT)
-
-
-@edited.register
-def _(step: steps.CommentTable, metadata: Json) -> Json:
-    others = {key: value for key, value in metadata.items() if key != "description"}
-    return others if step.text is None else {**others, "description": step.text}
-
-
-@edited.register
-def _(step: steps.AddConstraint, metadata: Json) -> Json:
-    return edited(steps.SetProperties(((f"{CONSTRAINT_PREFIX}{step.name.lower()}", step.expression),)), metadata)
-
-
-@edited.register
-def _(step: steps.DropConstraint, metadata: Json) -> Json:
-    return _without_properties(metadata, [f"{CONSTRAINT_PREFIX}{step.name}"])
-
-
-@edited.register
-def _(step: steps.DropColumns, metadata: Json) -> Json:
-    def drop(schema: Json) -> Json:
-        for parts in step.columns:
-            schema = dropped(schema, parts)
-        return schema
-
-    return _with_schema(metadata, drop)
-
-
-@edited.register
-def _(step: steps.RewriteTable, metadata: Json) -> Json:
-    """The columns have their new types, without a record of changes: all files have them, too."""
-
-    def cast(schema: Json) -> Json:
-        for column in step.casts:
-            schema = _at_field(schema, column.parts, partial(_rewritten, column.new))
-        return schema
-
-    changed = _with_schema(metadata, cast)
-    return changed if step.partition_by is None else {**changed, "partitionColumns": list(step.partition_by)}
-
-
-def _with_schema(metadata: Json, edit: Callable[[Json], Json]) -> Json:
-    schema = edit(json.loads(metadata["schemaString"]))
-    return {**metadata, "schemaString": json.dumps(schema, ensure_ascii=False, separators=(",", ":"))}
+    renamed = _with_schema(metadata, rename, sorted(by_struct, key=len, reverse=True))
+    return {**renamed, "partitionColumns": partitions}
 
 
 def _without_properties(metadata: Json, names: Iterable[str]) -> Json:
@@ -173,34 +115,16 @@ def _without_properties(metadata: Json, names: Iterable[str]) -> Json:
     return {**metadata, "configuration": kept}
 
 
-def _with_texts(metadata: Json, columns: Iterable[steps.ColumnText], key: str) -> Json:
-    return _with_each_field(metadata, ((column.parts, partial(_with_text, key, column.text)) for column in columns))
-
-
-def _with_text(key: str, text: str | None, field: Json) -> Json:
+def _with_text(key: str, text: str | None, field: Json, _: Parts) -> Json:
     others = {name: value for name, value in (field.get("metadata") or {}).items() if name != key}
     return {**field, "metadata": others if text is None else {**others, key: text}}
 
 
-def _with_fields(metadata: Json, columns: Iterable[Parts], edit: Callable[[Json], Json]) -> Json:
-    return _with_each_field(metadata, ((parts, edit) for parts in columns))
+def _nullable(nullable: bool, field: Json, _: Parts) -> Json:
+    return {**field, "nullable": nullable}
 
 
-def _with_each_field(metadata: Json, edits: Iterable[tuple[Parts, Callable[[Json], Json]]]) -> Json:
-    def change(schema: Json) -> Json:
-        for parts, edit in edits:
-            schema = _at_field(schema, parts, partial(_edited_itself, edit))
-        return schema
-
-    return _with_schema(metadata, change)
-
-
-def _edited_itself(edit: Callable[[Json], Json], field: Json, below: Parts) -> Json:
-    del below
-    return edit(field)
-
-
-def _at_field(schema: Json, parts: Parts, edit: Callable[[Json, Parts], Json]) -> Json:
+def _at_field(schema: Json, parts: Parts, edit: FieldEdit) -> Json:
     """Return a schema after ``edit`` of the nearest struct field of a path; it also gets the steps below that."""
     depth = _depth_of_field(schema, parts)
 
@@ -222,6 +146,10 @@ def _depth_of_field(schema: Any, parts: Parts) -> int:
         else:
             schema = schema[BELOW[part]]
     return found
+
+
+def _ordered(place: Mapping[str, int], struct: Json, _: PhysicalPath) -> Json:
+    return {**struct, "fields": sorted(struct["fields"], key=lambda field: place[field["name"].lower()])}
 
 
 def _renamed(names: Mapping[str, str], struct: Json, _: PhysicalPath) -> Json:

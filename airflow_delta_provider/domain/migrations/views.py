@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import singledispatch
 
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.step import Parts, Step
@@ -41,28 +40,16 @@ _RENAMED = "is renamed to {}: it fails until it is created again"
 _RETYPED = "becomes {}: it fails or overflows until it is created again"
 
 
-@singledispatch
 def _changes(step: Step) -> Mapping[Parts, str]:
     """Return the columns that a step changes for those who read them, each with the end of a sentence."""
-    del step
-    return {}
-
-
-@_changes.register
-def _(step: steps.DropColumns) -> Mapping[Parts, str]:
-    return dict.fromkeys(step.columns, _DROPPED)
-
-
-@_changes.register
-def _(step: steps.RenameColumns) -> Mapping[Parts, str]:
-    return {column.parts: _RENAMED.format(column.new) for column in step.columns}
-
-
-@_changes.register
-def _(step: steps.WidenColumns) -> Mapping[Parts, str]:
-    return {column.parts: _RETYPED.format(column.new) for column in step.columns}
-
-
-@_changes.register
-def _(step: steps.RewriteTable) -> Mapping[Parts, str]:
-    return {cast.parts: _RETYPED.format(cast.new) for cast in step.casts}
+    match step:
+        case steps.DropColumns():
+            return dict.fromkeys(step.columns, _DROPPED)
+        case steps.RenameColumns():
+            return {column.parts: _RENAMED.format(column.new) for column in step.columns}
+        case steps.WidenColumns():
+            return {column.parts: _RETYPED.format(column.new) for column in step.columns}
+        case steps.RewriteTable():
+            return {cast.parts: _RETYPED.format(cast.new) for cast in step.casts}
+        case _:
+            return {}

@@ -1,9 +1,10 @@
-"""Every step of a plan can be told, and rendered or told to have no SQL."""
+"""Every step of a plan has an explanation, and either SQL or none on purpose."""
 
 from __future__ import annotations
 
 import pytest
 
+from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.changes.step import (
@@ -17,11 +18,46 @@ from airflow_delta_provider.domain.changes.step import (
 )
 from airflow_delta_provider.domain.request.table_name import TableName
 
+A = ("a",)
+ONE_OF_EACH = (
+    steps.SetProperties((("p", "1"),)),
+    steps.WidenColumns((steps.ColumnType(A, "int", "bigint"),)),
+    steps.TrackUsage("true"),
+    steps.MapColumns(),
+    steps.DropColumns((A,)),
+    steps.RenameColumn(ColumnName(A, "b")),
+    steps.AddColumns((steps.NewColumn(A, "int"),)),
+    steps.Alteration(drops=(A,)),
+    steps.CreateTable((("a", "int"),)),
+    steps.DisableMapping("history"),
+    steps.RewriteWithoutMapping(1, 2),
+    steps.DropFeature("deletionVectors"),
+    UnsetProperties(("p",)),
+    RenameColumns((ColumnName(A, "b"),)),
+    steps.OrderFields((), ("b", "a")),
+    steps.AllowNulls((A,)),
+    steps.ForbidNulls((A,)),
+    steps.CommentColumns((steps.ColumnText(A, "x"),)),
+    steps.SetDefaults((steps.ColumnText(A, "1"),)),
+    CommentTable("x"),
+    steps.AddConstraint("c", "a > 0"),
+    DropConstraint("c"),
+    steps.ClusterBy((A,)),
+    steps.RewriteTable((steps.Cast(A, "int", "string"),)),
+    InOneCommit((DropConstraint("c"),)),
+)
+WITHOUT_SQL = (steps.TrackUsage, steps.MapColumns, steps.Alteration, steps.CreateTable, steps.DisableMapping)
 
-@pytest.mark.parametrize("kind", Step.__subclasses__())
-def test_step_has_an_explanation_and_says_whether_there_is_sql(kind: type) -> None:
-    for function in (explain, render_sql):
-        assert function.dispatch(kind) is not function.dispatch(object)
+
+def test_the_steps_below_are_all_there_are() -> None:
+    assert {type(step) for step in ONE_OF_EACH} == set(Step.__subclasses__())
+
+
+@pytest.mark.parametrize("step", ONE_OF_EACH, ids=lambda step: type(step).__name__)
+def test_step_has_an_explanation_and_says_whether_there_is_sql(step: Step) -> None:
+    assert "None" not in explain(step)
+    assert explain(step).endswith((" (1 commit)", " (1 commit, not by SQL)"))
+    assert (render_sql(step, TABLE) is None) == isinstance(step, WITHOUT_SQL)
 
 
 TABLE = TableName("t", identifier=("t",))
@@ -38,7 +74,7 @@ def test_names_that_are_exchanged_pass_through_others() -> None:
     )
 
 
-def test_steps_in_one_commit_are_told_and_rendered_one_after_another() -> None:
+def test_steps_in_one_commit_are_explained_and_rendered_one_after_another() -> None:
     step = InOneCommit((DropConstraint("a"), UnsetProperties(("p", "q'")), CommentTable("x")))
     assert explain(step) == "drop the CHECK constraint a; unset p, q'; set the comment of the table to 'x' (1 commit)"
     assert render_sql(step, TABLE) == (
