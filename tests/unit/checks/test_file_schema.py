@@ -24,6 +24,7 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
     PhysicalType,
     Repetition,
     SchemaElement,
+    TimeUnit,
 )
 from airflow_delta_provider.domain.report.verdict import Severity
 from tests.unit.mapped_tables import MAX, MODE, at, configured, edited, mapped, said, without
@@ -50,7 +51,9 @@ ARROW: dict[str, pa.DataType] = {
     "decimal(38,10)": pa.decimal128(38, 10),
 }
 #: Types that files hold alike, so that nobody can tell them apart.
-ALIKE = ({"byte", "short", "integer"}, {"string", "binary"}, {"timestamp", "timestamp_ntz"})
+ALIKE = ({"byte", "short", "integer"}, {"string", "binary"})
+#: Types that files tell apart by isAdjustedToUTC only.
+TIMESTAMPS = {"timestamp", "timestamp_ntz"}
 
 
 def footer(*fields: tuple[str, pa.DataType] | pa.Field, **options: Any) -> Elements:
@@ -113,7 +116,7 @@ def test_shredded_variants_need_the_feature(feature: str | None, stored: pa.Data
 def test_column_of_each_type_holds_that_type_and_those_stored_alike(declared, written):
     fine = declared == written or any({declared, written} <= group for group in ALIKE)
     fine |= declared == "date" and written == "integer"  # what an INT32 counts it does not say
-    wrong = [] if fine else [("TW16", "c")]
+    wrong = [] if fine else [("DF11" if {declared, written} <= TIMESTAMPS else "TW16", "c")]
     assert found(column(typed(declared)), footer(("c", ARROW[written]))) == wrong
 
 
@@ -123,7 +126,7 @@ def test_column_of_each_type_holds_that_type_and_those_stored_alike(declared, wr
         ("timestamp", pa.timestamp("ns"), {"use_deprecated_int96_timestamps": True}),
         ("timestamp_ntz", pa.timestamp("ns"), {"use_deprecated_int96_timestamps": True}),
         ("timestamp", pa.timestamp("ms", "UTC"), {}),
-        ("timestamp", pa.timestamp("ns", "UTC"), {"version": "2.6"}),
+        ("timestamp_ntz", pa.timestamp("ms"), {}),
         ("byte", pa.uint8(), {}),
         ("integer", pa.uint32(), {}),
         ("long", pa.uint64(), {}),
@@ -143,6 +146,32 @@ def test_whatever_engines_are_known_to_write_is_not_judged(declared, written, op
     assert found(column(typed(declared)), footer(("c", written), **options)) == []
 
 
+@pytest.mark.parametrize(
+    ("declared", "zone", "severity"), [("timestamp", None, Severity.WARNING), ("timestamp_ntz", "UTC", Severity.ERROR)]
+)
+@pytest.mark.parametrize("unit", ["ms", "us"])
+def test_timestamps_that_say_they_are_of_the_other_kind(declared, zone, severity, unit):
+    nested = struct(field("l", ArrayType(PrimitiveType(declared))))
+    elements = footer(("l", pa.list_(pa.timestamp(unit, zone))))
+    (finding,) = FileSchemas(metadata_of(nested), LEGACY).check(elements, "f.parquet")
+    assert (finding.code, finding.column, finding.severity) == ("DF11", "l.element", severity)
+    assert f"isAdjustedToUTC {str(zone is not None).lower()}; it must be " in finding.message
+
+
+@pytest.mark.parametrize("declared", TIMESTAMPS)
+def test_timestamps_of_which_the_file_says_nothing_itself_may_be_of_either_kind(declared):
+    converted = LogicalType(LogicalKind.TIMESTAMP, unit=TimeUnit.MICROS, adjusted_to_utc=True, inferred=True)
+    element = replace(leaf("c"), logical_type=converted)
+    assert found(column(declared), (group("root", 1), element)) == []
+
+
+@pytest.mark.parametrize(("declared", "zone"), [("timestamp", "UTC"), ("timestamp_ntz", None)])
+def test_nanoseconds_are_no_timestamps(declared, zone):
+    (finding,) = FileSchemas(column(declared), LEGACY).check(footer(("c", pa.timestamp("ns", zone))), "f.parquet")
+    assert finding.code == "TW16"
+    assert "INT64 (timestamp in nanoseconds)" in finding.message
+
+
 @pytest.mark.parametrize("kind", [LogicalKind.ENUM, LogicalKind.JSON, LogicalKind.BSON, LogicalKind.UNKNOWN, None])
 def test_text_may_be_annotated_as_anything(kind):
     element = leaf("c", PhysicalType.BYTE_ARRAY, kind)
@@ -155,7 +184,7 @@ def test_text_may_be_annotated_as_anything(kind):
         (("byte", "short", "integer", "long"), ["byte", "short", "integer", "long"]),
         (("integer", "double"), ["integer", "double"]),
         (("float", "double"), ["float", "double"]),
-        (("date", "timestamp_ntz"), ["date", "timestamp_ntz", "timestamp"]),
+        (("date", "timestamp_ntz"), ["date", "timestamp_ntz"]),
         (("decimal(9,2)", "decimal(38,10)"), ["decimal(9,2)", "decimal(38,10)"]),
         (("long", "decimal(38,10)"), ["long", "decimal(38,10)"]),
     ],
@@ -166,7 +195,8 @@ def test_widened_column_holds_any_type_that_it_had_and_no_other(steps, older):
     allowed = {name for name in ARROW if name in older or any(name in g and g & set(older) for g in ALIKE)}
     allowed |= {"integer"} if "date" in older else set()
     for name, written in ARROW.items():
-        assert (name, found(metadata, footer(("c", written)))) == (name, [] if name in allowed else [("TW16", "c")])
+        code = "DF11" if {name, steps[-1]} <= TIMESTAMPS else "TW16"
+        assert (name, found(metadata, footer(("c", written)))) == (name, [] if name in allowed else [(code, "c")])
 
 
 def test_record_that_is_malformed_says_nothing():

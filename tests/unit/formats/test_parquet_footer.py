@@ -45,8 +45,8 @@ def number(precision: int, scale: int) -> LogicalType:
     return logical(LogicalKind.DECIMAL, precision=precision, scale=scale)
 
 
-def timestamp(unit: TimeUnit, utc: bool) -> LogicalType:
-    return logical(LogicalKind.TIMESTAMP, unit=unit, adjusted_to_utc=utc)
+def timestamp(unit: TimeUnit, utc: bool, **said: Any) -> LogicalType:
+    return logical(LogicalKind.TIMESTAMP, unit=unit, adjusted_to_utc=utc, **said)
 
 
 #: Arrow type, values, and what the file then says of the column: physical and logical type.
@@ -318,8 +318,8 @@ def group(*chunks: bytes) -> bytes:
     [
         (0, logical(LogicalKind.STRING)),
         (6, logical(LogicalKind.DATE)),
-        (9, timestamp(TimeUnit.MILLIS, True)),
-        (10, timestamp(TimeUnit.MICROS, True)),
+        (9, timestamp(TimeUnit.MILLIS, True, inferred=True)),
+        (10, timestamp(TimeUnit.MICROS, True, inferred=True)),
         (13, integer(32, False)),
         (15, integer(8)),
         (16, integer(16)),

@@ -1,6 +1,7 @@
 """Whether data files have the columns of the table.
 
-Their types (TW16), what they are found by (CM18), and variants in a form that the table's features allow (TF29).
+Their types (TW16), what they are found by (CM18), whether timestamps are instants (DF11), and variants in a form that
+the table's features allow (TF29).
 PROTOCOL.md, Reader Requirements for Type Widening and for Column Mapping, and Delta Data Type to Parquet Type
 Mappings; parquet-format, ``LogicalTypes.md``. What engines are known to write is never a violation, even if the
 protocol does not name it: only a type that no reader can read as the column's is.
@@ -16,6 +17,11 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.data_files import NOT_FOUND_IN_FILE
 from airflow_delta_provider.domain.checks.data_files.stored_types import described, is_checked, may_be
+from airflow_delta_provider.domain.checks.data_files.timestamps import (
+    OTHER_TIMESTAMP,
+    is_other_timestamp,
+    other_timestamp,
+)
 from airflow_delta_provider.domain.checks.protocol.data_files import SHREDDED_WITHOUT_FEATURE
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
@@ -94,7 +100,7 @@ class FileSchemas:
             self._schema = MappedSchema.of(metadata)
             self._columns = tuple(c for c in columns if len(c.parts) == 1 and c.parts[0].lower() not in partitions)
 
-    @on_demand(NOT_FOUND_IN_FILE, UNREACHABLE_TYPE, SHREDDED_WITHOUT_FEATURE)
+    @on_demand(NOT_FOUND_IN_FILE, UNREACHABLE_TYPE, SHREDDED_WITHOUT_FEATURE, OTHER_TIMESTAMP)
     def check(self, elements: tuple[SchemaElement, ...], path: str) -> list[Finding]:
         """Return what is wrong with the schema of a file.
 
@@ -280,6 +286,9 @@ class SchemaWalk:
             return
         if not node.element.is_leaf or not any(may_be(node.element, data_type) for data_type in types):
             self._wrong_type(column, node, list(dict.fromkeys(types)))
+        elif is_other_timestamp(node.element, column.data_type):
+            evidence, known = other_timestamp(column.data_type)
+            self.problems.append(_Problem(OTHER_TIMESTAMP, evidence, {"column": column, **known}))
 
     def _wrong_type(self, column: Column, node: FileNode, types: Sequence[DataType]) -> None:
         current, *earlier = map(str, types)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.type_widening.type_record import is_text
 from airflow_delta_provider.domain.delta.data_type import DataType, DecimalType, PrimitiveType
-from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType, SchemaElement
+from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType, SchemaElement, TimeUnit
 
 #: What Delta types are stored as: physical types with what they are said to mean.
 _INT32 = {(PhysicalType.INT32, None), (PhysicalType.INT32, LogicalKind.INTEGER)}
@@ -45,6 +45,8 @@ def may_be(element: SchemaElement, data_type: DataType) -> bool:
         said = (logical.precision, logical.scale or 0)
         return logical.precision is None or said == (data_type.precision, data_type.scale)
     assert isinstance(data_type, PrimitiveType)
+    if logical is not None and kind is LogicalKind.TIMESTAMP and logical.unit is TimeUnit.NANOS:
+        return False  # which Spark refuses to read
     if data_type.name in _STORED:
         return (element.physical_type, kind) in _STORED[data_type.name]
     return element.physical_type in _BYTES and kind is not LogicalKind.DECIMAL
@@ -59,4 +61,6 @@ def described(element: SchemaElement) -> str:
     meaning = logical.kind.value
     if logical.kind is LogicalKind.DECIMAL:
         meaning = f"decimal({logical.precision},{logical.scale or 0})"
+    elif logical.unit is TimeUnit.NANOS:
+        meaning = f"{meaning} in nanoseconds"
     return f"{physical} ({meaning})"

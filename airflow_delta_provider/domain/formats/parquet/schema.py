@@ -76,6 +76,7 @@ class LogicalType:
     :param signed: of an integer
     :param unit: of a time or a timestamp
     :param adjusted_to_utc: of a time or a timestamp: whether it is an instant, not what a clock shows somewhere
+    :param inferred: of a time or a timestamp: whether the file does not say that, but only the older converted type
     """
 
     kind: LogicalKind
@@ -85,6 +86,7 @@ class LogicalType:
     signed: bool | None = None
     unit: TimeUnit | None = None
     adjusted_to_utc: bool | None = None
+    inferred: bool = False
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ def _integer(bits: int, signed: bool) -> LogicalType:
 
 
 def _time(kind: LogicalKind, unit: TimeUnit) -> LogicalType:
-    return LogicalType(kind, unit=unit, adjusted_to_utc=True)
+    return LogicalType(kind, unit=unit, adjusted_to_utc=True, inferred=True)
 
 
 #: Converted types by number, but for DECIMAL; LogicalTypes.md says what each means today.
