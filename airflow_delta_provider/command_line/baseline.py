@@ -6,28 +6,29 @@ import json
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
+from airflow_delta_provider.command_line.project_folder import ProjectFolder
 from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.report.confirmation import Reported
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.table_list import place_of
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 
 
 class Baseline:
     """The open findings of a report, by table.
 
     :param report: of an earlier run of the same kind
+    :param project: where relative names of tables start
     """
 
-    def __init__(self, report: JobReport) -> None:
+    def __init__(self, report: JobReport, project: ProjectFolder) -> None:
+        self._project = project
         self._tables: Mapping[Hashable, Reported] = {
-            _place(table.table): Reported.of(finding for finding in table.findings if finding.is_open)
+            project.place(table.table): Reported.of(finding for finding in table.findings if finding.is_open)
             for table in report.tables
         }
 
     @classmethod
-    def read(cls, content: bytes, kind: str, place: str) -> Baseline:
+    def read(cls, content: bytes, kind: str, place: str, project: ProjectFolder) -> Baseline:
         """Read a report.
 
         :param place: of the file, for messages
@@ -44,20 +45,13 @@ class Baseline:
             raise UsageError(f"--baseline {place} cannot be used. {error}") from None
         if report.kind != kind:
             raise UsageError(f"--baseline {place} is a report of {report.kind}, not of {kind}. Write one with {kind}.")
-        return cls(report)
+        return cls(report, project)
 
     def compared(self, report: JobReport) -> JobReport:
         """Return the report with the status of each finding: new, known or changed since the baseline."""
         return replace(report, tables=tuple(map(self._compared, report.tables)))
 
     def _compared(self, table: TableReport) -> TableReport:
-        known = self._tables.get(_place(table.table), Reported())
+        known = self._tables.get(self._project.place(table.table), Reported())
         comparison = known.compare(table.findings, whole=False)
         return replace(table, findings=tuple(comparison.with_status(table.findings)))
-
-
-def _place(table: str) -> Hashable:
-    try:
-        return place_of(TableName.parse(table))
-    except TableNameError:
-        return table

@@ -29,12 +29,17 @@ def find_config(start: Path) -> Path | None:
 
 
 def read_config(path: Path) -> Config:
-    """Return what a file says; relative paths in it start at its folder.
+    """Return what a file says; paths of files in it start at its folder, and names of tables are as they are written.
 
     :raises ConfigError: if it cannot be read or is invalid
     """
-    folder = path.parent.resolve()
+    folder = folder_of(path)
     return parse_config(_text(path), str(path), "" if folder == Path.cwd() else folder.as_posix())
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder at which relative names in a configuration file start."""
+    return path.parent.resolve()
 
 
 def _text(path: Path) -> str:

@@ -21,6 +21,7 @@ from airflow_delta_provider.jobs.storage.storage_errors import NoStorageError
 from airflow_delta_provider.jobs.storage.storages import Storages
 
 if TYPE_CHECKING:
+    from airflow_delta_provider.command_line.invocation import Invocation
     from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 
 PYTHON, SPARK, AUTO = "python", "spark", "auto"
@@ -101,43 +102,42 @@ def _why_rather_spark(tables: Iterable[str], parsed: argparse.Namespace) -> str 
 
 
 @contextmanager
-def opened(
-    choice: EngineChoice, kind: str, parsed: argparse.Namespace, config: Config, terminal: Terminal, *, delta: bool
-) -> Iterator[DeltaSession]:
+def opened(choice: EngineChoice, invocation: Invocation, terminal: Terminal, *, delta: bool) -> Iterator[DeltaSession]:
     """Return a session of an engine, for as long as it is needed.
 
-    :param kind: of the job
     :param delta: whether Delta on Spark's classpath may be needed
     :raises EngineUnavailableError: if there is none
     """
     if choice.name == PYTHON:
         from airflow_delta_provider.jobs.run.python_engine import python_session
 
-        yield python_session(Storages({**config.storage, **pairs(parsed.storage)}))
+        options = {**invocation.config.storage, **pairs(invocation.parsed.storage)}
+        yield python_session(Storages(options, folder=invocation.project.path))
         return
     if find_spec("pyspark") is None:
         raise EngineUnavailableError(
             f"this takes Spark ({choice.why}), and PySpark is not installed. Install pyspark and delta-spark, "
             "or run it where Spark is."
         )
-    yield from _on_spark(f"airflow-delta-provider {kind}", parsed, config, terminal, delta=delta)
+    yield from _on_spark(invocation, terminal, delta=delta)
 
 
-def _on_spark(
-    name: str, parsed: argparse.Namespace, config: Config, terminal: Terminal, *, delta: bool
-) -> Iterator[DeltaSession]:
+def _on_spark(invocation: Invocation, terminal: Terminal, *, delta: bool) -> Iterator[DeltaSession]:
     from airflow_delta_provider.domain.engine.delta_library import PROVIDED
     from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
     from airflow_delta_provider.jobs.spark.session.engine_errors import understand
     from airflow_delta_provider.jobs.spark.session.jvm_output import JvmOutput
     from airflow_delta_provider.jobs.spark.session.spark_session import jvm_runs, own_session
 
+    parsed, config = invocation.parsed, invocation.config
+    name = f"airflow-delta-provider {invocation.kind.name}"
     output = JvmOutput(shown=parsed.verbose)
     jars = parsed.delta_jars or (None if delta else PROVIDED)
     master = parsed.master or config.spark.master
     try:
         with output.taken():
-            session = SparkDeltaSession(own_session(name, master, jars, _settings(parsed, config)))
+            spark = own_session(name, master, jars, _settings(parsed, config))
+            session = SparkDeltaSession(spark, folder=invocation.project.path)
     except Exception as failure:
         why = str(failure) if isinstance(failure, RuntimeError) else understand(failure).message
         lines = output.last_lines(errors_only=jvm_runs())

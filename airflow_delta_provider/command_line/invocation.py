@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from airflow_delta_provider.command_line.config_search import find_config, read_config
+from airflow_delta_provider.command_line.config_search import find_config, folder_of, read_config
 from airflow_delta_provider.command_line.parser import table_parser
+from airflow_delta_provider.command_line.project_folder import ProjectFolder
 from airflow_delta_provider.command_line.table_arguments import read_names
 from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.engine.spark_master import MasterError, SparkMaster
 from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.config_file import Config, ConfigError
+from airflow_delta_provider.domain.request.config_file import Config, ConfigError, renamed_entries
+from airflow_delta_provider.domain.request.init_spec import InitSpecOptions
 from airflow_delta_provider.domain.request.kinds import Kind, load
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
@@ -36,6 +39,7 @@ class Invocation:
     :param parsed: the flags
     :param fail_on: lowest severity that fails: ``error``, ``warning`` or ``never``
     :param strict: whether what is undetermined fails
+    :param project: where relative names of tables start
     """
 
     kind: Kind
@@ -46,6 +50,7 @@ class Invocation:
     config: Config
     fail_on: str
     strict: bool
+    project: ProjectFolder
 
 
 def read_invocation(command: str, kind: Kind, words: Sequence[str]) -> Invocation:
@@ -55,30 +60,39 @@ def read_invocation(command: str, kind: Kind, words: Sequence[str]) -> Invocatio
     :raises SystemExit: with 2 if argparse finds that, with 0 after ``--help``
     """
     parsed = table_parser(command, kind).parse_intermixed_args(words)
-    config = _config(parsed)
+    config, project = _configured(parsed, load(kind.options))
     fail_on = parsed.fail_on or config.fail_on or "error"
-    options = _options(kind, parsed, config, fail_on)
+    options = _options(kind, parsed, config, fail_on, project)
     schemas = [f"{schema}.*" for schema in getattr(parsed, "schema", ())]
-    tables, exclude = read_names([*parsed.tables, *parsed.named, *schemas] or options.declared_tables), ()
+    named = read_names([*parsed.tables, *parsed.named, *schemas] or options.declared_tables)
+    tables, exclude = list(map(project.typed, named)), []
     if not options.changes:
         tables = tables or list(config.tables)
-        exclude = (*parsed.exclude, *config.exclude)
+        exclude = [*map(project.typed, parsed.exclude), *config.exclude]
     _check(options, tables, parsed)
     strict = bool(config.strict if parsed.strict is None else parsed.strict)
-    return Invocation(kind, options, tables, exclude, parsed, config, fail_on, strict)
+    return Invocation(kind, options, tables, exclude, parsed, config, fail_on, strict, project)
 
 
-def _config(parsed: argparse.Namespace) -> Config:
+def _configured(parsed: argparse.Namespace, options: type[Options]) -> tuple[Config, ProjectFolder]:
+    """Return the configuration, and where relative names of tables start: in specs, at the working directory."""
     if parsed.no_config and parsed.config:
         raise UsageError("give only one of --config and --no-config.")
     try:
         path = Path(parsed.config) if parsed.config else None if parsed.no_config else find_config(Path.cwd())
-        return Config() if path is None else read_config(path)
+        config = Config() if path is None else read_config(path)
     except ConfigError as error:
         raise UsageError(str(error)) from None
+    here = ProjectFolder(os.getcwd())
+    if path is None:
+        return config, here
+    project = ProjectFolder(folder_of(path).as_posix())
+    if project != here and (options.names_tables or issubclass(options, InitSpecOptions)):
+        return config.with_absolute_names(project.path), here
+    return config.renamed(project.written), project
 
 
-def _options(kind: Kind, parsed: argparse.Namespace, config: Config, fail_on: str) -> Options:
+def _options(kind: Kind, parsed: argparse.Namespace, config: Config, fail_on: str, project: ProjectFolder) -> Options:
     """Return the options of the job: those of the command line, else those of the configuration."""
     options: type[Options] = load(kind.options)
     called = dict(flags_of(options))
@@ -92,6 +106,11 @@ def _options(kind: Kind, parsed: argparse.Namespace, config: Config, fail_on: st
         if place is not None and name in options.declared() and name not in parsed:
             called[name] = f"{config.name}: {name}"
             setattr(parsed, name, _document(options, name, place, config))
+    for name in ("waivers", "ownership"):
+        if name in parsed:
+            setattr(parsed, name, renamed_entries(getattr(parsed, name), project.written))
+    if getattr(parsed, "state_path", None):
+        parsed.state_path = project.typed_folder(parsed.state_path)
     try:
         read = read_options(parsed, options)
         read.check_names()

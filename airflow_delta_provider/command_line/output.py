@@ -93,6 +93,7 @@ class Output:
             rules=self._rules,
             undetermined_fails=self._invocation.strict,
             new_only=parsed.baseline is not None,
+            sources=self._invocation.project.sources(),
         )
 
 

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator
 
 from airflow_delta_provider.command_line.usage_error import UsageError
-from airflow_delta_provider.domain.request.exclusion import Exclusion
-from airflow_delta_provider.domain.request.table_name import is_relative
 
 #: What an argument begins with that names a file of tables.
 _FILE = "@"
@@ -57,13 +55,3 @@ def pairs(settings: Iterable[str]) -> dict[str, str]:
     """Return settings that are written as ``KEY=VALUE``; of one that is given twice, the last."""
     parted = (setting.partition("=") for setting in settings)
     return {key: value for key, _, value in parted}
-
-
-def exclusion_of(patterns: Iterable[str]) -> Exclusion:
-    """Return what leaves tables out; relative paths start at the working directory."""
-    return Exclusion([absolute(pattern) if "/" in pattern else pattern for pattern in patterns])
-
-
-def absolute(location: str) -> str:
-    """Return a location as it is, or absolute if it is a relative path."""
-    return os.path.abspath(location) if is_relative(location) else location

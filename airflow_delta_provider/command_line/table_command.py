@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from airflow_delta_provider.command_line.baseline import Baseline
@@ -13,7 +13,6 @@ from airflow_delta_provider.command_line.exit_code import ExitCode, exit_code
 from airflow_delta_provider.command_line.invocation import Invocation, read_invocation
 from airflow_delta_provider.command_line.output import Output
 from airflow_delta_provider.command_line.progress_bar import ProgressBar
-from airflow_delta_provider.command_line.table_arguments import absolute, exclusion_of
 from airflow_delta_provider.command_line.terminal import Terminal
 from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.checks import requests
@@ -21,8 +20,7 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import Kind
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_list import place_of
-from airflow_delta_provider.domain.request.table_name import TableName, is_catalog_name
+from airflow_delta_provider.domain.request.table_name import is_catalog_name
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.run.command_line.options import flags_of
 from airflow_delta_provider.jobs.run.command_line.spec_file import SpecFile
@@ -52,7 +50,7 @@ def run_table_command(command: str, kind: Kind, words: Sequence[str]) -> int:
     terminal.detail(f"engine {choice.name}: {choice.why}")
     delta = invocation.options.needs_delta(by_name=any(map(is_catalog_name, invocation.tables)))
     try:
-        with opened(choice, kind.name, parsed, invocation.config, terminal, delta=delta) as session:
+        with opened(choice, invocation, terminal, delta=delta) as session:
             output.check(session)
             spec_file = _spec_file(invocation, session)
             return _run(invocation, session, output, spec_file, terminal)
@@ -165,14 +163,15 @@ def _baseline(invocation: Invocation, session: DeltaSession) -> Baseline | None:
         raise UsageError(f"--baseline {place} cannot be read: {error.strerror or error}.") from None
     except Exception as failure:
         raise UsageError(f"--baseline {place} cannot be read: {session.understand(failure).message}") from None
-    return Baseline.read(content, invocation.kind.name, place)
+    return Baseline.read(content, invocation.kind.name, place, invocation.project)
 
 
 def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -> tuple[list[str], list[str]]:
     """Return the tables that are meant, each once; and what is wrong with patterns and with matches."""
     if invocation.options.changes:
         return list(invocation.tables), []
-    exclusion = exclusion_of(invocation.exclude)
+    project = invocation.project
+    exclusion = project.exclusion(invocation.exclude)
     marks = _PAIMON_MARKS if invocation.kind.name.startswith("check-paimon") else DELTA_MARKS
     unmatched: list[str] = []
 
@@ -192,7 +191,10 @@ def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -
             else:
                 unmatched.append(f"no table matches {text}.")
 
-    found = {place_of(TableName.parse(table)): table for table in matching() if not exclusion.covers(_placed(table))}
+    found: dict[Hashable, str] = {}
+    for table in matching():
+        if not exclusion.covers(project.absolute(table) if "/" in table else table):
+            found.setdefault(project.place(table), table)
     return list(found.values()), unmatched
 
 
@@ -213,7 +215,3 @@ def _can_be_named(table: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _placed(table: str) -> str:
-    return absolute(table) if "/" in table else table

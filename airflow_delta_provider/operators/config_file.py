@@ -10,12 +10,13 @@ from airflow_delta_provider.exceptions import DeltaRequestError
 
 def read_config_file(file: Path) -> Config:
     """
-    Return what a file says; its relative paths start at its folder.
+    Return what a file says; its relative paths are absolute, as tasks do not run in its folder.
 
     :raises DeltaRequestError: if it cannot be read, or says what an operator cannot do
     """
+    folder = file.parent.absolute().as_posix()
     try:
-        config = parse_config(file.read_text(encoding="utf-8"), str(file), file.parent.absolute().as_posix())
+        config = parse_config(file.read_text(encoding="utf-8"), str(file), folder).with_absolute_names(folder)
     except OSError as error:
         raise DeltaRequestError(f"config: {file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

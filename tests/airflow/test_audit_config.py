@@ -55,6 +55,18 @@ def test_file_gives_what_arguments_leave_out(tmp_path: Path) -> None:
     assert [entry["code"] for entry in options.waivers] == ["MD12"]
 
 
+def test_relative_names_are_absolute_for_tables_and_for_what_holds_for_them(tmp_path: Path) -> None:
+    text = CONFIG.replace('"/lake/', '"lake/').replace('code = "MD12"', 'code = "MD12"\ntable = "lake/old_*"')
+
+    asked = request(audit(tmp_path, text))
+
+    assert asked.tables == (f"{tmp_path}/lake/*", f"{tmp_path}/lake/hr")
+    assert asked.exclude == (f"{tmp_path}/lake/tmp/**", "scratch")
+    options: Any = asked.options
+    assert [entry["table"] for entry in options.ownership] == [f"{tmp_path}/lake/hr"]
+    assert [entry["table"] for entry in options.waivers] == [f"{tmp_path}/lake/old_*"]
+
+
 def test_arguments_come_first(tmp_path: Path) -> None:
     asked = request(audit(tmp_path, table="/other", level="log", fail_on="error", exclude=["more"]))
 

@@ -41,6 +41,17 @@ def test_both_engines_say_the_same(level, session, table, capsys):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("engine", ["spark", "python"])
+def test_relative_names_start_at_the_folder_of_the_configuration(engine, session, table, capsys, monkeypatch):
+    path = table(legacy, "good")
+    (path.parent / "delta-provider.toml").write_text('tables = ["./g*"]\nstate_path = "audits"\n')
+    monkeypatch.chdir(path)
+    for words in ([], ["."], ["../g*"]):
+        assert main(["audit", *words, "--engine", engine, "--format", "json"]) == 0
+        assert list(tables(capsys)) == ["./good"]
+    assert (path.parent / "audits").is_dir()
+
+
 def test_tables_of_a_schema_are_found_in_the_catalog(session, table, capsys):
     path = table(legacy)
     session.sql("CREATE SCHEMA command_line")

@@ -52,7 +52,7 @@ def _command(level: str, problem: Problem, kind: str, shown_as: Presentation) ->
     wording = Wording.of(problem.first.finding)
     title = shortened(" ".join(filter(None, (problem.code, wording.title))), _MAX_TITLE)
     message = shortened("\n".join(_message(problem, wording, shown_as)), _MAX_MESSAGE)
-    place = _place(problem, kind)
+    place = _place(problem, kind, shown_as)
     return f"::{level} {place}title={title.translate(_PROPERTY)}::{message.translate(_DATA)}"
 
 
@@ -65,9 +65,9 @@ def _message(problem: Problem, wording: Wording, shown_as: Presentation) -> Iter
     yield shown_as.rules.shown(problem.code)
 
 
-def _place(problem: Problem, kind: str) -> str:
+def _place(problem: Problem, kind: str, shown_as: Presentation) -> str:
     """Return the file that the annotation is about: of a table in the repository, the first commit."""
-    place, version = TablePlace.of(problem.first.table, kind), problem.first.finding.version
+    place, version = TablePlace.of(problem.first.table, kind, shown_as.sources), problem.first.finding.version
     if not place.is_below or version is None:
         return ""
     return f"file={place.commit(version).translate(_PROPERTY)},line=1,"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
+from airflow_delta_provider.domain.rendering.source_tree import SourceTree
 from airflow_delta_provider.domain.rendering.style import PLAIN, Style
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 
@@ -27,6 +28,7 @@ class Presentation:
     :param detail: of text
     :param rules: where rules are documented
     :param place: where the whole report is kept, if that was tried
+    :param sources: of SARIF and GitHub: the repository that tables and files are located in, where it is known
     :param undetermined_fails: of JUnit: whether a table that is UNDETERMINED is a failure; else it is skipped
     :param new_only: of JUnit and GitHub: whether findings that were known before fail nothing, as with a baseline
     """
@@ -36,5 +38,6 @@ class Presentation:
     detail: Detail = Detail.NORMAL
     rules: RuleLinks = field(default_factory=RuleLinks)
     place: ReportPlace | None = None
+    sources: SourceTree | None = None
     undetermined_fails: bool = False
     new_only: bool = False

@@ -43,17 +43,16 @@ Found = tuple[TableReport, Finding]
 
 def render(report: JobReport, presentation: Presentation | None = None) -> str:
     """Return a log with one run."""
-    rules = (presentation or Presentation()).rules
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(report, rules)]}
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(report, presentation or Presentation())]}
     return json.dumps(log, indent=1) + "\n"
 
 
-def _run(report: JobReport, links: RuleLinks) -> Json:
+def _run(report: JobReport, shown_as: Presentation) -> Json:
     found = [(table, finding) for table in report.tables for finding in table.findings if _applies(finding)]
     results = [(table, finding) for table, finding in found if _is_about_table(finding)]
     notices = [(table, finding) for table, finding in found if not _is_about_table(finding)]
-    rules, notifications = _descriptors(results, links), _descriptors(notices, links)
-    places = {table.table: TablePlace.of(table, report.kind) for table in report.tables}
+    rules, notifications = _descriptors(results, shown_as.rules), _descriptors(notices, shown_as.rules)
+    places = {table.table: TablePlace.of(table, report.kind, shown_as.sources) for table in report.tables}
     driver: Json = {"name": "delta-provider", "semanticVersion": __version__, "rules": rules}
     if notifications:
         driver["notifications"] = notifications
@@ -156,9 +155,7 @@ def _result(table: TableReport, finding: Finding, rule: int, place: TablePlace) 
         "partialFingerprints": {
             "finding/v1": known,
             # GitHub compares by this one alone; unlike a line it does not change with the file.
-            "primaryLocationLineHash": hashlib.sha256(
-                f"{table.table}\n{known}".encode(errors="surrogatepass")
-            ).hexdigest()[:32],
+            "primaryLocationLineHash": hashlib.sha256(f"{place.uri}\n{known}".encode()).hexdigest()[:32],
         },
         "suppressions": [accepted] if accepted else [],
         "properties": properties,

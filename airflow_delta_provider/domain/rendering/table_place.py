@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.paimon.layout import snapshot_path
+from airflow_delta_provider.domain.rendering.source_tree import SourceTree
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 
@@ -22,25 +23,28 @@ _OF_PAIMON = frozenset({"check-paimon-row-tracking"})
 class TablePlace:
     """The directory of a table.
 
-    :param uri: absolute, or relative to the folder that the job ran in; of a catalog's table relative to the catalog
+    :param uri: absolute, or relative to the repository; of a catalog's table relative to the catalog
     :param known: whether the table was named by its location; what a catalog's name stands for is not in a report
     :param kind: of the job
+    :param sources: the repository; where it is not known, relative names stay as they are
     """
 
     uri: str
     known: bool
     kind: str
+    sources: SourceTree | None = None
 
     @classmethod
-    def of(cls, table: TableReport, kind: str) -> TablePlace:
+    def of(cls, table: TableReport, kind: str, sources: SourceTree | None = None) -> TablePlace:
         """Return the place of a table of a report."""
         named = (table.detail or {}).get("location")
         location = named if isinstance(named, str) else _location(table.table)
-        return cls(_uri(location or table.table), location is not None, kind)
+        uri = _uri(table.table) if location is None else _source_uri(location, sources)
+        return cls(uri, location is not None, kind, sources)
 
     @property
     def is_below(self) -> bool:
-        """Whether it is a location below the folder that the job ran in."""
+        """Whether it is a location in the repository."""
         return self.known and _SCHEME.match(self.uri) is None and ".." not in self.uri.split("/")
 
     @property
@@ -57,7 +61,9 @@ class TablePlace:
 
         :param path: relative to the table, or a location of its own, as findings name files
         """
-        return _uri(path) if path.startswith("/") or _SCHEME.match(path) else f"{self.uri}/{_quoted(path)}"
+        if path.startswith("/") or _SCHEME.match(path):
+            return _source_uri(path, self.sources)
+        return _quoted(path) if self.uri == "." else f"{self.uri}/{_quoted(path)}"
 
 
 def commit_path(version: int, kind: str) -> str:
@@ -73,6 +79,14 @@ def _location(name: str) -> str | None:
         return TableName.parse(name).location
     except TableNameError:
         return None
+
+
+def _source_uri(location: str, sources: SourceTree | None) -> str:
+    """Return a location as a URI, relative to the repository that it is in."""
+    if sources is None:
+        return _uri(location)
+    path = sources.path(location)
+    return _uri(sources.absolute(location)) if path is None else _quoted(path)
 
 
 def _uri(location: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -42,7 +42,7 @@ class Spark:
 class Config:
     """What a configuration file says; what it does not say is None or empty.
 
-    :param tables: tables and patterns; relative paths start at the folder of the file
+    :param tables: tables and patterns, as they are written; relative paths start at the folder of the file
     :param ownership: entries of tables that have an owner or severities of their own
     :param exclude: patterns of tables to leave out
     :param waivers: accepted findings
@@ -75,6 +75,34 @@ class Config:
     spark: Spark = field(default_factory=Spark)
     name: str = ""
 
+    def renamed(self, rename: Callable[[str], str]) -> Config:
+        """Return the configuration with other names of tables."""
+        return replace(
+            self,
+            tables=tuple(map(rename, self.tables)),
+            ownership=tuple({**entry, "table": rename(entry["table"])} for entry in self.ownership),
+            waivers=renamed_entries(self.waivers, rename),
+            exclude=tuple(map(rename, self.exclude)),
+        )
+
+    def with_absolute_names(self, folder: str) -> Config:
+        """Return the configuration for those who do not know the folder of its file."""
+        return self.renamed(lambda text: _below(folder, text) if "/" in text and not text.startswith("`") else text)
+
+
+def renamed_entries(entries: Sequence[Any], rename: Callable[[str], str]) -> tuple[Any, ...]:
+    """Return entries, such as waivers, with other names of tables; ``*/orders`` is any table of that name."""
+    return tuple({**entry, "table": rename(entry["table"])} if _names_path(entry) else entry for entry in entries)
+
+
+def _names_path(entry: Any) -> bool:
+    table = entry.get("table") if isinstance(entry, Mapping) else None
+    return isinstance(table, str) and not table.startswith("*")
+
+
+def _below(folder: str, path: str) -> str:
+    return posixpath.normpath(f"{folder}/{path}") if folder and is_relative(path) else path
+
 
 #: What each key holds; of ``spark``, its keys.
 _KEYS: Mapping[str, Any] = {
@@ -103,7 +131,7 @@ def parse_config(text: str, name: str, folder: str = "") -> Config:
     """Return what a file says.
 
     :param name: of the file, for messages; of a ``pyproject.toml`` one table is read
-    :param folder: at which relative paths start; empty for the working directory
+    :param folder: at which relative paths of files start; empty for the working directory
     :raises ConfigError: if it is malformed, has an unknown key, or a value of the wrong kind
     """
     given = parse_toml(text, name)
@@ -167,13 +195,11 @@ class _Reader:
         entries = tuple(given.get("tables", ()))
         spark = given.get("spark", {})
         simple = {key: given[key] for key in _CHOICES if key in given}
-        places = {key: self._below(given[key]) for key in ("state_path", "policy", "fleet") if key in given}
+        places = {key: _below(self._folder, given[key]) for key in ("state_path", "policy", "fleet") if key in given}
         return Config(
-            tables=tuple(self._placed(self._table(number, entry)) for number, entry in enumerate(entries, start=1)),
-            ownership=tuple(
-                {**entry, "table": self._placed(entry["table"])} for entry in entries if not isinstance(entry, str)
-            ),
-            exclude=tuple(map(self._placed, self._texts(("exclude",), given.get("exclude", ())))),
+            tables=tuple(self._table(number, entry) for number, entry in enumerate(entries, start=1)),
+            ownership=tuple(entry for entry in entries if not isinstance(entry, str)),
+            exclude=self._texts(("exclude",), given.get("exclude", ())),
             waivers=tuple(given.get("waivers", ())),
             strict=given.get("strict"),
             rules_page=given.get("rules_page"),
@@ -196,13 +222,6 @@ class _Reader:
                 f'entry {number} of tables names no table. Write a path, or {{ table = "…", owner = "…" }}.',
             )
         return name
-
-    def _placed(self, text: str) -> str:
-        """Return the name of a table as seen from the working directory; one without a slash is a catalog's."""
-        return self._below(text) if "/" in text and not text.startswith("`") else text
-
-    def _below(self, path: str) -> str:
-        return posixpath.normpath(f"{self._folder}/{path}") if self._folder and is_relative(path) else path
 
     def _texts(self, where: tuple[str, ...], values: Sequence[Any]) -> tuple[str, ...]:
         for value in values:

@@ -28,7 +28,13 @@ def local_path(location: str) -> str | None:
 
 
 class LocalStorage:
-    """Reads and writes files by ``file:`` URIs; see :class:`~airflow_delta_provider.jobs.storage.storage.Storage`."""
+    """Reads and writes files by ``file:`` URIs; see :class:`~airflow_delta_provider.jobs.storage.storage.Storage`.
+
+    :param folder: at which relative paths start; by default the working directory
+    """
+
+    def __init__(self, folder: str = "") -> None:
+        self._folder = folder
 
     def list_names(self, directory: str) -> list[str]:
         """Return the names of what lies directly in ``directory``."""
@@ -116,7 +122,7 @@ class LocalStorage:
 
     def qualify(self, location: str) -> str:
         """Return the absolute ``file:`` URI of a path or a ``file:`` URI."""
-        return f"file:{os.path.abspath(local_path(location) or location)}"
+        return f"file:{os.path.abspath(os.path.join(self._folder, local_path(location) or location))}"
 
     def real_location(self, location: str) -> str:
         """Return the ``file:`` URI of where a location really lies, links followed."""

@@ -31,13 +31,19 @@ class Storages:
 
     :param options: of object stores, by the names that obstore gives them; by default all is taken from the environment
     :param filesystems: filesystems of fsspec by scheme, which come before anything else
+    :param folder: at which relative paths of this machine start; by default the working directory
     """
 
-    def __init__(self, options: Mapping[str, str] | None = None, filesystems: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        options: Mapping[str, str] | None = None,
+        filesystems: Mapping[str, Any] | None = None,
+        folder: str = "",
+    ) -> None:
         self._options = options or {}
         self._opening = threading.Lock()
         self._object_stores: Storage | None = None
-        self._by_scheme: dict[str, Storage] = {_LOCAL: LocalStorage()}
+        self._by_scheme: dict[str, Storage] = {_LOCAL: LocalStorage(folder)}
         for scheme, filesystem in (filesystems or {}).items():
             self._by_scheme[scheme.lower()] = _of_fsspec(filesystem)
 

@@ -75,7 +75,7 @@ def test_pyproject_holds_the_same_in_a_table(tmp_path):
     assert (config.tables, config.spark.master) == (("/lake/a",), "m")
 
 
-def test_relative_paths_start_at_the_folder_of_the_file(tmp_path, monkeypatch):
+def test_files_start_at_the_folder_of_the_file_and_tables_are_as_written(tmp_path, monkeypatch):
     path = written(
         tmp_path,
         'tables = ["./lake/**", "catalog.sales.*", "/abs"]\nexclude = ["lake/tmp", "x*"]\nstate_path = "s"\n'
@@ -84,8 +84,8 @@ def test_relative_paths_start_at_the_folder_of_the_file(tmp_path, monkeypatch):
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
     config = read_config(path)
-    assert config.tables == (f"{tmp_path}/lake/**", "catalog.sales.*", "/abs")
-    assert config.exclude == (f"{tmp_path}/lake/tmp", "x*")
+    assert config.tables == ("./lake/**", "catalog.sales.*", "/abs")
+    assert config.exclude == ("lake/tmp", "x*")
     assert config.state_path == f"{tmp_path}/s"
     assert (config.policy, config.fleet) == (f"{tmp_path}/policy.yaml", "/ops/fleet.yaml")
     monkeypatch.chdir(tmp_path)
@@ -94,11 +94,11 @@ def test_relative_paths_start_at_the_folder_of_the_file(tmp_path, monkeypatch):
 
 def test_folder_of_a_linked_file_is_that_of_the_link(tmp_path, monkeypatch):
     (tmp_path / "lake").mkdir()
-    (tmp_path / "lake" / "delta-provider.toml").symlink_to(written(tmp_path / "mounted", 'tables = ["./orders"]\n'))
+    (tmp_path / "lake" / "delta-provider.toml").symlink_to(written(tmp_path / "mounted", 'state_path = "audits"\n'))
     monkeypatch.chdir(tmp_path / "lake")
-    assert read_config(Path("delta-provider.toml")).tables == ("./orders",)
+    assert read_config(Path("delta-provider.toml")).state_path == "audits"
     monkeypatch.chdir(tmp_path)
-    assert read_config(Path("lake/delta-provider.toml")).tables == (f"{tmp_path}/lake/orders",)
+    assert read_config(Path("lake/delta-provider.toml")).state_path == f"{tmp_path}/lake/audits"
 
 
 def test_nearest_file_upwards_is_found(tmp_path):
@@ -157,7 +157,14 @@ def test_file_that_cannot_be_read_is_named(content, tmp_path):
         read_config(path)
 
 
-def test_paths_that_lead_up_are_those_that_patterns_and_reports_name() -> None:
-    config = parse_config('tables = ["../lake/orders", "./a/*"]\nexclude = ["../lake/tmp/**"]', "c.toml", "/repo/cfg")
-    assert config.tables == ("/repo/lake/orders", "/repo/cfg/a/*")
-    assert config.exclude == ("/repo/lake/tmp/**",)
+def test_absolute_names_are_those_of_tables_and_of_what_holds_for_them() -> None:
+    text = """
+tables = ["../lake/orders", "./a/*", "sales.orders", "s3://lake/**", { table = "b/*", owner = "me" }]
+exclude = ["../lake/tmp/**", "*_tmp"]
+waivers = [{ code = "MD03", table = "a/x*" }, { code = "MD03", table = "*/orders" }, { code = "MD03" }]
+"""
+    config = parse_config(text, "c.toml", "/repo/cfg").with_absolute_names("/repo/cfg")
+    assert config.tables == ("/repo/lake/orders", "/repo/cfg/a/*", "sales.orders", "s3://lake/**", "/repo/cfg/b/*")
+    assert config.ownership == ({"table": "/repo/cfg/b/*", "owner": "me"},)
+    assert config.exclude == ("/repo/lake/tmp/**", "*_tmp")
+    assert [waiver.get("table") for waiver in config.waivers] == ["/repo/cfg/a/x*", "*/orders", None]

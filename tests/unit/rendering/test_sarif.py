@@ -79,7 +79,7 @@ def test_finding_is_a_result_at_the_commit_that_made_it() -> None:
         ("data/t/", "audit", "data/t/_delta_log/00000000000000000003.json"),
         ("./data/t", "audit", "data/t/_delta_log/00000000000000000003.json"),
         ("../data/t", "audit", "../data/t/_delta_log/00000000000000000003.json"),
-        ("./", "audit", "./_delta_log/00000000000000000003.json"),
+        ("./", "audit", "_delta_log/00000000000000000003.json"),
         ("/", "audit", "file:///_delta_log/00000000000000000003.json"),
         ("a:b/t", "audit", "a%3Ab/t/_delta_log/00000000000000000003.json"),
         ("delta.`/lake/t`", "audit", "file:///lake/t/_delta_log/00000000000000000003.json"),

@@ -28,14 +28,15 @@ class SparkTableSession(TableSession):
     """Runs SQL, reads files with Spark's credentials, and finds out what a catalog knows of a table.
 
     :param submitter: the process that waits for the job, by default one that is always there
+    :param folder: at which relative paths start where they are of this machine; by default the working directory
     """
 
     runs_sql = True
     tables_at_once = 4  # each has its copies of files, and rows, in this process and in the JVM
     storage: HadoopStorage
 
-    def __init__(self, spark: SparkSession, submitter: Submitter | None = None) -> None:
-        super().__init__(HadoopStorage(spark), submitter)
+    def __init__(self, spark: SparkSession, submitter: Submitter | None = None, folder: str = "") -> None:
+        super().__init__(HadoopStorage(spark, folder), submitter)
         self.spark = spark
         self.catalogs = SparkCatalogs(spark, self.sql)
         self._sql_settings = SqlSettings(spark)

@@ -15,6 +15,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
+from airflow_delta_provider.domain.request.table_name import is_relative
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 from airflow_delta_provider.jobs.spark.storage.file_copies import FileCopies
 from airflow_delta_provider.jobs.spark.storage.jvm_stream import JvmStreams
@@ -49,10 +50,12 @@ class HadoopStorage:
     """Lists and reads files through Hadoop's FileSystem; local files directly, which is faster.
 
     What the storage could not do it is asked for again, twice, where another try may help.
+
+    :param folder: at which relative paths start where they are of this machine; by default the working directory
     """
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._local = LocalStorage()
+    def __init__(self, spark: SparkSession, folder: str = "") -> None:
+        self._local = LocalStorage(folder)
         self._spark = spark
         self._jvm: Any = spark._jvm
         self._configuration: Any = spark._jsparkSession.sessionState().newHadoopConf()
@@ -262,7 +265,8 @@ class HadoopStorage:
     def qualify(self, location: str) -> str:
         """Return the absolute URI of a location, as the session understands it."""
         file_system, path = self._resolve(location)
-        return str(file_system.makeQualified(path).toString())
+        qualified = str(file_system.makeQualified(path).toString())
+        return self._local.qualify(location) if is_relative(location) and self.is_local(qualified) else qualified
 
     def real_location(self, location: str) -> str:
         """Return the absolute URI of where a location really lies, as :meth:`qualify` does, with links and mounts
