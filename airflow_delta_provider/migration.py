@@ -18,10 +18,9 @@ from airflow_delta_provider.operators.apply_migration import DeltaApplyMigration
 from airflow_delta_provider.operators.approve_migration import DeltaApproveMigrationOperator
 from airflow_delta_provider.operators.arguments import Document, Specs, Text
 from airflow_delta_provider.operators.check_drift import DeltaCheckDriftOperator
-from airflow_delta_provider.operators.dag_file import file_of
 from airflow_delta_provider.operators.delta_read import EngineName
 from airflow_delta_provider.operators.plan_migration import DeltaPlanMigrationOperator
-from airflow_delta_provider.operators.yaml_file import read_document
+from airflow_delta_provider.operators.worker_files import file_of, read_document
 from airflow_delta_provider.sensors.quiet_window import QuietWindowSensor
 
 OnFailure = Literal["stop", "continue"]

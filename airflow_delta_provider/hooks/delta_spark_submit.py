@@ -25,7 +25,6 @@ from airflow_delta_provider.hooks.local_driver import DRIVER_JAVA_OPTIONS, ENDIN
 from airflow_delta_provider.hooks.masked_command import masked
 from airflow_delta_provider.hooks.owned_arguments import refuse_owned_arguments
 from airflow_delta_provider.hooks.preflight import check_before_submit, check_master
-from airflow_delta_provider.hooks.process_tree import kill, with_descendants
 from airflow_delta_provider.hooks.quiet_log import EchoDropper
 from airflow_delta_provider.hooks.result_channel import FileChannel, JobCrash, OutputChannel, ResultChannel
 from airflow_delta_provider.hooks.result_folder import ResultFolder
@@ -33,7 +32,7 @@ from airflow_delta_provider.hooks.settings_file import SettingsFile, settings_op
 from airflow_delta_provider.hooks.spark_connection import check_connection, refused
 from airflow_delta_provider.hooks.spark_installation import NoSparkError, find_spark_submit
 from airflow_delta_provider.hooks.storage_credentials import storage_settings
-from airflow_delta_provider.hooks.supervision import supervised
+from airflow_delta_provider.hooks.supervision import kill, supervised, with_descendants
 from airflow_delta_provider.hooks.workspace import Workspace
 
 #: Exit codes of what signal 9 ended: the JVM itself, or the Python driver below it or a shell.

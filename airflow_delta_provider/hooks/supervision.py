@@ -7,10 +7,14 @@ go on.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
+
+import psutil
 
 #: Seconds between two looks.
 _EVERY = 2.0
@@ -45,3 +49,24 @@ def _has_supervisor() -> bool:
     """Whether this is a task's process, started by a supervisor that it talks to over a socket."""
     runner = sys.modules.get("airflow.sdk.execution_time.task_runner")
     return getattr(getattr(runner, "SUPERVISOR_COMMS", None), "socket", None) is not None
+
+
+def with_descendants(process: subprocess.Popen[Any] | None) -> list[psutil.Process]:
+    """Return a process that runs, and all that it started; nothing where it has ended."""
+    if process is None or process.poll() is not None:
+        return []
+    try:
+        root = psutil.Process(process.pid)
+        return [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def kill(processes: Sequence[psutil.Process]) -> None:
+    """Kill processes, and wait until they are gone, for 10 seconds at most."""
+    for process in processes:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(processes, timeout=10)

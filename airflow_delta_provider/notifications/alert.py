@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.rendering.consequences import by_cause
+from airflow_delta_provider.domain.rendering.problem import by_cause
 from airflow_delta_provider.domain.rendering.timeline import Timeline
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace

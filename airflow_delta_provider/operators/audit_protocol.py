@@ -17,10 +17,8 @@ from airflow_delta_provider.domain.request.rendered import as_list
 from airflow_delta_provider.domain.request.table_name import is_catalog_name
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import FailOn, Level, Names, Text, Version
-from airflow_delta_provider.operators.config_file import read_config_file
-from airflow_delta_provider.operators.dag_file import DagFiles, file_of
 from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
-from airflow_delta_provider.operators.yaml_file import names_file, read_entries
+from airflow_delta_provider.operators.worker_files import DagFiles, file_of, names_file, read_config_file, read_entries
 
 #: Options that the configuration file may give.
 _CONFIGURED = ("level", "fail_on", "state_path")

@@ -37,11 +37,10 @@ from airflow_delta_provider.hooks.result_folder import ResultFolder
 from airflow_delta_provider.notifications.delivery import new_receipt, received
 from airflow_delta_provider.operators.arguments import Names, OnUndetermined, OnViolation, SparkSubmitArguments, Text
 from airflow_delta_provider.operators.attaching import AttachingOperator
-from airflow_delta_provider.operators.dag_file import DagFiles
 from airflow_delta_provider.operators.finished_tables import FinishedTables
 from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.operators.reporting import Reporting
-from airflow_delta_provider.operators.yaml_file import read_document
+from airflow_delta_provider.operators.worker_files import DagFiles, read_document
 from airflow_delta_provider.report_store import check_report_path
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, BaseOperatorLink, Context
+from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, BaseOperatorLink, Context, Stats
 
 from airflow_delta_provider.airflow_release import team_of
 from airflow_delta_provider.configuration import report_folders
@@ -23,7 +24,6 @@ from airflow_delta_provider.notifications.delivery import Delivery
 from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolation, Text
 from airflow_delta_provider.operators.asset_events import add_asset_events
 from airflow_delta_provider.operators.judgement import check_policy, judge
-from airflow_delta_provider.operators.metrics import count_findings
 from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.report_store import KeptReport, ReportStore, check_report_path
 
@@ -128,3 +128,23 @@ def _report_store(report_path: str | None, context: Context) -> ReportStore:
     if report_path:
         return ReportStore((check_report_path(report_path),), context["ti"])
     return ReportStore(report_folders(team_of(context)), context["ti"])
+
+
+#: Name of the counter of findings that stand; tags: ``kind``, ``code``, ``severity``.
+FINDINGS = "delta_provider.findings"
+
+
+def count_findings(report: JobReport) -> None:
+    """
+    Count the findings that stand, by code and severity.
+
+    A backend without tags (plain StatsD) gets their number only.
+    """
+    found = Counter(
+        (finding.code, finding.severity.value)
+        for table in report.tables
+        for finding in table.findings
+        if finding.is_open
+    )
+    for (code, severity), count in found.items():
+        Stats.incr(FINDINGS, count, tags={"kind": report.kind, "code": code, "severity": severity})

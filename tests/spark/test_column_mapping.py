@@ -22,7 +22,7 @@ from airflow_delta_provider.jobs.changes.disable_mapping import DisableMappingBy
 from airflow_delta_provider.jobs.changes.table_change import TableChange
 from airflow_delta_provider.jobs.process.progress import silent
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_settings import configured
+from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 from tests.tables import log
 from tests.tables.delta_rs import rows_by_delta_rs
 from tests.tables.unmapping import ROWS, created_mapped, dropped, mapped_late, small

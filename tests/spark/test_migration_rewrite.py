@@ -15,7 +15,7 @@ from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError
 from airflow_delta_provider.jobs.changes.migration import rewrite
 from airflow_delta_provider.jobs.changes.migration.rewrite import rewrite_table
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
-from airflow_delta_provider.jobs.spark.session.spark_settings import configured
+from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 from tests.engine_errors import ENGINE_ERRORS
 from tests.tables import log
 from tests.tables.migrating import mapped, plain

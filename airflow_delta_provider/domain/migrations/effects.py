@@ -12,9 +12,9 @@ from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.delta.column import all_columns, path_text
 from airflow_delta_provider.domain.delta.expression import refers_to
 from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS
-from airflow_delta_provider.domain.delta.features.removal import REMOVALS
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
 from airflow_delta_provider.domain.delta.features.state import is_active
+from airflow_delta_provider.domain.delta.features.traces import REMOVALS
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_delta_provider.domain.checks.paimon_metadata import FAMILY
+from airflow_delta_provider.domain.paimon.lifetimes import row_successors
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
-from airflow_delta_provider.domain.paimon.provenance import provenance
-from airflow_delta_provider.domain.paimon.row_successors import row_successors
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
-from airflow_delta_provider.domain.paimon.violation import Violation
+from airflow_delta_provider.domain.paimon.violation import Violation, provenance
 from airflow_delta_provider.domain.report.finding import Finding
 
 #: Findings of one rule; what goes beyond is counted.

@@ -10,9 +10,9 @@ from airflow_delta_provider.domain.checks import paimon_metadata
 from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.paimon.changed_rows import Comparison
-from airflow_delta_provider.domain.paimon.provenance import provenance
 from airflow_delta_provider.domain.paimon.row_outcome import MOST_ROWS, FaultyRows, Moved, MovedKeys, Outcome, RowFault
 from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT
+from airflow_delta_provider.domain.paimon.violation import provenance
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.layout import schema_path
-from airflow_delta_provider.domain.paimon.provenance import provenance
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import KNOWN_VERSIONS, TableSchema
+from airflow_delta_provider.domain.paimon.violation import provenance
 from airflow_delta_provider.domain.report.finding import Finding
 
 _RESERVED = ("_ROW_ID", "_SEQUENCE_NUMBER")

@@ -12,10 +12,9 @@ from airflow_delta_provider.domain.paimon.id_ranges import IdRanges, id_range, s
 from airflow_delta_provider.domain.paimon.layout import snapshot_path
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile
-from airflow_delta_provider.domain.paimon.provenance import provenance
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import carries_ids
-from airflow_delta_provider.domain.paimon.violation import listed
+from airflow_delta_provider.domain.paimon.violation import listed, provenance
 from airflow_delta_provider.domain.report.finding import Finding
 
 #: What a branch's rows that were merged into the table mean for its readers.

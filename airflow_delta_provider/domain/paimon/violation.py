@@ -1,13 +1,15 @@
-"""A rule that a commit broke, and for how long it stays broken."""
+"""A rule that a commit broke: which commit, and for how long it stays broken."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.report.finding import Finding
 
 #: Names that the evidence lists.
@@ -46,3 +48,22 @@ def listed(texts: Iterable[str]) -> str:
     texts = list(texts)
     more = len(texts) - _NAMED
     return ", ".join(texts[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def provenance(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the fields of a finding that identify the commit: its kind and operation, who made it, and when."""
+    kind, operation = snapshot.commit_kind, snapshot.operation
+    return {
+        "version": snapshot.id,
+        "operation": kind if operation is None else f"{operation} ({kind})",
+        "user": snapshot.commit_user,
+        "timestamp": _text(snapshot.time_millis),
+        "engine": f"Apache Paimon {snapshot.writer_version}" if snapshot.writer_version else None,
+    }
+
+
+def _text(milliseconds: int) -> str | None:
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(timespec="milliseconds")
+    except (OverflowError, OSError, ValueError):
+        return None

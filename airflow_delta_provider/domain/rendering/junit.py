@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from airflow_delta_provider.domain.rendering.consequences import by_cause
 from airflow_delta_provider.domain.rendering.counts import counted_codes, shortened
 from airflow_delta_provider.domain.rendering.finding_lines import consequences, outcome, said, where
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.problem import is_new, is_open
+from airflow_delta_provider.domain.rendering.problem import by_cause, is_new, is_open
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.rendering.table_lines import answers
 from airflow_delta_provider.domain.rendering.totals import decisive_codes, seconds

@@ -1,4 +1,4 @@
-"""Findings of a whole report by their rule: what several tables have in common is said once."""
+"""Findings of a report under their causes, and by their rule: what several tables have in common is said once."""
 
 from __future__ import annotations
 
@@ -8,11 +8,29 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.rendering.consequences import by_cause
 from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
+
+
+def by_cause(findings: Iterable[Finding]) -> list[tuple[Finding, tuple[Finding, ...]]]:
+    """Return the findings in their order, each with those that only follow from it, which are left out otherwise.
+
+    One whose cause is not among them is listed by itself.
+    """
+    findings = tuple(findings)
+    known = {finding.fingerprint for finding in findings} - {None}
+    causes = {f.fingerprint for f in findings if f.caused_by not in known or f.caused_by == f.fingerprint} - {None}
+    roots: list[Finding] = []
+    follows: defaultdict[str | None, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        if finding.caused_by in causes and finding.caused_by != finding.fingerprint:
+            follows[finding.caused_by].append(finding)
+        else:
+            roots.append(finding)
+    return [(root, tuple(follows[root.fingerprint])) for root in roots]
+
 
 _RANKS = {severity: rank for rank, severity in enumerate((Severity.WARNING, Severity.UNDECIDED, Severity.ERROR))}
 

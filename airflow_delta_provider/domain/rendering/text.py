@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from airflow_delta_provider.domain.rendering.consequences import by_cause
 from airflow_delta_provider.domain.rendering.counts import counted_codes
 from airflow_delta_provider.domain.rendering.finding_lines import consequences, outcome, said, where, wrapped
+from airflow_delta_provider.domain.rendering.problem import by_cause
 from airflow_delta_provider.domain.rendering.table_lines import answers, heading, times
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 
-from airflow_delta_provider.domain.rendering.consequences import by_cause
 from airflow_delta_provider.domain.rendering.counts import counted, counted_codes
+from airflow_delta_provider.domain.rendering.problem import by_cause
 from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport

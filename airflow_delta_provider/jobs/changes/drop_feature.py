@@ -11,8 +11,13 @@ from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey,
 from airflow_delta_provider.domain.changes.drop_features.verify import features_of, verify_dropped
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.features.removal import REMOVALS
-from airflow_delta_provider.domain.delta.features.traces import barrier, earliest_truncation, is_in_use, last_traces
+from airflow_delta_provider.domain.delta.features.traces import (
+    REMOVALS,
+    barrier,
+    earliest_truncation,
+    is_in_use,
+    last_traces,
+)
 from airflow_delta_provider.domain.delta.log_files import (
     checkpoint_versions,
     commit_name,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, cast
 
 from airflow_delta_provider.domain.changes.lockouts import (
@@ -26,6 +29,7 @@ from airflow_delta_provider.domain.engine.lockout import known_lockouts
 from airflow_delta_provider.domain.engine.probe import Probe
 from airflow_delta_provider.domain.engine.profiles.access import Access, Demands
 from airflow_delta_provider.domain.engine.recent_writer import RecentWriters
+from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
@@ -34,7 +38,6 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.delta.log.recent_writers import writers_within
-from airflow_delta_provider.jobs.migrations.probe import probe
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
 
@@ -97,3 +100,43 @@ def _evidence(demands: Demands, fleet: TableFleet, writers: RecentWriters, tried
         },
         "probe": None if tried is None else tried.to_json(),
     }
+
+
+_ENGINE, _PACKAGE = "delta-rs", "deltalake"
+#: What it says of tables that it does not support, whatever the release and the class of its error.
+_REFUSED = re.compile(
+    r"unsupported|not (?:yet )?supported|reader (?:version|feature)|minReaderVersion|readerFeatures", re.IGNORECASE
+)
+_MOST_TEXT = 300
+
+
+def probe(location: str) -> Probe:
+    """Read one row of a table with ``deltalake``; credentials are those of the environment.
+
+    :param location: path or URI of the table
+    """
+    try:
+        deltalake: Any = import_module(_PACKAGE)
+        installed = version(_PACKAGE)
+    except (ImportError, PackageNotFoundError):
+        return Probe(engine=_ENGINE, version=None, reads=None, message=f"the package {_PACKAGE} is not installed")
+    try:
+        _read_row(deltalake, location)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of Rust is no Exception
+        said = masked_text(" ".join(str(error).split()))[:_MOST_TEXT]
+        refused = False if _REFUSED.search(said) else None
+        return Probe(engine=_ENGINE, version=installed, reads=refused, message=said or type(error).__name__)
+    return Probe(engine=_ENGINE, version=installed, reads=True)
+
+
+def _read_row(deltalake: Any, location: str) -> None:
+    table = deltalake.DeltaTable(location)
+    builder = getattr(deltalake, "QueryBuilder", None)
+    if builder is None:
+        table.to_pyarrow_dataset().head(1)
+        return
+    rows = builder().register("t", table).execute("SELECT * FROM t LIMIT 1")
+    if hasattr(rows, "read_all"):
+        rows.read_all()

@@ -8,8 +8,7 @@ from airflow_delta_provider.domain.changes.drop_features.plan import RewriteCost
 from airflow_delta_provider.domain.changes.drop_features.rewritten_files import FileDifference, FileDifferences
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.features.feature import Rewrites
-from airflow_delta_provider.domain.delta.features.removal import REMOVALS
-from airflow_delta_provider.domain.delta.features.traces import is_in_use
+from airflow_delta_provider.domain.delta.features.traces import REMOVALS, is_in_use
 from airflow_delta_provider.domain.delta.features.types import records_types
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.data_type import PrimitiveType
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED, FEATURES
-from airflow_delta_provider.domain.delta.features.removal import REMOVALS, in_order
+from airflow_delta_provider.domain.delta.features.traces import REMOVALS, in_order
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.engine.engine import Engine

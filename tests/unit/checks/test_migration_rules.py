@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.checks.migrations.columns import holds_all
 from airflow_delta_provider.domain.checks.migrations.family import FAMILY
-from airflow_delta_provider.domain.checks.migrations.outcome import still_needed
+from airflow_delta_provider.domain.checks.migrations.names import reserving
 from airflow_delta_provider.domain.checks.migrations.planned import (
     Added,
     DroppedFeature,
@@ -18,8 +19,7 @@ from airflow_delta_provider.domain.checks.migrations.planned import (
     Retyped,
     on_plan,
 )
-from airflow_delta_provider.domain.checks.migrations.reserved_words import reserving
-from airflow_delta_provider.domain.checks.migrations.value_loss import holds_all
+from airflow_delta_provider.domain.checks.migrations.table import still_needed
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.data_type import INTEGER, LONG, DataType, DecimalType

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.delta.features.registry import (
     feature_meant_by,
     feature_named,
 )
-from airflow_delta_provider.domain.delta.features.removal import why_not_removable
+from airflow_delta_provider.domain.delta.features.traces import why_not_removable
 
 PACKAGE = Path(airflow_delta_provider.__file__).parent
 RECORDS = PACKAGE / "domain" / "delta" / "features"

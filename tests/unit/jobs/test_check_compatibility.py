@@ -11,7 +11,7 @@ import pytest
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.migrations import probe as probing
+from airflow_delta_provider.jobs.migrations import compatibility
 from airflow_delta_provider.jobs.run.python_engine import python_session
 from airflow_delta_provider.jobs.run.runner import run
 
@@ -177,5 +177,5 @@ def test_a_probe_says_what_the_installed_engine_did(log, monkeypatch):
     table = log.check(probe=True)
     assert table.evidence["probe"]["reads"] is False
     assert told(table) == [("CP07", "WARNING", f"delta-rs {table.evidence['probe']['version']}")]
-    monkeypatch.setattr(probing, "_PACKAGE", "no_such_package")
+    monkeypatch.setattr(compatibility, "_PACKAGE", "no_such_package")
     assert told(log.check(probe=True)) == [("CP08", "WARNING", "delta-rs")]

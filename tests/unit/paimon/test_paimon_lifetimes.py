@@ -12,9 +12,8 @@ import pytest
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.paimon.file_faults import FileFault, differs, findings_of, unread, unreadable
-from airflow_delta_provider.domain.paimon.lifetimes import Lifetimes
+from airflow_delta_provider.domain.paimon.lifetimes import Lifetimes, row_successors
 from airflow_delta_provider.domain.paimon.manifest import DataFile
-from airflow_delta_provider.domain.paimon.row_successors import row_successors
 from airflow_delta_provider.domain.paimon.table_history import Step, TableHistory
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError

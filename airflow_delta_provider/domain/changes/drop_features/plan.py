@@ -16,8 +16,7 @@ from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.features.feature import FeatureKind
 from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
 from airflow_delta_provider.domain.delta.features.registry import dependents, feature_named
-from airflow_delta_provider.domain.delta.features.removal import REMOVALS, why_not_removable
-from airflow_delta_provider.domain.delta.features.traces import is_in_use
+from airflow_delta_provider.domain.delta.features.traces import REMOVALS, is_in_use, why_not_removable
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine, version_of

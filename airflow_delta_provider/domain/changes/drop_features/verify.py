@@ -11,8 +11,7 @@ from airflow_delta_provider.domain.checks.protocol.outcomes import DROP_WAITS, F
 from airflow_delta_provider.domain.delta.features.lists import has_feature
 from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
 from airflow_delta_provider.domain.delta.features.registry import feature_named
-from airflow_delta_provider.domain.delta.features.removal import REMOVALS, in_order
-from airflow_delta_provider.domain.delta.features.traces import is_in_use
+from airflow_delta_provider.domain.delta.features.traces import REMOVALS, in_order, is_in_use
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding

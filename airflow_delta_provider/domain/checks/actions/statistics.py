@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.actions.family import FAMILY, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.metadata.void import WRITTEN_WITHOUT_COLUMNS
+from airflow_delta_provider.domain.checks.metadata.changes import WRITTEN_WITHOUT_COLUMNS
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.column_statistics import (
     BOUNDS,

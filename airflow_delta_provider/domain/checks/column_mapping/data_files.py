@@ -1,4 +1,4 @@
-"""Columns in data files: CM18, which the check of files against the schema finds."""
+"""Columns in data files: CM18, which the check of files against the schema finds; after a job changed them: CM19."""
 
 from __future__ import annotations
 
@@ -13,4 +13,12 @@ NOT_FOUND_IN_FILE = FAMILY.of(Scope.DATA).error(
     "supports column mapping.",
     source=READERS,
     follows_from=causes("CM09", "CM11", "CM12", "CM16", "CM13", "CM01", later=True, earlier=True),
+)
+
+
+NOT_AS_ASKED = FAMILY.of(Scope.OUTCOME).error(
+    19,
+    "columns not as requested",
+    effect="Queries that use the new names fail, or read columns that were to be dropped.",
+    remedy="Check the table's history for another writer, then run the job again.",
 )

@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.checks.data_files.timestamps import (
     is_other_timestamp,
     other_timestamp,
 )
-from airflow_delta_provider.domain.checks.protocol.data_files import SHREDDED_WITHOUT_FEATURE
+from airflow_delta_provider.domain.checks.protocol.outcomes import SHREDDED_WITHOUT_FEATURE
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
 from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, named_type

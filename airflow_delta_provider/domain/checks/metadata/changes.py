@@ -1,10 +1,10 @@
-"""What a commit does to the metadata: MD03, MD04, MD08, MD10 to MD12, and MD16."""
+"""What a commit does to the metadata: MD03, MD04, MD08, MD10 to MD12, MD16 and MD27."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_delta_provider.domain.checks.check import on_change, on_first_commit
+from airflow_delta_provider.domain.checks.check import on_change, on_first_commit, on_transition
 from airflow_delta_provider.domain.checks.metadata.family import ENTRIES, FAMILY, FILES
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.column import lowered
@@ -233,3 +233,29 @@ def _partitioning(metadata: Metadata) -> dict[str, str] | None:
     if not all(name in physical for name in names):
         return None  # MD05 says so
     return {name: physical[name].lower() for name in names}
+
+
+WRITTEN_WITHOUT_COLUMNS = FAMILY.of(Scope.COMMIT).error(
+    27,
+    "data written though a column cannot be in files",
+    effect="Data files lack the column or have one that the protocol does not know, and engines fail to read them.",
+    remedy="RESTORE the table to the version before the file, and give the column another type.",
+    source="PROTOCOL.md, Void Type",
+    shows="add",
+)
+
+
+@on_transition(WRITTEN_WITHOUT_COLUMNS)
+def _written(transition: Transition) -> Iterator[Finding]:
+    where = transition.after.metadata.void_without_file if transition.commit.adds else None
+    if where is None:
+        return
+    new = transition.new_files
+    if new:
+        yield WRITTEN_WITHOUT_COLUMNS.found(
+            "The commit adds {files:data file}, for example {path}, though "
+            + ("all columns of the table are void." if not where else "{column} holds nothing but void."),
+            path=new[0].path,
+            files=len(new),
+            column=where or None,
+        )

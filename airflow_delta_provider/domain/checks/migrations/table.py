@@ -1,19 +1,22 @@
-"""What a migration does to the table as a whole: MG18 to MG26."""
+"""What a migration does to the table as a whole: MG18 to MG26; a table afterwards: MG40."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterator, Sequence
 
+from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.migrations.family import FAMILY
-from airflow_delta_provider.domain.checks.migrations.known_properties import HOSTED, is_known, nearest
 from airflow_delta_provider.domain.checks.migrations.planned import PlannedMigration, on_plan
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING, clustering_columns
 from airflow_delta_provider.domain.delta.expression import called_names, references
-from airflow_delta_provider.domain.delta.features.feature import FeatureKind
+from airflow_delta_provider.domain.delta.features.feature import SUPPORT_PREFIX, FeatureKind
 from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
-from airflow_delta_provider.domain.delta.features.registry import feature_named
-from airflow_delta_provider.domain.delta.features.removal import REMOVALS
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES, feature_named
+from airflow_delta_provider.domain.delta.features.traces import REMOVALS
+from airflow_delta_provider.domain.delta.property_values import FORMS
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -212,3 +215,71 @@ def _protection(plan: PlannedMigration) -> Iterator[Finding]:
                 "{subject}.",
                 subject=feature.name,
             )
+
+
+_PREFIX = "delta."
+#: Begins the names of which the rest is free.
+_FAMILIES = tuple(map(str.lower, (SUPPORT_PREFIX, CONSTRAINT_PREFIX, "delta.universalFormat.config.")))
+#: The entries of ``DeltaConfigs`` of Delta Spark v4.4.0, without the prefix.
+_OF_DELTA_SPARK = """
+    appendOnly autoOptimize autoOptimize.autoCompact autoOptimize.optimizeWrite castIcebergTimeType
+    checkpoint.writeStatsAsJson checkpoint.writeStatsAsStruct checkpointInterval checkpointPolicy
+    checkpointRetentionDuration columnMapping.maxColumnId columnMapping.mode
+    compatibility.symlinkFormatManifest.enabled coordinatedCommits.commitCoordinator-preview
+    coordinatedCommits.commitCoordinatorConf-preview coordinatedCommits.tableConf-preview
+    dataSkippingNumIndexedCols dataSkippingStatsColumns dataSkippingStringPrefixLength
+    deletedFileRetentionDuration dropFeatureTruncateHistory.retentionDuration enableChangeDataCapture
+    enableChangeDataFeed enableDeletionVectors enableExpiredLogCleanup enableFullRetentionRollback
+    enableIcebergCompatV1 enableIcebergCompatV2 enableIcebergCompatV3 enableInCommitTimestamps
+    enableMaterializePartitionColumnsFeature enableRowTracking enableTypeWidening enableVariantShredding
+    ignoreIcebergBucketPartition ignoreProtocolDefaults inCommitTimestampEnablementTimestamp
+    inCommitTimestampEnablementVersion isolationLevel logRetentionDuration minReaderVersion minWriterVersion
+    parquet.format.version randomPrefixLength randomizeFilePrefixes redirectReaderWriter-preview
+    redirectWriterOnly-preview requireCheckpointProtectionBeforeVersion rowTrackingSuspended
+    sampleRetentionDuration setTransactionRetentionDuration universalFormat.enabledFormats
+    universalFormat.iceberg.atomicConversion.supported writePartitionColumnsToParquet
+    """.split()
+#: Those that only Databricks knows; Delta Spark v4.4.0 refuses them.
+HOSTED = frozenset({"delta.targetFileSize", "delta.tuneFileSizesForRewrites"})
+_KNOWN = {
+    name.lower(): name
+    for name in (
+        *(f"{_PREFIX}{name}" for name in _OF_DELTA_SPARK),
+        *FORMS,
+        *WRITER_OWNED_PROPERTIES,
+        *(feature.enabling_property for feature in FEATURES.values() if feature.enabling_property),
+        *(feature.suspending_property for feature in FEATURES.values() if feature.suspending_property),
+    )
+}
+
+
+def is_known(name: str) -> bool:
+    """Whether a property is the users' own, or one that Delta knows, in any case."""
+    folded = name.lower()
+    return not folded.startswith(_PREFIX) or folded in _KNOWN or folded.startswith(_FAMILIES)
+
+
+def nearest(name: str) -> str | None:
+    """Return the known name that a mistyped one is likely to mean; None where there is none."""
+    near = difflib.get_close_matches(name.lower(), _KNOWN, n=1, cutoff=0.75)
+    return _KNOWN[near[0]] if near else None
+
+
+NOT_AS_DECLARED = FAMILY.of(Scope.OUTCOME).error(
+    40,
+    "the table is not what was declared, although every step was done",
+    effect="What relies on the declared state may fail.",
+    remedy="Check the table's history for another writer, and run the migration again.",
+)
+
+
+@on_demand(NOT_AS_DECLARED)
+def still_needed(table: str, left: Sequence[str], version: int) -> Iterator[Finding]:
+    """Yield what a table still needs after a migration.
+
+    :param left: the steps of a new plan, as sentences
+    """
+    if left:
+        yield NOT_AS_DECLARED.found(
+            "{table} still needs this at version {version}: {steps}.", table=table, version=version, steps=list(left)
+        )

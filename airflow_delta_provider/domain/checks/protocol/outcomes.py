@@ -1,4 +1,4 @@
-"""What a job finds after it changed features or properties: TF18, TF19, TF23 and TF24."""
+"""What a job finds after it changed features or properties: TF18, TF19, TF23 and TF24; in data files: TF29."""
 
 from __future__ import annotations
 
@@ -30,4 +30,15 @@ DROP_WAITS = _outcome.undecided(
     "feature waits for its history to be truncated",
     effect="The table no longer uses the feature, but engines that do not know it stay locked out until it is dropped.",
     remedy="Run the same job again when the history may be truncated; it then drops the feature.",
+)
+
+
+SHREDDED_WITHOUT_FEATURE = FAMILY.of(Scope.DATA).error(
+    29,
+    "shredded variants without the table feature",
+    effect="Nothing keeps readers that do not know shredded variants from the file: they fail on it, or read NULL or "
+    "parts of the values.",
+    remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that "
+    "shreds variants only where the table supports variantShredding.",
+    source="PROTOCOL.md, Variant Shredding",
 )

@@ -1,4 +1,4 @@
-"""Values and types in data files: TW16, which the check of files against the schema finds, and TW18."""
+"""Values and types in data files: TW16, found by the check of files against the schema; TW17 and TW18, after a job."""
 
 from __future__ import annotations
 
@@ -39,4 +39,14 @@ VALUES_CHANGED = _data.error(
     effect="Readers get other values than before the change.",
     remedy="Do not write to the table; RESTORE it to the version before the change, and report the engine that wrote "
     "its files.",
+)
+
+
+_outcome = FAMILY.of(Scope.OUTCOME, "")
+
+TYPE_NOT_CHANGED = _outcome.error(
+    17,
+    "column does not have the requested type",
+    effect="Consumers relying on the wider type do not get it.",
+    remedy="Check the table's history for another writer, then run the job again.",
 )

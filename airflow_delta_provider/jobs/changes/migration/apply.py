@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.changes.step import (
 )
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.migrations.outcome import still_needed
+from airflow_delta_provider.domain.checks.migrations.table import still_needed
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata, commit_info
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState

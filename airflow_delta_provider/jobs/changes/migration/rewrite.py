@@ -22,7 +22,7 @@ from airflow_delta_provider.jobs.changes.migration.metadata_commit import base_o
 from airflow_delta_provider.jobs.changes.migration.written_rows import written_rows
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_settings import configured
+from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 
 #: Rows are brought together by partition before they are written: not every task writes a file of each.
 _FEW_FILES = {"spark.databricks.delta.optimizeWrite.enabled": "true"}

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import PARSED_COUNT
 from airflow_delta_provider.jobs.delta.log.checkpoint_files import PARSED_FIELDS, CheckpointFiles
 from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of, damage
-from airflow_delta_provider.jobs.spark.session.spark_settings import configured
+from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage, literal
 
 _PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"

@@ -18,7 +18,7 @@ from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.spark.delta.checkpoint_files import SparkCheckpointFiles
 from airflow_delta_provider.jobs.spark.session.catalogs import NotInCatalogError
-from airflow_delta_provider.jobs.spark.session.spark_settings import configured
+from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
 from airflow_delta_provider.jobs.tables.catalog_entry import SchemaListing
 from airflow_delta_provider.jobs.tables.table_session import TableError

@@ -15,11 +15,10 @@ from airflow_delta_provider.domain.paimon.file_faults import findings_of
 from airflow_delta_provider.domain.paimon.layout import DataLayout
 from airflow_delta_provider.domain.paimon.lifetimes import Lifetimes
 from airflow_delta_provider.domain.paimon.manifest import DataFile
-from airflow_delta_provider.domain.paimon.provenance import provenance
 from airflow_delta_provider.domain.paimon.row_outcome import Outcome, RowFault
 from airflow_delta_provider.domain.paimon.row_rules import found_elsewhere, keeps_identities, row_findings
 from airflow_delta_provider.domain.paimon.table_history import TableHistory, apply, vector_key, vectors_of
-from airflow_delta_provider.domain.paimon.violation import listed
+from airflow_delta_provider.domain.paimon.violation import listed, provenance
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.paimon.row_proofs import RowOptions, RowResult
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles

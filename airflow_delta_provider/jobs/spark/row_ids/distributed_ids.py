@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.row_ids.id_buckets import FaultyIds, Landing,
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
 from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader, without_rows
 from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
-from airflow_delta_provider.jobs.spark.session.spark_settings import configured
+from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
 
 #: As a power of two, the groups that the generated hash map of an aggregate has a place for: words of 67 million ids

@@ -39,7 +39,7 @@ from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSess
 from airflow_delta_provider.jobs.spark.row_tracking.moved_rows import MovedRowsReader, UnreadFilesError
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
-from airflow_delta_provider.jobs.spark.session.spark_settings import configured
+from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 
 _RANGES = "first: bigint, end: bigint, version: bigint"
 #: Delta 4.1 and later refuse to read versions from before the time for which removed files are kept.

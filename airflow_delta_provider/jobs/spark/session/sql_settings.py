@@ -1,4 +1,4 @@
-"""Settings of a session that change what SQL means: they hold while a job runs, and are the user's again after it."""
+"""Settings of a session: read, and set while a job runs where they change what SQL means."""
 
 from __future__ import annotations
 
@@ -8,7 +8,22 @@ from contextlib import ExitStack, contextmanager
 
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.jobs.spark.session.spark_settings import configured
+
+@contextmanager
+def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Set ``settings`` meanwhile; afterwards each is what it was before, or not set."""
+    own = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, before in own.items():
+            if before is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, before)
+
 
 #: What each of these has to be so that a statement means what it says. All but the first are Spark's own defaults.
 SQL_SETTINGS: Mapping[str, str] = {

@@ -12,8 +12,7 @@ from airflow_delta_provider.domain.formats.avro.codecs import Codec
 from airflow_delta_provider.jobs.process.submitter import Submitter
 from airflow_delta_provider.jobs.spark.session.catalogs import SparkCatalogs
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
-from airflow_delta_provider.jobs.spark.session.spark_settings import configured
-from airflow_delta_provider.jobs.spark.session.sql_settings import SqlSettings
+from airflow_delta_provider.jobs.spark.session.sql_settings import SqlSettings, configured
 from airflow_delta_provider.jobs.spark.storage.block_codecs import codecs_of_jvm
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage
 from airflow_delta_provider.jobs.storage.engine_error import EngineError

@@ -1,0 +1,138 @@
+"""Files on the worker that a DAG names in an argument: YAML, and the configuration file of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from airflow.providers.common.compat.sdk import Context
+
+from airflow_delta_provider.access import Access
+from airflow_delta_provider.domain.formats.yaml_text import YamlError, unmarked
+from airflow_delta_provider.domain.request.config_file import Config, ConfigError, parse_config
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.value import Document
+from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.operators.rendered import is_literal
+
+
+class DagFiles:
+    """The files that the arguments of an operator name, each with whether a template is in its name.
+
+    :param arguments: by name, as the DAG has them
+    :param names: whether an argument names a file
+    """
+
+    def __init__(self, arguments: Mapping[str, Any], names: Callable[[str, Any], bool] | None = None) -> None:
+        is_file = names or (lambda _, value: names_file(value))
+        self._bounded = {name: not is_literal(file) for name, file in arguments.items() if is_file(name, file)}
+
+    def path(self, operator: Any, argument: str, value: str, context: Context | None) -> Path:
+        """
+        Return the file that an argument names, relative to the DAG's file.
+
+        :param context: of the task; None while the DAG is parsed
+        :raises DeltaRequestError: if the DAG itself does not name a file there, or it lies where it must not
+        """
+        if argument not in self._bounded:
+            raise DeltaRequestError(
+                f"{argument} was rendered to {value!r}. A file is read only where the DAG itself names one: write the "
+                "argument so that its own text ends in .yaml or .yml, or in / for a folder of specs."
+            )
+        return file_of(operator, argument, value, context, bounded=self._bounded[argument])
+
+
+def file_of(operator: Any, argument: str, value: str, context: Context | None, *, bounded: bool) -> Path:
+    """
+    Return a file, relative to the DAG's file.
+
+    :param bounded: whether it must lie with the DAGs
+    :raises DeltaRequestError: if it lies where it must not
+    """
+    folder = Path(operator.dag.fileloc).parent if cast("Any", operator).has_dag() else Path()
+    file = folder / value
+    if context is not None:
+        access = Access.of(context)
+        bundle = getattr(getattr(context["ti"], "bundle_instance", None), "path", None) or folder
+        if (bounded or access.allowed) and not access.allows_file(file, (folder, Path(bundle))):
+            raise DeltaRequestError(
+                f"{argument} is {value!r}, which lies neither with the DAGs nor in the allowed locations, links "
+                "followed. Put the file below the folder of the DAG's file, or of its bundle."
+            )
+    return file
+
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+def names_file(value: Any) -> bool:
+    """Whether an argument, as a DAG has it, names a file: its text ends like one, even with templates in it.
+
+    Not to be asked of what a template rendered to: a value from elsewhere never makes a task read a file.
+    """
+    return isinstance(value, str) and value.endswith(_SUFFIXES)
+
+
+def read_entries(argument: str, file: Path) -> Sequence[Any]:
+    """
+    Return the list in a YAML file, whose entries are texts or mappings.
+
+    :raises DeltaRequestError: if there is none; it says where, and nothing of what the file holds
+    """
+    entries = unmarked(read_document(argument, file, Document()))
+    if entries is None:
+        return ()
+    if not isinstance(entries, list):
+        raise DeltaRequestError(f"{argument}: {file} holds no list. Put one entry per line, each after '- '.")
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, (str, Mapping)):
+            raise DeltaRequestError(f"{argument}: entry {number} of {file} is neither a text nor a mapping")
+    return entries
+
+
+def read_document(argument: str, place: Path, document: Document) -> Any:
+    """
+    Return what a file holds, or the files of a folder; values of YAML know where each was written.
+
+    :raises DeltaRequestError: if it cannot be read; it says where, and nothing of what the file holds
+    """
+    file = place
+    try:
+        files = sorted(place.iterdir()) if place.is_dir() else [place]
+        texts = []
+        for file in files:
+            if file == place or document.takes_file(file.name):
+                texts.append((str(file), file.read_text(encoding="utf-8")))
+        if not texts:
+            raise DeltaRequestError(f"{argument}: {place} is a folder without files that are read here")
+        return document.of_files(texts)
+    except OSError as error:
+        raise DeltaRequestError(f"{argument}: {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DeltaRequestError(f"{argument}: {file} is not a text in UTF-8") from None
+    except YamlError as error:
+        where = f" in line {error.line}, column {error.column}" if error.line else f": {error}"
+        raise DeltaRequestError(f"{argument}: {place} is not YAML{where}") from None
+    except RequestError as error:
+        raise DeltaRequestError(f"{argument}: {error}") from None
+
+
+def read_config_file(file: Path) -> Config:
+    """
+    Return what a file says; its relative paths are absolute, as tasks do not run in its folder.
+
+    :raises DeltaRequestError: if it cannot be read, or says what an operator cannot do
+    """
+    folder = file.parent.absolute().as_posix()
+    try:
+        config = parse_config(file.read_text(encoding="utf-8"), str(file), folder).with_absolute_names(folder)
+    except OSError as error:
+        raise DeltaRequestError(f"config: {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DeltaRequestError(f"config: {file} is not a text in UTF-8") from None
+    except ConfigError as error:
+        raise DeltaRequestError(f"config: {error}") from None
+    if config.fail_on == "never":
+        raise DeltaRequestError(f"config: {file} has fail_on = 'never'. Pass fail_on, and on_violation='warn'.")
+    return config
