@@ -158,7 +158,7 @@ def test_timestamps_that_say_they_are_of_the_other_kind(declared, zone, severity
     assert f"isAdjustedToUTC {str(zone is not None).lower()}; it must be " in finding.message
 
 
-@pytest.mark.parametrize("declared", TIMESTAMPS)
+@pytest.mark.parametrize("declared", sorted(TIMESTAMPS, key=str))
 def test_timestamps_of_which_the_file_says_nothing_itself_may_be_of_either_kind(declared):
     converted = LogicalType(LogicalKind.TIMESTAMP, unit=TimeUnit.MICROS, adjusted_to_utc=True, inferred=True)
     element = replace(leaf("c"), logical_type=converted)
