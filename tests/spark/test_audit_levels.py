@@ -271,3 +271,24 @@ def test_variants_that_delta_shredded_are_fine_until_their_feature_leaves_the_pr
         checksum.unlink()
     file, *_ = live(path)
     assert ("TF29", file) in errors(audit(path, level="footers"))
+
+
+def test_files_that_delta_writes_for_iceberg_are_fine_and_older_ones_a_warning(spark, audit, tmp_path):
+    for version in (1, 2):
+        path = tmp_path / str(version)
+        compat = f"'delta.enableIcebergCompatV{version}' = 'true'"
+        properties = "'delta.columnMapping.mode' = 'name', 'delta.writePartitionColumnsToParquet' = 'false'"
+        columns = "id BIGINT, t TIMESTAMP, p INT"
+        columns += ", a ARRAY<STRUCT<m: MAP<INT, ARRAY<INT>>>>" if version == 2 else ""
+        nested = ", array(named_struct('m', map(1, array(id))))" if version == 2 else ""
+        rows = f"SELECT id, current_timestamp(), id % 2{nested} FROM range(10)"
+        created = f"USING delta PARTITIONED BY (p) TBLPROPERTIES ({properties})"
+        spark.sql(f"CREATE TABLE delta.`{path}` ({columns}) {created}")
+        spark.sql(f"INSERT INTO delta.`{path}` {rows}")
+        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({compat})")
+        spark.sql(f"INSERT INTO delta.`{path}` {rows}")
+        report = audit(path, level="footers")
+        expected = [("TF30", Severity.WARNING, 2)] if version == 1 else []
+        assert [(f.code, f.severity, f.version) for f in report.findings] == expected
+        spark.sql(f"UPDATE delta.`{path}` SET id = id + 1")
+        assert audit(path, level="footers").findings == ()

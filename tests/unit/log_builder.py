@@ -566,6 +566,15 @@ class History(PastLog):
     def first_adds(self, version: int, paths: Collection[str]) -> dict[str, FirstAdd]:
         return first_adds(self._commits[: version + 1], paths, None)
 
+    def commit_that_enabled(self, version: int, name: str) -> Commit | None:
+        found = None
+        for number in range(version, -1, -1):
+            for metadata in (action["metaData"] for action in self._commits[number] if "metaData" in action):
+                if metadata["configuration"].get(name) != "true":
+                    return found
+                found = self.commit_at(number)
+        return found
+
     def commits_that_added(
         self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
     ) -> dict[str, Addition]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from airflow_delta_provider.domain.audit.action_excerpt import excerpt
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
+from airflow_delta_provider.domain.audit.iceberg_files import weigh
 from airflow_delta_provider.domain.audit.past_log import Addition, PastLog
 from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
 from airflow_delta_provider.domain.audit.violation import Key, key_of
@@ -87,7 +88,7 @@ class FileFindings:
         impossible = [finding for finding in fresh if RULES[finding.code].scope is Scope.DATA]
         for code, path, *_ in self._recalled if whole else ():
             self._violations.withdraw(RULES[code], {path})
-        found = list(found)
+        found = [finding for finding in weigh(list(found), state, self._log) if self._is_asked_for(finding)]
         if whole and not any(RULES[finding.code] in _SHOW_TYPES for finding in found):
             self._violations.withdraw(LOST_TYPE_CHANGES)
         self._take(state, [*found, *impossible])
@@ -98,6 +99,9 @@ class FileFindings:
         :param state: the last one, with its files
         """
         self._take(state, self._tracking.report(state, self._rows_of, self._violations), of_state=True)
+
+    def _is_asked_for(self, finding: Finding) -> bool:
+        return self._since is None or finding.version is None or finding.version > self._since
 
     def _take(self, state: TableState, found: Iterable[Finding], *, of_state: bool = False) -> None:
         for finding in self._of_commits(state, found):

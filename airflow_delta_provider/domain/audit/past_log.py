@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 
 
@@ -55,28 +56,33 @@ class FirstAdd:
     """The first time that the log adds a file.
 
     :param metadata: of that version
+    :param protocol: of that version; None where it has none
     :param stats: as in the log
     :param before: the metadata of the version before; None without one
     """
 
     metadata: Metadata
+    protocol: Protocol | None = None
     stats: str | None = None
     before: Metadata | None = None
 
 
 def first_adds(
-    commits: Iterable[Iterable[Action]], paths: Collection[str], metadata: Metadata | None
+    commits: Iterable[Iterable[Action]], paths: Collection[str], base: TableState | None
 ) -> dict[str, FirstAdd]:
     """Return, by path, the first time that commits add each of ``paths``; of none before there is metadata.
 
-    :param metadata: before the commits
+    :param base: the state before the commits; None where the first one creates the table
     """
+    metadata, protocol = (None, None) if base is None else (base.metadata, base.protocol)
     found: dict[str, FirstAdd] = {}
     for actions in commits:
         actions, before = list(actions), metadata
         for action in actions:
             if wire := action.get("metaData"):
                 metadata = Metadata.from_json(wire)
+            if wire := action.get("protocol"):
+                protocol = Protocol.from_json(wire)
         if metadata is None:
             continue
         for action in actions:
@@ -84,7 +90,7 @@ def first_adds(
             if add and add["path"] in paths:
                 stats = add.get("stats")
                 text = stats if isinstance(stats, str) else None
-                found.setdefault(add["path"], FirstAdd(metadata, text, before))
+                found.setdefault(add["path"], FirstAdd(metadata, protocol, text, before))
         if len(found) == len(paths):
             break
     return found
@@ -135,6 +141,11 @@ class PastLog:
         """
         del version, paths
         return {}
+
+    def commit_that_enabled(self, version: int, name: str) -> Commit | None:
+        """Return the kept commit since which a property is true, up to ``version``; None where none is known."""
+        del version, name
+        return None
 
     def commits_that_added(
         self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS

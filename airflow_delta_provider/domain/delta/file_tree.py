@@ -25,6 +25,11 @@ class FileNode:
         """What the file says that it means."""
         return None if self.element.logical_type is None else self.element.logical_type.kind
 
+    @property
+    def has_ids(self) -> bool:
+        """Whether anything below it has a field id."""
+        return any(child.element.field_id is not None or child.has_ids for child in self.children)
+
 
 class ChildrenByName:
     """The children of a group by name, without regard to case where that tells one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.checks.data_files.file_schema import SchemaWalk
+from airflow_delta_provider.domain.checks.data_files.schema_walk import SchemaWalk
 from airflow_delta_provider.domain.checks.data_files.stored_types import is_checked, may_be
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.data_type import DataType, PrimitiveType

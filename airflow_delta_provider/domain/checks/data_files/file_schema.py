@@ -1,7 +1,7 @@
 """Whether data files have the columns of the table.
 
 Their types (TW16), what they are found by (CM18), whether timestamps are instants (DF11), and variants in a form that
-the table's features allow (TF29).
+the table's features allow (TF29); and whether Iceberg can read them, where it has to (TF30).
 PROTOCOL.md, Reader Requirements for Type Widening and for Column Mapping, and Delta Data Type to Parquet Type
 Mappings; parquet-format, ``LogicalTypes.md``. What engines are known to write is never a violation, even if the
 protocol does not name it: only a type that no reader can read as the column's is.
@@ -9,76 +9,29 @@ protocol does not name it: only a type that no reader can read as the column's i
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.data_files import NOT_FOUND_IN_FILE
-from airflow_delta_provider.domain.checks.data_files.stored_types import described, is_checked, may_be
-from airflow_delta_provider.domain.checks.data_files.timestamps import (
-    OTHER_TIMESTAMP,
-    is_other_timestamp,
-    other_timestamp,
-)
-from airflow_delta_provider.domain.checks.protocol.outcomes import SHREDDED_WITHOUT_FEATURE
-from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.checks.data_files.iceberg_files import IcebergFiles
+from airflow_delta_provider.domain.checks.data_files.schema_walk import SchemaProblem, SchemaWalk, said_name
+from airflow_delta_provider.domain.checks.data_files.timestamps import OTHER_TIMESTAMP
+from airflow_delta_provider.domain.checks.protocol.outcomes import NOT_WRITTEN_FOR_ICEBERG, SHREDDED_WITHOUT_FEATURE
 from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
-from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, named_type
-from airflow_delta_provider.domain.delta.column import Column, children
-from airflow_delta_provider.domain.delta.data_type import VARIANT, ArrayType, DataType, MapType, StructType
+from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.features.types import VARIANT_SHREDDING, VARIANT_SHREDDING_PREVIEW
-from airflow_delta_provider.domain.delta.file_tree import (
-    ChildrenByName,
-    FileNode,
-    file_tree,
-    key_and_value,
-    list_element,
-    without_repetition,
-)
-from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, MappedSchema, field_metadata, is_id
+from airflow_delta_provider.domain.delta.file_tree import FileNode, file_tree
+from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
-from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, Repetition, SchemaElement
+from airflow_delta_provider.domain.formats.parquet.schema import SchemaElement
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Meanings that Delta does not have a type for, or that say nothing: columns of them are not checked.
-_NOT_CHECKED = frozenset(
-    {
-        LogicalKind.UNKNOWN,
-        LogicalKind.NULL,
-        LogicalKind.TIME,
-        LogicalKind.INTERVAL,
-        LogicalKind.FLOAT16,
-        LogicalKind.VARIANT,
-        LogicalKind.GEOMETRY,
-        LogicalKind.GEOGRAPHY,
-    }
-)
-#: Meanings of groups, by what else than that they may not stand for.
-_GROUPS: tuple[tuple[type, frozenset[LogicalKind]], ...] = (
-    (StructType, frozenset({LogicalKind.LIST, LogicalKind.MAP})),
-    (ArrayType, frozenset({LogicalKind.MAP})),
-    (MapType, frozenset({LogicalKind.LIST})),
-)
-#: Physical names as engines make them up: no two columns ever have the same one. Converted tables have others.
-_MADE_UP = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-#: The features that allow shredded variants, and the field that only those have.
+#: The features that allow shredded variants.
 _SHREDDING = {VARIANT_SHREDDING.name, VARIANT_SHREDDING_PREVIEW.name}
-_TYPED_VALUE = "typed_value"
 #: Schemas of files that are remembered with what is wrong with them.
 _MOST_SCHEMAS = 1000
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """What is wrong with all files of one schema: a finding without the path of the file."""
-
-    rule: Rule
-    evidence: str
-    known: Mapping[str, Any]
 
 
 class FileSchemas:
@@ -89,9 +42,10 @@ class FileSchemas:
     """
 
     def __init__(self, metadata: Metadata, protocol: Protocol) -> None:
+        self._iceberg = IcebergFiles(metadata, protocol)
         self._may_shred = bool(_SHREDDING & protocol.features)
-        self._known: dict[tuple[SchemaElement, ...], tuple[_Problem, ...]] = {}
-        self._last: tuple[tuple[SchemaElement, ...], tuple[_Problem, ...]] = ((), ())
+        self._known: dict[tuple[SchemaElement, ...], tuple[SchemaProblem, ...]] = {}
+        self._last: tuple[tuple[SchemaElement, ...], tuple[SchemaProblem, ...]] = ((), ())
         self._schema: MappedSchema | None = None
         self._columns: tuple[Column, ...] = ()
         columns = metadata.readable_columns
@@ -100,7 +54,7 @@ class FileSchemas:
             self._schema = MappedSchema.of(metadata)
             self._columns = tuple(c for c in columns if len(c.parts) == 1 and c.parts[0].lower() not in partitions)
 
-    @on_demand(NOT_FOUND_IN_FILE, UNREACHABLE_TYPE, SHREDDED_WITHOUT_FEATURE, OTHER_TIMESTAMP)
+    @on_demand(NOT_FOUND_IN_FILE, UNREACHABLE_TYPE, SHREDDED_WITHOUT_FEATURE, OTHER_TIMESTAMP, NOT_WRITTEN_FOR_ICEBERG)
     def check(self, elements: tuple[SchemaElement, ...], path: str) -> list[Finding]:
         """Return what is wrong with the schema of a file.
 
@@ -111,17 +65,15 @@ class FileSchemas:
         """
         return [found.rule.found(found.evidence, path=path, **found.known) for found in self._problems(elements)]
 
-    def _problems(self, elements: tuple[SchemaElement, ...]) -> tuple[_Problem, ...]:
+    def _problems(self, elements: tuple[SchemaElement, ...]) -> tuple[SchemaProblem, ...]:
         last, problems = self._last
         if last is elements:
             return problems
         found = self._known.get(elements)
         if found is None:
-            found = (
-                ()
-                if self._schema is None
-                else tuple(_compare(self._schema, self._columns, elements, may_shred=self._may_shred))
-            )
+            root = file_tree(elements)
+            compared = () if self._schema is None else _compare(self._schema, self._columns, root, self._may_shred)
+            found = (*compared, *self._iceberg.problems(root))
             if len(self._known) >= _MOST_SCHEMAS:
                 self._known.clear()
             self._known[elements] = found
@@ -130,14 +82,12 @@ class FileSchemas:
 
 
 def _compare(
-    schema: MappedSchema, columns: Sequence[Column], elements: Sequence[SchemaElement], *, may_shred: bool
-) -> Iterator[_Problem]:
-    root = file_tree(elements)
-    by_id = schema.mode is MappingMode.ID
-    if by_id and not any(element.field_id is not None for element in elements[1:]):
+    schema: MappedSchema, columns: Sequence[Column], root: FileNode, may_shred: bool
+) -> Iterator[SchemaProblem]:
+    if schema.mode is MappingMode.ID and not root.has_ids:
         names = {child.element.name.lower() for child in root.children}
-        if any({column.field.name.lower(), str(_physical_name(column)).lower()} & names for column in columns):
-            yield _Problem(
+        if any({column.field.name.lower(), str(said_name(column)).lower()} & names for column in columns):
+            yield SchemaProblem(
                 NOT_FOUND_IN_FILE,
                 "{path} has no field ids, by which readers find columns in mapping mode id.",
                 {"effect": "Readers refuse the file, or read NULL in all its columns."},
@@ -149,163 +99,14 @@ def _compare(
     dropped = schema.gone if schema.max_column_id is not None else len(schema.fields)
     if len(walk.foreign) > dropped:
         first = walk.foreign[0]
-        yield _Problem(
+        yield SchemaProblem(
             NOT_FOUND_IN_FILE,
             "{path} has {columns:column} under logical names, the first one {column}, whose physical name {name!r} it "
             "lacks.",
             {
                 "column": first,
                 "columns": len(walk.foreign),
-                "name": _physical_name(first),
+                "name": said_name(first),
                 "effect": "Readers, which search by physical name, read NULL for its rows.",
             },
         )
-
-
-@dataclass
-class SchemaWalk:
-    """Goes through both schemas together.
-
-    :param foreign: columns that the file has under logical names only
-    :param may_shred: whether variants may be shredded
-    """
-
-    mode: MappingMode
-    problems: list[_Problem] = field(default_factory=list)
-    foreign: list[Column] = field(default_factory=list)
-    may_shred: bool = True
-
-    def struct(self, columns: Iterable[Column], group: FileNode) -> None:
-        """Compare the fields of a struct with the children of a group."""
-        columns = list(columns)
-        names = ChildrenByName(group.children)
-        if self.mode is MappingMode.ID:
-            pairs = list(self._by_id(columns, names, group))
-        elif self.mode is MappingMode.NAME:
-            pairs = list(self._by_physical_name(columns, names))
-        else:
-            pairs = [(column, names.find(column.field.name)) for column in columns]
-        for column, node in pairs:
-            if node is not None:
-                self._place(column, node)
-        self._others([node for node in group.children if not any(node is found for _, found in pairs)])
-
-    def _by_physical_name(
-        self, columns: Sequence[Column], names: ChildrenByName
-    ) -> Iterator[tuple[Column, FileNode | None]]:
-        physical = {name.lower() for column in columns if (name := _physical_name(column)) is not None}
-        for column in columns:
-            name = _physical_name(column)
-            if name is None:
-                continue
-            node = names.find(name)
-            logical = column.field.name
-            if node is None and logical.lower() not in physical and names.find(logical) is not None:
-                self.foreign.append(column)
-            yield column, node
-
-    def _by_id(
-        self, columns: Sequence[Column], names: ChildrenByName, group: FileNode
-    ) -> Iterator[tuple[Column, FileNode | None]]:
-        by_id: dict[int | None, list[FileNode]] = {}
-        for node in group.children:
-            by_id.setdefault(node.element.field_id, []).append(node)
-        for column in columns:
-            number, name = field_metadata(column.field).get(ID), _physical_name(column)
-            if not is_id(number):
-                continue
-            named = names.exact.get(name) if name is not None and _MADE_UP.fullmatch(name) else None
-            if named is not None and named.element.field_id != number:
-                other = named.element.field_id
-                self.problems.append(
-                    _Problem(
-                        NOT_FOUND_IN_FILE,
-                        "{path} has the column {name!r} "
-                        + ("without a field id" if other is None else "with field id {other}")
-                        + ", but {column}, which has this physical name, has the id {id}.",
-                        {
-                            "column": column,
-                            "name": name,
-                            "other": other,
-                            "id": number,
-                            "effect": "Readers, which search by id, read NULL or another column's values for its rows.",
-                        },
-                    )
-                )
-                continue
-            found = by_id.get(number, [])
-            yield column, found[0] if len(found) == 1 else None
-
-    def _place(self, column: Column, node: FileNode) -> None:
-        """Compare what is at one place of both schemas."""
-        data_type = column.data_type
-        if data_type == VARIANT and not self.may_shred:
-            self._variant(column, node)
-        if node.kind in _NOT_CHECKED:
-            return
-        if not isinstance(data_type, (StructType, ArrayType, MapType)):
-            self._leaf(column, node)
-        elif isinstance(data_type, ArrayType) and node.element.repetition is Repetition.REPEATED:
-            self._below(column, [without_repetition(node)])
-        elif node.element.is_leaf or any(isinstance(data_type, t) and node.kind in wrong for t, wrong in _GROUPS):
-            self._wrong_type(column, node, [data_type])
-        elif isinstance(data_type, StructType):
-            self.struct(children(column), node)
-        elif isinstance(data_type, ArrayType):
-            self._below(column, list_element(node, data_type))
-        else:
-            self._below(column, key_and_value(node))
-
-    def _variant(self, column: Column, node: FileNode) -> None:
-        """Look for what a variant has only where it is shredded (parquet-format, ``VariantShredding.md``)."""
-        if any(child.element.name == _TYPED_VALUE for child in node.children):
-            self.problems.append(
-                _Problem(
-                    SHREDDED_WITHOUT_FEATURE,
-                    "{path} stores the variants of {column} shredded, and the table does not support {feature}.",
-                    {"column": column, "feature": VARIANT_SHREDDING.name},
-                )
-            )
-
-    def _below(self, column: Column, nodes: Sequence[FileNode]) -> None:
-        for child, node in zip(children(column), nodes):
-            self._place(child, node)
-
-    def _others(self, nodes: Sequence[FileNode]) -> None:
-        """Look at what a struct of the file has in addition to the columns: none of it can be wrong."""
-
-    def _leaf(self, column: Column, node: FileNode) -> None:
-        changes = changes_of(column)
-        if changes is None:
-            return  # the state's violation
-        types = [column.data_type]
-        for change in changes:
-            if change.field_path == (".".join(column.field_path) or None):
-                types += [named_type(change.from_type), named_type(change.to_type)]
-        if not all(map(is_checked, types)):
-            return
-        if not node.element.is_leaf or not any(may_be(node.element, data_type) for data_type in types):
-            self._wrong_type(column, node, list(dict.fromkeys(types)))
-        elif is_other_timestamp(node.element, column.data_type):
-            evidence, known = other_timestamp(column.data_type)
-            self.problems.append(_Problem(OTHER_TIMESTAMP, evidence, {"column": column, **known}))
-
-    def _wrong_type(self, column: Column, node: FileNode, types: Sequence[DataType]) -> None:
-        current, *earlier = map(str, types)
-        self.problems.append(
-            _Problem(
-                UNREACHABLE_TYPE,
-                "{path} stores {column} as {stored}, which is "
-                + (
-                    "neither {type}, the column's type, nor a type recorded for it before ({earlier})."
-                    if earlier
-                    else "not {type}, the column's type."
-                ),
-                {"column": column, "stored": described(node.element), "type": current, "earlier": earlier},
-            )
-        )
-
-
-def _physical_name(column: Column) -> str | None:
-    name = field_metadata(column.field).get(PHYSICAL_NAME)
-    return name if isinstance(name, str) and name else None

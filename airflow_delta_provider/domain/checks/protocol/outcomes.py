@@ -1,9 +1,10 @@
-"""What a job finds after it changed features or properties: TF18, TF19, TF23 and TF24; in data files: TF29."""
+"""What a job finds after it changed features or properties: TF18, TF19, TF23 and TF24; in data files: TF29 and
+TF30."""
 
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.protocol.family import FAMILY
-from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.checks.rule import Scope, causes
 
 _RUN_AGAIN = (
     "Run the job again; if the finding remains, check the table's history for another writer that reverts the change."
@@ -32,7 +33,6 @@ DROP_WAITS = _outcome.undecided(
     remedy="Run the same job again when the history may be truncated; it then drops the feature.",
 )
 
-
 SHREDDED_WITHOUT_FEATURE = FAMILY.of(Scope.DATA).error(
     29,
     "shredded variants without the table feature",
@@ -41,4 +41,13 @@ SHREDDED_WITHOUT_FEATURE = FAMILY.of(Scope.DATA).error(
     remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that "
     "shreds variants only where the table supports variantShredding.",
     source="PROTOCOL.md, Variant Shredding",
+)
+NOT_WRITTEN_FOR_ICEBERG = FAMILY.of(Scope.DATA).error(
+    30,
+    "data file not written as compatibility with Iceberg requires",
+    effect="Iceberg readers, which get the file as it is, fail on it or read NULL in the column.",
+    remedy="Write the file again, for example with REORG TABLE … APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION=2)), "
+    "and update the engine that wrote it.",
+    source="PROTOCOL.md, Writer Requirements for IcebergCompatV1 and V2",
+    follows_from=causes("TF25", "TF27", earlier=True, later=True),
 )

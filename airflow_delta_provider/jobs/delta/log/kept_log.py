@@ -75,9 +75,13 @@ class KeptLog(PastLog):
         try:
             base, commits = self._log.commits_from_start(version)
             before = {path for path, _ in base.files or ()} if base is not None else set()
-            return first_adds(commits, frozenset(paths) - before, None if base is None else base.metadata)
+            return first_adds(commits, frozenset(paths) - before, base)
         except (BrokenLogError, MissingFileError):
             return {}
+
+    def commit_that_enabled(self, version: int, name: str) -> Commit | None:
+        """Return the kept commit since which a property is true, up to ``version``; None where none is known."""
+        return log_search.commit_that_enabled(self._log, version, name)
 
     def commits_that_added(
         self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS

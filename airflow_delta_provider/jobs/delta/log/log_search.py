@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_com
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, LogSegment, commit_versions
 from airflow_delta_provider.domain.delta.snapshot import file_key
+from airflow_delta_provider.domain.delta.table_properties import is_true
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 
 #: With more files than this, commits are read as a whole rather than searched for their paths.
@@ -99,6 +100,20 @@ def commits_that_added(
         if not wanted:
             break
     return found
+
+
+def commit_that_enabled(log: TableLog, version: int, name: str) -> Commit | None:
+    """Return the kept commit since which a table property is true, up to ``version``; None where none is known."""
+    found: Commit | None = None
+    for number, actions in log.newest_commits():
+        metadata = next((action["metaData"] for action in actions if action.get("metaData")), None)
+        if number > version or not isinstance(metadata, Mapping):
+            continue
+        if not is_true((metadata.get("configuration") or {}).get(name)):
+            return found
+        with suppress(BrokenLogError):
+            found = Commit.from_actions(number, actions)
+    return found if found is not None and found.version == 0 else None
 
 
 def _names(content: bytes, path: str) -> bool:
