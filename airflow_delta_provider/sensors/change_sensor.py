@@ -25,6 +25,7 @@ class ChangeSensor(TableSensor):
         that was; the first run succeeds with the table as it is
     """
 
+    trigger_type = DeltaChangeTrigger
     result_keys: ClassVar[tuple[str, ...]] = ("table", "version", "table_id", "since_version", "changed", "digests")
 
     def __init__(self, *, table: Text, after_last_seen: bool = False, **kwargs: Unpack[SensorArguments]) -> None:
@@ -69,19 +70,14 @@ class ChangeSensor(TableSensor):
             failures=failures,
         )
 
-    def new_trigger(self, deadline: float) -> DeltaChangeTrigger:
-        """Return the trigger that keeps waiting."""
-        at_least, _, _ = self._wanted()
-        return DeltaChangeTrigger(
-            table=self.table,
-            since=self._known,
-            from_first_look=self._from_first_look,
-            at_least=at_least,
-            condition=getattr(self, "condition", None),
-            deadline=deadline,
-            storage_conn_id=self.storage_conn_id or None,
-            poke_interval=self.poke_interval,
-        )
+    def trigger_arguments(self) -> dict[str, Any]:
+        """Return what is waited for."""
+        return {
+            "since": self._known,
+            "from_first_look": self._from_first_look,
+            "at_least": self._wanted()[0],
+            "condition": getattr(self, "condition", None),
+        }
 
     @property
     def remembers(self) -> bool:

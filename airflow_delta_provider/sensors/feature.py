@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.delta.features.condition import FeatureCondition, wanted_state, watchable_feature
 from airflow_delta_provider.domain.request.rendered import as_list
-from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import FeatureStateName, Names, SensorArguments, Text
 from airflow_delta_provider.operators.rendered import is_literal
-from airflow_delta_provider.sensors.table_sensor import TableSensor
+from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
 from airflow_delta_provider.watch.delta.feature_watch import FeatureWatch
 
@@ -40,6 +39,7 @@ class DeltaFeatureSensor(TableSensor):
     """
 
     template_fields: Sequence[str] = ("table", "features", "storage_conn_id")
+    trigger_type = DeltaFeatureTrigger
     result_keys: ClassVar[tuple[str, ...]] = ("table", "version", "features")
 
     def __init__(
@@ -48,7 +48,13 @@ class DeltaFeatureSensor(TableSensor):
         super().__init__(table=table, **kwargs)
         self.features = features
         self.state = state
-        self._check_literals()
+        with refusing():
+            wanted_state(state)
+            if is_literal(features):
+                self._condition()
+            elif isinstance(features, list | tuple):
+                for name in filter(is_literal, features):
+                    watchable_feature(name)
 
     def new_watch(
         self,
@@ -58,36 +64,14 @@ class DeltaFeatureSensor(TableSensor):
         """Return what looks at the table's log."""
         return FeatureWatch(self.table, self._condition(), self.storage_conn_id or None, failures=failures)
 
-    def new_trigger(self, deadline: float) -> DeltaFeatureTrigger:
-        """Return the trigger that keeps waiting."""
+    def trigger_arguments(self) -> dict[str, Any]:
+        """Return what is waited for."""
         condition = self._condition()
-        return DeltaFeatureTrigger(
-            table=self.table,
-            features=condition.features,
-            state=condition.state.value,
-            deadline=deadline,
-            storage_conn_id=self.storage_conn_id or None,
-            poke_interval=self.poke_interval,
-        )
+        return {"features": condition.features, "state": condition.state.value}
 
     def timeout_message(self) -> str:
         """Return what did not happen."""
         return f"{self.features} did not become {self.state} on {self.table} within {self.timeout:g} seconds."
-
-    def _check_literals(self) -> None:
-        """Refuse what is wrong regardless of how templates are rendered.
-
-        :raises DeltaRequestError: with the remedy
-        """
-        try:
-            wanted_state(self.state)
-            if is_literal(self.features):
-                self._condition()
-            elif isinstance(self.features, list | tuple):
-                for name in filter(is_literal, self.features):
-                    watchable_feature(name)
-        except ValueError as error:
-            raise DeltaRequestError(str(error)) from error
 
     def _condition(self) -> FeatureCondition:
         return FeatureCondition.parse(as_list("features", self.features), self.state)

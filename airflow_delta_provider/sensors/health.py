@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text
 from airflow_delta_provider.operators.rendered import is_literal
-from airflow_delta_provider.sensors.table_sensor import TableSensor
+from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
 from airflow_delta_provider.triggers.health import DeltaHealthTrigger
 from airflow_delta_provider.watch.delta.auditor import AuditScope
 from airflow_delta_provider.watch.delta.health_watch import Answer, HealthPolicy, HealthWatch
@@ -51,6 +51,7 @@ class DeltaProtocolHealthSensor(TableSensor):
     """
 
     template_fields: Sequence[str] = ("table", "state_path", "storage_conn_id")
+    trigger_type = DeltaHealthTrigger
     result_keys: ClassVar[tuple[str, ...]] = ("table", "version", "verdict", "codes")
 
     def __init__(
@@ -84,20 +85,16 @@ class DeltaProtocolHealthSensor(TableSensor):
             failures=failures,
         )
 
-    def new_trigger(self, deadline: float) -> DeltaHealthTrigger:
-        """Return the trigger that keeps waiting."""
+    def trigger_arguments(self) -> dict[str, Any]:
+        """Return what is waited for."""
         scope = self._scope()
-        return DeltaHealthTrigger(
-            table=self.table,
-            on_violation=self.on_violation,
-            on_undetermined=self.on_undetermined,
-            fail_on=scope.fail_on,
-            waivers=scope.waivers,
-            state_path=scope.state_path,
-            deadline=deadline,
-            storage_conn_id=self.storage_conn_id or None,
-            poke_interval=self.poke_interval,
-        )
+        return {
+            "on_violation": self.on_violation,
+            "on_undetermined": self.on_undetermined,
+            "fail_on": scope.fail_on,
+            "waivers": scope.waivers,
+            "state_path": scope.state_path,
+        }
 
     def timeout_message(self) -> str:
         """Return what did not happen."""
@@ -118,8 +115,6 @@ class DeltaProtocolHealthSensor(TableSensor):
         ):
             if given not in possible:
                 raise DeltaRequestError(f"{argument} is {given!r}. It is {' or '.join(map(repr, possible))}.")
-        try:
-            if is_literal(self.state_path):
+        if is_literal(self.state_path):
+            with refusing():
                 self._scope()
-        except ValueError as error:
-            raise DeltaRequestError(str(error)) from error

@@ -9,10 +9,9 @@ from airflow.providers.common.compat.sdk import Context, PokeReturnValue
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request import value as values
-from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version
 from airflow_delta_provider.operators.rendered import is_literal
-from airflow_delta_provider.sensors.table_sensor import TableSensor
+from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
 from airflow_delta_provider.watch.paimon.snapshot_watch import SnapshotWatch
 
@@ -39,12 +38,15 @@ class PaimonRowTrackingSensor(TableSensor):
     """
 
     template_fields: Sequence[str] = ("table", "since_snapshot", "storage_conn_id")
+    trigger_type = PaimonSnapshotTrigger
     result_keys: ClassVar[tuple[str, ...]] = ("table", "snapshot", "uuid", "since_snapshot")
 
     def __init__(self, *, table: Text, since_snapshot: Version = None, **kwargs: Unpack[SensorArguments]) -> None:
         super().__init__(table=table, **kwargs)
         self.since_snapshot = since_snapshot
-        self._check_literals()
+        with refusing():
+            if is_literal(since_snapshot):
+                values.Version().rendered("since_snapshot", since_snapshot)
 
     def poke(self, context: Context) -> PokeReturnValue:
         """Look once; what is known is passed on to the next process if there is one."""
@@ -62,17 +64,10 @@ class PaimonRowTrackingSensor(TableSensor):
             since, uuid = cast("list[Any]", memory.get(_KNOWN) or (None, None))
         return SnapshotWatch(self.table, since, uuid, self.storage_conn_id or None, failures=failures)
 
-    def new_trigger(self, deadline: float) -> PaimonSnapshotTrigger:
-        """Return the trigger that keeps waiting."""
+    def trigger_arguments(self) -> dict[str, Any]:
+        """Return what is waited for."""
         since, uuid = self._known
-        return PaimonSnapshotTrigger(
-            table=self.table,
-            since_snapshot=since,
-            since_uuid=uuid,
-            deadline=deadline,
-            storage_conn_id=self.storage_conn_id or None,
-            poke_interval=self.poke_interval,
-        )
+        return {"since_snapshot": since, "since_uuid": uuid}
 
     def timeout_message(self) -> str:
         """Return what did not happen."""
@@ -90,14 +85,3 @@ class PaimonRowTrackingSensor(TableSensor):
     def _known(self) -> tuple[int | None, str | None]:
         watch = cast(SnapshotWatch, self._watch)
         return watch.since, watch.since_uuid
-
-    def _check_literals(self) -> None:
-        """Refuse what is wrong regardless of how templates are rendered.
-
-        :raises DeltaRequestError: with the remedy
-        """
-        try:
-            if is_literal(self.since_snapshot):
-                values.Version().rendered("since_snapshot", self.since_snapshot)
-        except ValueError as error:
-            raise DeltaRequestError(str(error)) from error

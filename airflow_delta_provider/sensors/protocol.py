@@ -10,10 +10,10 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.delta.head_condition import HeadCondition
 from airflow_delta_provider.domain.delta.head_mark import HeadMark
-from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text
 from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.sensors.change_sensor import ChangeSensor
+from airflow_delta_provider.sensors.table_sensor import refusing
 
 
 class DeltaProtocolSensor(ChangeSensor):
@@ -60,7 +60,9 @@ class DeltaProtocolSensor(ChangeSensor):
     ) -> None:
         super().__init__(table=table, after_last_seen=after_last_seen, **kwargs)
         self.condition = condition
-        self._check_literals()
+        with refusing():
+            if is_literal(condition):
+                self._wanted()
 
     def timeout_message(self) -> str:
         """Return what did not happen."""
@@ -75,14 +77,3 @@ class DeltaProtocolSensor(ChangeSensor):
             return HeadCondition.parse(self.condition).compares and not self.after_last_seen
         except ValueError:
             return False  # the first look says so
-
-    def _check_literals(self) -> None:
-        """Refuse what is wrong regardless of how templates are rendered.
-
-        :raises DeltaRequestError: with the remedy
-        """
-        try:
-            if is_literal(self.condition):
-                self._wanted()
-        except ValueError as error:
-            raise DeltaRequestError(str(error)) from error

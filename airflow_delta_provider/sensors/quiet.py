@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
@@ -38,6 +38,7 @@ class DeltaQuietSensor(TableSensor):
     """
 
     template_fields: Sequence[str] = ("table", "storage_conn_id")
+    trigger_type = DeltaQuietTrigger
     result_keys: ClassVar[tuple[str, ...]] = ("table", "version", "last_commit", "quiet_seconds")
 
     def __init__(self, *, table: Text, quiet_for: timedelta | float, **kwargs: Unpack[SensorArguments]) -> None:
@@ -54,15 +55,9 @@ class DeltaQuietSensor(TableSensor):
         """Return what looks at the table's log."""
         return QuietWatch(self.table, self.quiet_for, self.storage_conn_id or None, failures=failures)
 
-    def new_trigger(self, deadline: float) -> DeltaQuietTrigger:
-        """Return the trigger that keeps waiting."""
-        return DeltaQuietTrigger(
-            table=self.table,
-            seconds=self.quiet_for,
-            deadline=deadline,
-            storage_conn_id=self.storage_conn_id or None,
-            poke_interval=self.poke_interval,
-        )
+    def trigger_arguments(self) -> dict[str, Any]:
+        """Return what is waited for."""
+        return {"seconds": self.quiet_for}
 
     def timeout_message(self) -> str:
         """Return what did not happen."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -61,6 +63,8 @@ class TableSensor(BaseSensorOperator):
         stays in its process while storage fails, or where it compares with what it saw first
     """
 
+    #: What keeps waiting after the first look.
+    trigger_type: ClassVar[type[TableTrigger]]
     #: Keys of what the sensor pushes.
     result_keys: ClassVar[tuple[str, ...]]
     #: Seconds, at most, between looks of a process that has to find out itself whether storage fails for good.
@@ -77,7 +81,8 @@ class TableSensor(BaseSensorOperator):
     ) -> None:
         super().__init__(mode=mode or ("poke" if deferrable else "reschedule"), **kwargs)
         if is_literal(table):
-            _check_address(cast("str", table))
+            with refusing():
+                StorageAddress.of(cast("str", table))
         self.table = cast("str", table)  # as soon as Airflow has rendered it
         self.storage_conn_id = cast("str | None", storage_conn_id)
         self.deferrable = deferrable
@@ -100,8 +105,8 @@ class TableSensor(BaseSensorOperator):
         """
 
     @abstractmethod
-    def new_trigger(self, deadline: float) -> TableTrigger:
-        """Return the trigger that keeps waiting after the first look."""
+    def trigger_arguments(self) -> dict[str, Any]:
+        """Return the arguments of the trigger that say what is waited for."""
 
     @abstractmethod
     def timeout_message(self) -> str:
@@ -118,7 +123,13 @@ class TableSensor(BaseSensorOperator):
         seen = self._look_once(context)
         if not seen:
             self.defer(
-                trigger=self.new_trigger(deadline),
+                trigger=self.trigger_type(
+                    table=self.table,
+                    deadline=deadline,
+                    storage_conn_id=self.storage_conn_id or None,
+                    poke_interval=self.poke_interval,
+                    **self.trigger_arguments(),
+                ),
                 method_name="execute_complete",
                 timeout=timedelta(seconds=self.timeout + _GRACE),
             )
@@ -178,10 +189,8 @@ class TableSensor(BaseSensorOperator):
             raise DeltaRequestError(f"table is {self.table!r}; give a path or a URI.")
         memory = self._memory(context)
         failures = 0 if memory is None else cast(int, memory.get(_FAILURES, 0))
-        try:
+        with refusing():
             watch = self.new_watch(failures, context)
-        except ValueError as error:
-            raise DeltaRequestError(str(error)) from error
         Access.of(context).check_table(self.table, read_here=True)
         return watch
 
@@ -200,13 +209,13 @@ class TableSensor(BaseSensorOperator):
         return not self.deferrable and bool(self.reschedule)
 
 
-def _check_address(table: str) -> None:
-    """
-    Check that a table can be read here.
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Refuse arguments that are wrong.
 
-    :raises DeltaRequestError: for a catalog name, or a location that is wrong
+    :raises DeltaRequestError: for a ``ValueError``, with its remedy
     """
     try:
-        StorageAddress.of(table)
+        yield
     except ValueError as error:
         raise DeltaRequestError(str(error)) from error

@@ -9,10 +9,10 @@ from typing_extensions import Unpack
 from airflow_delta_provider.domain.delta.head_condition import HeadCondition
 from airflow_delta_provider.domain.delta.head_mark import HeadMark
 from airflow_delta_provider.domain.request import value as values
-from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version
 from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.sensors.change_sensor import ChangeSensor
+from airflow_delta_provider.sensors.table_sensor import refusing
 
 
 class DeltaTableVersionSensor(ChangeSensor):
@@ -51,7 +51,11 @@ class DeltaTableVersionSensor(ChangeSensor):
         super().__init__(table=table, after_last_seen=after_last_seen, **kwargs)
         self.version = version
         self.after_version = after_version
-        self._check_literals()
+        with refusing():
+            if is_literal(version) and is_literal(after_version):
+                self._wanted()
+            if after_last_seen and (version, after_version) != (None, None):
+                raise ValueError("after_last_seen goes with neither version nor after_version. Leave those out.")
 
     def timeout_message(self) -> str:
         """Return what did not happen."""
@@ -72,16 +76,3 @@ class DeltaTableVersionSensor(ChangeSensor):
         except ValueError:
             return False  # the first look says so
         return at_least is None and after is None and not self.after_last_seen
-
-    def _check_literals(self) -> None:
-        """Refuse what is wrong regardless of how templates are rendered.
-
-        :raises DeltaRequestError: with the remedy
-        """
-        try:
-            if is_literal(self.version) and is_literal(self.after_version):
-                self._wanted()
-            if self.after_last_seen and (self.version, self.after_version) != (None, None):
-                raise ValueError("after_last_seen goes with neither version nor after_version. Leave those out.")
-        except ValueError as error:
-            raise DeltaRequestError(str(error)) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from airflow_delta_provider.domain.delta.features.condition import FeatureCondition
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
@@ -32,10 +31,6 @@ class DeltaFeatureTrigger(TableTrigger):
         super().__init__(table, deadline, storage_conn_id, poke_interval)
         self.features = list(features)
         self.state = state
-
-    def wanted(self) -> dict[str, Any]:
-        """Return the features and their state."""
-        return {"features": self.features, "state": self.state}
 
     def watch(self) -> FeatureWatch:
         """Return what looks at the table's log."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
 from airflow_delta_provider.watch.delta.auditor import AuditScope
 from airflow_delta_provider.watch.delta.health_watch import Answer, HealthPolicy, HealthWatch
@@ -40,16 +38,6 @@ class DeltaHealthTrigger(TableTrigger):
         self.fail_on = fail_on
         self.waivers = waivers
         self.state_path = state_path
-
-    def wanted(self) -> dict[str, Any]:
-        """Return what is audited, and what verdicts lead to."""
-        return {
-            "on_violation": self.on_violation,
-            "on_undetermined": self.on_undetermined,
-            "fail_on": self.fail_on,
-            "waivers": self.waivers,
-            "state_path": self.state_path,
-        }
 
     def watch(self) -> HealthWatch:
         """Return what audits the table."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
 from airflow_delta_provider.watch.paimon.snapshot_watch import SnapshotWatch
 
@@ -30,10 +28,6 @@ class PaimonSnapshotTrigger(TableTrigger):
         super().__init__(table, deadline, storage_conn_id, poke_interval)
         self.since_snapshot = since_snapshot
         self.since_uuid = since_uuid
-
-    def wanted(self) -> dict[str, Any]:
-        """Return the snapshot that is known."""
-        return {"since_snapshot": self.since_snapshot, "since_uuid": self.since_uuid}
 
     def watch(self) -> SnapshotWatch:
         """Return what looks at the table's snapshots."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
 from airflow_delta_provider.watch.delta.quiet_watch import QuietWatch
 
@@ -27,10 +25,6 @@ class DeltaQuietTrigger(TableTrigger):
     ) -> None:
         super().__init__(table, deadline, storage_conn_id, poke_interval)
         self.seconds = seconds
-
-    def wanted(self) -> dict[str, Any]:
-        """Return the time."""
-        return {"seconds": self.seconds}
 
     def watch(self) -> QuietWatch:
         """Return what looks at the table's log."""

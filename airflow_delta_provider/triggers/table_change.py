@@ -40,15 +40,6 @@ class DeltaChangeTrigger(TableTrigger):
         self.at_least = at_least
         self.condition = condition
 
-    def wanted(self) -> dict[str, Any]:
-        """Return what is known, and what is waited for."""
-        return {
-            "since": self.since,
-            "from_first_look": self.from_first_look,
-            "at_least": self.at_least,
-            "condition": self.condition,
-        }
-
     def watch(self) -> ChangeWatch:
         """Return what looks at the table's log."""
         return ChangeWatch(

@@ -9,6 +9,7 @@ import zlib
 from abc import abstractmethod
 from collections.abc import AsyncIterator
 from enum import Enum
+from inspect import signature
 from typing import Any, ClassVar
 
 from airflow.providers.common.compat.sdk import AirflowFailException
@@ -62,22 +63,12 @@ class TableTrigger(BaseTrigger):
     def watch(self) -> TableWatch[Any]:
         """Return what looks at the table."""
 
-    @abstractmethod
-    def wanted(self) -> dict[str, Any]:
-        """Return the arguments of ``__init__`` that say what is waited for."""
-
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class path and the arguments of ``__init__``."""
-        return (
-            f"{type(self).__module__}.{type(self).__qualname__}",
-            {
-                "table": self.table,
-                **self.wanted(),
-                "deadline": self.deadline,
-                "storage_conn_id": self.storage_conn_id,
-                "poke_interval": self.poke_interval,
-            },
-        )
+        """Return the class path and the arguments of ``__init__``, each of which is an attribute of the same name."""
+        kind = type(self)
+        return f"{kind.__module__}.{kind.__qualname__}", {
+            name: getattr(self, name) for name in signature(kind).parameters
+        }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield one event: a dictionary with ``status``, one of :class:`WaitStatus`."""
