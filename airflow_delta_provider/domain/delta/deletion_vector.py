@@ -15,7 +15,6 @@ from airflow_delta_provider.domain.delta.file_path import is_absolute, is_uri
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, text_of
 from airflow_delta_provider.domain.formats.z85 import decode_z85, is_uuid
 
-_FILE_VERSION = 1
 #: Characters of a UUID in Z85; what stands before them is the random prefix.
 _ENCODED_UUID = 20
 #: Rows that a file may have where nobody knows how many it has: bounds what damage can cost to 32 MiB.
@@ -134,20 +133,6 @@ def check_descriptor(vector: DeletionVector, num_rows: int | None) -> None:
         raise BrokenDeletionVectorError(f"{vector.path_or_inline!r} is not an absolute path")
     if vector.storage_type != "u" or not is_uuid(vector.path_or_inline[-_ENCODED_UUID:]):
         _ = vector.file
-
-
-def bitmap_in_file(content: bytes, vector: DeletionVector) -> bytes:
-    """Return the bitmap from the whole content of its file.
-
-    :raises BrokenDeletionVectorError: if the file is not a file of deletion vectors of version 1, or what is
-        at the vector's place is not of its size or does not have its checksum
-    """
-    if not content:
-        raise BrokenDeletionVectorError("its file is empty")
-    if content[0] != _FILE_VERSION:
-        raise BrokenDeletionVectorError(f"its file has version {content[0]}, not {_FILE_VERSION}")
-    start, end = vector.byte_range
-    return bitmap_in_range(content[start:end], vector)
 
 
 def bitmap_in_range(content: bytes, vector: DeletionVector) -> bytes:

@@ -49,7 +49,6 @@ class Comparison:
 
     :param before: None for the first of all, of which the rows after it are looked at alone
     :param restored: whether the commit brought files back that the table had before
-    :param vectors_changed: whether it deleted rows by deletion vectors
     """
 
     number: int
@@ -58,7 +57,6 @@ class Comparison:
     evolution: bool
     occurrences: tuple[Occurrence, ...]
     restored: bool = False
-    vectors_changed: bool = False
 
     @property
     def compaction(self) -> bool:
@@ -103,9 +101,7 @@ class ChangedRows:
             older = not step.removed and all(file.max_sequence < start.snapshot.id for file in step.added)
             restored = older or any(file.name in seen for file in step.added)
             if found:
-                yield Comparison(
-                    number, step.snapshot, before, evolution, found, restored, vectors is not after_vectors
-                )
+                yield Comparison(number, step.snapshot, before, evolution, found, restored)
             apply(self._live, step)
             seen |= {file.name for file in step.added}
             before, vectors, index_files = step.snapshot, after_vectors, step.index_files

@@ -32,14 +32,3 @@ class History:
     def newest(self) -> Snapshot:
         """The newest snapshot."""
         return self.changes[-1].snapshot
-
-    def live_at(self, snapshot_id: int) -> dict[FileKey, DataFile]:
-        """Return the live files of one of the snapshots."""
-        files = dict(self.beginning)
-        for change in self.changes[1:]:
-            if change.snapshot.id > snapshot_id:
-                break
-            for file in change.deleted:
-                files.pop(file.key, None)
-            files |= {file.key: file for file in change.added}
-        return files

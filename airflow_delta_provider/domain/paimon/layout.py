@@ -59,11 +59,6 @@ def manifest_path(name: str) -> str:
     return f"{MANIFEST_DIRECTORY}/{name}"
 
 
-def tag_path(name: str) -> str:
-    """Return where a tag is."""
-    return f"{TAG_DIRECTORY}/{_TAG_PREFIX}{name}"
-
-
 def branch_directory(name: str) -> str:
     """Return where the snapshots, schemas and tags of a branch are; its manifests are where those of main are."""
     return f"{BRANCH_DIRECTORY}/{_BRANCH_PREFIX}{name}"

@@ -17,14 +17,12 @@ class Format:
 
     :param module: beside this one; it defines ``render(report, presentation)``
     :param suffix: of files, with its dot
-    :param media_type: as of HTTP; text is UTF-8
     :param about: what it is for, in a few words
     """
 
     name: str
     module: str
     suffix: str
-    media_type: str
     about: str
 
     def render(self, report: JobReport, presentation: Presentation | None = None) -> str:
@@ -37,12 +35,12 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     known.name: known
     for known in (
-        Format("text", "summary_text", ".txt", "text/plain", "for people on a terminal"),
-        Format("json", "json_text", ".json", "application/json", "the report itself"),
-        Format("markdown", "markdown", ".md", "text/markdown", "for comments and job summaries"),
-        Format("html", "html_page.page", ".html", "text/html", "one page, to be sent or kept"),
-        Format("sarif", "sarif", ".sarif", "application/sarif+json", "SARIF 2.1.0, for code scanning"),
-        Format("junit", "junit", ".xml", "application/xml", "JUnit XML, for test reports of CI"),
-        Format("github", "github", ".txt", "text/plain", "workflow commands of GitHub Actions"),
+        Format("text", "summary_text", ".txt", "for people on a terminal"),
+        Format("json", "json_text", ".json", "the report itself"),
+        Format("markdown", "markdown", ".md", "for comments and job summaries"),
+        Format("html", "html_page.page", ".html", "one page, to be sent or kept"),
+        Format("sarif", "sarif", ".sarif", "SARIF 2.1.0, for code scanning"),
+        Format("junit", "junit", ".xml", "JUnit XML, for test reports of CI"),
+        Format("github", "github", ".txt", "workflow commands of GitHub Actions"),
     )
 }

@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_proto
 from airflow_delta_provider.domain.delta.type_widening import TypeChange
 from airflow_delta_provider.domain.delta.writer import writer_of
 from airflow_delta_provider.domain.engine.engine import version_of
-from airflow_delta_provider.domain.engine.profiles.access import Access, Outcome, assess, newly_locked_out
+from airflow_delta_provider.domain.engine.profiles.access import Access, Outcome, assess
 from airflow_delta_provider.domain.engine.profiles.profile import BY_VERSION, Support, Versions
 from airflow_delta_provider.domain.engine.profiles.registry import PROFILES, engine_of
 
@@ -104,18 +104,18 @@ def test_a_protocol_without_its_list_is_unknown_to_everybody():
     assert assess(PROFILES["Delta Spark"], "4.4.0", demands).outcome is Outcome.UNKNOWN
 
 
-def test_an_upgrade_names_who_is_newly_locked_out_and_why():
+def test_an_upgrade_locks_out_those_that_do_not_know_the_feature():
     before = demands_of(Protocol(1, 2))
     after = demands_of(Protocol(1, 2).supporting(["rowTracking"]))
-    engines = [(PROFILES["delta-rs"], "1.4.0"), (PROFILES["Delta Spark"], "4.4.0"), (PROFILES["BigQuery"], None)]
-    (found,) = newly_locked_out(before, after, engines)
+    assert assess(PROFILES["delta-rs"], "1.4.0", before).outcome is Outcome.OK
+    assert assess(PROFILES["Delta Spark"], "4.4.0", after).outcome is Outcome.OK
+    found = assess(PROFILES["delta-rs"], "1.4.0", after)
     assert str(found) == "delta-rs 1.4.0: WRITE_LOCKED"
     assert [(reason.access, reason.subject, reason.support) for reason in found.reasons] == [
         (Access.WRITE, "domainMetadata", Support.NO),
         (Access.WRITE, "rowTracking", Support.NO),
     ]
     assert "ProtocolChecker" in found.reasons[0].source
-    assert newly_locked_out(after, after, engines) == ()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.paimon.binary_row import read_partition
 from airflow_delta_provider.domain.paimon.deletion_vector import deleted_rows
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.index_manifest import DELETION_VECTORS, read_index_manifests
-from airflow_delta_provider.domain.paimon.layout import DataLayout, manifest_path, tag_path
+from airflow_delta_provider.domain.paimon.layout import DataLayout, manifest_path
 from airflow_delta_provider.domain.paimon.manifest import FileKind, read_manifest_lists, read_manifests
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from tests.tables.avro_files import CODECS as CODEC_NAMES
@@ -155,7 +155,7 @@ def test_every_table_of_the_archive_damaged_ones_too_is_of_the_format(paimon_arc
 def test_a_tag_is_the_snapshot_that_it_was_made_from(paimon_archive: Path) -> None:
     table = PaimonTable(table_of(paimon_archive, "big/p/final"))
 
-    tag = Snapshot.from_json(table.bytes_of(tag_path("tg1")))
+    tag = Snapshot.from_json(table.bytes_of("tag/tag-tg1"))
 
     assert tag == table.snapshot(tag.id)
 

@@ -107,23 +107,6 @@ def assess(profile: Profile, version: str | None, demands: Demands) -> Assessmen
     return Assessment(profile, version, outcome_of(reasons), reasons)
 
 
-def newly_locked_out(
-    before: Demands, after: Demands, engines: Iterable[tuple[Profile, str | None]]
-) -> tuple[Assessment, ...]:
-    """Return the engines that fare worse on a table with the demands ``after`` than ``before``, with the new reasons.
-
-    :param engines: profiles, each with a version
-    """
-    found = []
-    for profile, version in engines:
-        old = assess(profile, version, before)
-        new = assess(profile, version, after)
-        added = tuple(reason for reason in new.reasons if reason not in old.reasons)
-        if added and (new.outcome is not old.outcome or outcome_of(added) is not Outcome.UNKNOWN):
-            found.append(Assessment(profile, version, outcome_of(added), added))
-    return tuple(found)
-
-
 def outcome_of(reasons: Iterable[Reason]) -> Outcome:
     """Return what the reasons add up to."""
     found = {(reason.access, reason.support) for reason in reasons}
