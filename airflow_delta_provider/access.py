@@ -42,8 +42,7 @@ class Access:
         return cls(allowed_locations(team_of(context)))
 
     def check_table(self, text: str, *, read_here: bool = False) -> None:
-        """
-        Check the name of a table.
+        """Check the name of a table.
 
         :param read_here: whether this process is what reads it: then symbolic links are followed
         :raises DeltaRequestError: if it is not a name, or names what is not allowed
@@ -57,8 +56,7 @@ class Access:
             _refuse(check_location(replace(table, location=real_location(table.location)), self._real))
 
     def check_path(self, argument: str, path: str, *, tables: Iterable[str] = (), used_here: bool = False) -> None:
-        """
-        Check a file or folder that an argument names and that is written to, or read, beside tables.
+        """Check a file or folder that an argument names and that is written to, or read, beside tables.
 
         Where a job uses the path, it checks once more, with links and mounts followed.
 

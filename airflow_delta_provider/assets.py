@@ -16,8 +16,7 @@ _RESERVED = re.compile("[%?#]")
 
 
 def table_asset(table: str) -> Asset:
-    """
-    Return the asset of a table, the same wherever it is named: by an operator of this provider, or by a DAG that is
+    """Return the asset of a table, the same wherever it is named: by an operator of this provider, or by a DAG that is
     scheduled on it.
 
     Of a location it is the URI: ``s3a://lake/orders/`` and ``s3://lake/orders`` are ``s3://lake/orders``, an

@@ -22,8 +22,7 @@ def allowed_locations(team: str | None = None) -> tuple[str, ...]:
 
 
 def report_folders(team: str | None = None) -> tuple[str, ...]:
-    """
-    Return where reports are kept if the task does not say: the first of these that can be written.
+    """Return where reports are kept if the task does not say: the first of these that can be written.
 
     ``report_path``; else, with remote logging to object storage, a folder next to the logs, by their connection; and in
     any case one next to the logs of the worker, which other workers may not see.

@@ -47,8 +47,7 @@ def delta_migration(
     engine: EngineName = "python",
     job: Mapping[str, Any] | None = None,
 ) -> None:
-    """
-    Migrate Delta tables to what is declared of them: plan, ask for approval, apply what was approved, verify.
+    """Migrate Delta tables to what is declared of them: plan, ask for approval, apply what was approved, verify.
 
     Where there is nothing to do, nobody is asked, no job is submitted, and the group succeeds, so it can be scheduled.
     After a rejection its remaining tasks are skipped; if nobody answers in time, it fails. In neither case is anything
@@ -112,8 +111,7 @@ def delta_migration(
 def delta_migrations(
     spec: str, *, at_once: int = 1, on_failure: OnFailure = "stop", group_id: str = "migrations", **arguments: Any
 ) -> TaskGroup:
-    """
-    Migrate all tables of a folder or file of specs, a :func:`delta_migration` each, in their order.
+    """Migrate all tables of a folder or file of specs, a :func:`delta_migration` each, in their order.
 
     Tables are migrated in waves: a wave begins when the one before it is through. Each table is in a later wave than
     those that it comes ``after``. The specs are read where DAGs are parsed, so a changed ``after`` changes the DAG.

@@ -47,8 +47,7 @@ class KeptReport:
 
 
 class ReportStore:
-    """
-    The reports of a task: one file for each try, next to each other as Airflow's logs are. Every call blocks.
+    """The reports of a task: one file for each try, next to each other as Airflow's logs are. Every call blocks.
 
     :param folders: paths or URIs; the first that can be written has the report
     :param instance: the task instance; its DAG, run, task, map index and try name the file
@@ -87,8 +86,7 @@ class ReportStore:
 
 
 def read_report(path: str) -> JobReport:
-    """
-    Return a report that was kept. Blocks.
+    """Return a report that was kept. Blocks.
 
     :param path: as in ``report_path`` of the XCom
     :raises OSError: if it is not there, or the store cannot be reached
@@ -99,8 +97,7 @@ def read_report(path: str) -> JobReport:
 
 
 def check_report_path(path: Any, argument: str = "report_path") -> str:
-    """
-    Return the place of reports that an argument names.
+    """Return the place of reports that an argument names.
 
     :raises DeltaRequestError: if it is not a path or a URI, is relative, or holds a password
     """

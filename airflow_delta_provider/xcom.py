@@ -21,8 +21,7 @@ __all__ = ["all_findings", "tables_with", "violated_tables", "whole_report"]
 
 
 def violated_tables(report: Mapping[str, Any]) -> list[str]:
-    """
-    Return all tables that broke a rule, ready for ``.expand(table=…)``.
+    """Return all tables that broke a rule, ready for ``.expand(table=…)``.
 
     :param report: the operator's ``return_value`` XCom
     :raises DeltaReportUnavailableError: if XCom does not list all of them, and the kept report cannot be read
@@ -31,8 +30,7 @@ def violated_tables(report: Mapping[str, Any]) -> list[str]:
 
 
 def tables_with(summary: Mapping[str, Any], *verdicts: Verdict | str) -> list[str]:
-    """
-    Return all tables that ended with one of ``verdicts``, the worst first.
+    """Return all tables that ended with one of ``verdicts``, the worst first.
 
     :param summary: the operator's ``return_value`` XCom
     :raises DeltaReportUnavailableError: if XCom does not list all of them, and the kept report cannot be read
@@ -44,8 +42,7 @@ def tables_with(summary: Mapping[str, Any], *verdicts: Verdict | str) -> list[st
 
 
 def all_findings(findings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """
-    Return all findings, each with its ``table``, those of the worst tables first.
+    """Return all findings, each with its ``table``, those of the worst tables first.
 
     :param findings: the operator's ``findings`` XCom
     :raises DeltaReportUnavailableError: if XCom does not have all of them, and the kept report cannot be read
@@ -57,8 +54,7 @@ def all_findings(findings: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def whole_report(pushed: Mapping[str, Any]) -> dict[str, Any]:
-    """
-    Return the whole report, as ``report.schema.json`` describes it.
+    """Return the whole report, as ``report.schema.json`` describes it.
 
     :param pushed: the operator's ``return_value`` XCom
     :raises DeltaReportUnavailableError: if it was not kept, or cannot be read

@@ -25,8 +25,7 @@ _UNUSED, _LEFT = 30 * _DAY, _DAY
 
 
 class ClassArchive:
-    """
-    The archive for one Java and one class path.
+    """The archive for one Java and one class path.
 
     Beside it lies a file that says what it was made for.
 

@@ -40,8 +40,7 @@ class ClusterSubmitHook(SparkSubmitHook):
             self._kubernetes_driver_pod = driver.partition(":")[2]
 
     def find_driver(self, submission: str) -> str | None:
-        """
-        Return the id of a submission's driver; None where the cluster has none.
+        """Return the id of a submission's driver; None where the cluster has none.
 
         Spark's log says it, where nobody silenced it; else the cluster is asked.
 

@@ -40,8 +40,7 @@ _KILLED = (-9, 137)
 
 
 class DeltaSparkSubmitHook(ClusterSubmitHook):
-    """
-    Runs a job of this provider through ``spark-submit`` and returns its report.
+    """Runs a job of this provider through ``spark-submit`` and returns its report.
 
     Takes the arguments of :class:`SparkSubmitHook`, except ``java_class`` and ``application_args``. In deploy mode
     cluster, the report comes back through a folder.
@@ -111,8 +110,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         )
 
     def run(self) -> JobReport:
-        """
-        Submit the job, wait for it and return its report.
+        """Submit the job, wait for it and return its report.
 
         :raises DeltaConnectionError: if the connection or spark-submit cannot be used
         :raises DeltaJobError: if the job ended without a report
@@ -121,8 +119,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         return self.report
 
     def submit(self, application: str = "", **popen: Any) -> str | None:
-        """
-        Submit the job; unless its driver continues without spark-submit, wait for it and :meth:`receive` its report.
+        """Submit the job; unless its driver continues without spark-submit, wait for it and :meth:`receive` its report.
 
         :param application: not used: the application is this provider's
         :raises DeltaJobError: if there is neither a driver nor a report
@@ -146,8 +143,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         return None
 
     def receive(self, failure: Exception | None = None) -> JobReport:
-        """
-        Take the report of the job and return it.
+        """Take the report of the job and return it.
 
         :param failure: what went wrong with spark-submit or the driver, if anything did: a report counts nevertheless
         :raises DeltaJobError: if there is none; the message says why

@@ -12,8 +12,7 @@ from airflow_delta_provider.hooks.workspace import Workspace
 
 
 class JarResolver:
-    """
-    Runs spark-submit for its resolution alone; no Spark context is started.
+    """Runs spark-submit for its resolution alone; no Spark context is started.
 
     :param command: spark-submit with the user's repositories and settings
     :param workspace: workspace of the submission
@@ -26,8 +25,7 @@ class JarResolver:
         self._environment = environment
 
     def __call__(self, coordinates: str) -> list[str]:
-        """
-        Return where the jars of ``coordinates``, and what they need, lie.
+        """Return where the jars of ``coordinates``, and what they need, lie.
 
         :raises DeltaJobError: if they could not be resolved
         """

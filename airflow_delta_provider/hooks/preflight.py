@@ -32,8 +32,7 @@ _NEWEST_JAVA = 17
 
 
 def check_master(text: str, conn_id: str) -> SparkMaster:
-    """
-    Return the master of a connection.
+    """Return the master of a connection.
 
     :raises DeltaConnectionError: if no Spark takes it for one, or the worker lacks what submits to it
     """
@@ -57,8 +56,7 @@ def _has_kubernetes() -> bool:
 
 
 def check_before_submit(binary: str, master: SparkMaster, environment: Mapping[str, str]) -> None:
-    """
-    Check what spark-submit needs before it is started.
+    """Check what spark-submit needs before it is started.
 
     :param binary: full path of spark-submit
     :param environment: environment of spark-submit

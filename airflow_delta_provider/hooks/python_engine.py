@@ -16,8 +16,7 @@ from airflow_delta_provider.watch.storage_address import StorageAddress
 
 
 def run_here(request: JobRequest, storage_conn_id: str | None, log: Logger) -> JobReport:
-    """
-    Run a request and return its report.
+    """Run a request and return its report.
 
     :param storage_conn_id: Airflow connection of the store; None takes credentials from the environment
     :param log: takes the progress

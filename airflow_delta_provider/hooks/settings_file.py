@@ -54,8 +54,7 @@ def settings_options(
     environment: Mapping[str, str],
     keep: Callable[[str, str], Path],
 ) -> list[str]:
-    """
-    Return options by which spark-submit takes settings from a file; none where there is nothing to set.
+    """Return options by which spark-submit takes settings from a file; none where there is nothing to set.
 
     :param name: name of the file
     :param keep: writes a file that nobody else can read

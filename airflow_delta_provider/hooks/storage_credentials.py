@@ -39,8 +39,7 @@ class StorageConnection(Protocol):
 def storage_settings(
     connection: StorageConnection, locations: Iterable[str], *, local: bool, keep: Keep
 ) -> dict[str, str]:
-    """
-    Return the settings of Spark by which Hadoop gets the credentials and the endpoint of a connection.
+    """Return the settings of Spark by which Hadoop gets the credentials and the endpoint of a connection.
 
     For S3 they hold for the buckets of ``locations`` only, for Azure for their accounts; where one is a catalog
     name, whose bucket is not known here, they hold for all of S3. Hadoop's connector of Google knows one account.

@@ -63,8 +63,7 @@ def warm_up(
     jars_only: bool = False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> WarmedUp:
-    """
-    Put Delta's jars and the archive of a driver's classes in place; what is there already is left as it is.
+    """Put Delta's jars and the archive of a driver's classes in place; what is there already is left as it is.
 
     :param folder: where; by default the worker's cache
     :param spark_binary: spark-submit of the tasks

@@ -17,8 +17,7 @@ class DeltaPageLink(BaseOperatorLink):
     name = "Delta page"
 
     def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
-        """
-        Return the address; empty where the task pushed no report.
+        """Return the address; empty where the task pushed no report.
 
         :param operator: the operator that ran
         :param ti_key: its task instance
@@ -38,8 +37,7 @@ class DeltaTablesLink(BaseOperatorLink):
     name = "Delta tables"
 
     def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:  # noqa: ARG002 the same for every operator
-        """
-        Return the address.
+        """Return the address.
 
         :param operator: the operator that ran
         :param ti_key: its task instance

@@ -19,8 +19,7 @@ _S3, _GCS = ("s3", "s3a", "s3n"), ("gs", "gcs")
 
 
 class DeltaReportLink(BaseOperatorLink):
-    """
-    Leads to the whole report of a task: to its file in the console of the store, where that has one.
+    """Leads to the whole report of a task: to its file in the console of the store, where that has one.
 
     Else to the XComs of the task, whose ``report_path`` names the file; or, without XComs, to the log, which names
     it too.
@@ -29,8 +28,7 @@ class DeltaReportLink(BaseOperatorLink):
     name = "Delta report"
 
     def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
-        """
-        Return the address; empty where the task has no report. Airflow asks in the task's own process, at its end.
+        """Return the address; empty where the task has no report. Airflow asks in the task's own process, at its end.
 
         :param operator: the operator that ran
         :param ti_key: its task instance

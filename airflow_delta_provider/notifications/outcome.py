@@ -65,8 +65,7 @@ class Outcome:
 
 
 def outcome_of(context: Context) -> Outcome:
-    """
-    Read the report of the task: all of it where that is possible.
+    """Read the report of the task: all of it where that is possible.
 
     It is that of the exception that the task ended with; else the one that the task left in this process; else, of a
     process that died, the one that it kept; and at last what fitted into XCom.

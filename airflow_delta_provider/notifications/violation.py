@@ -39,8 +39,7 @@ class NotifierArguments(TypedDict, total=False):
 
 
 class DeltaViolationNotifier(BaseNotifier):
-    """
-    Send the findings of a task through other notifiers.
+    """Send the findings of a task through other notifiers.
 
     For ``on_failure_callback``, ``on_success_callback``, ``on_skipped_callback`` and
     ``on_retry_callback`` of a task. Puts what it has to say into the context as ``delta``, with the
@@ -98,8 +97,7 @@ class DeltaViolationNotifier(BaseNotifier):
         super(DeltaViolationNotifier, copy.copy(self)).__call__(*args)
 
     def notify(self, context: Context) -> None:
-        """
-        Call every notifier if there is something to send, and remember what was sent.
+        """Call every notifier if there is something to send, and remember what was sent.
 
         :raises DeltaAlertError: if one of them failed, after all were called
         """
@@ -163,7 +161,6 @@ class DeltaViolationNotifier(BaseNotifier):
             return None, {}
 
     def _alert(self, outcome: Outcome, memory: Memory) -> Alert:
-        """Return what there is to send."""
         judged = [(found, memory.news_of(found, self.remind_after)) for found in outcome.findings]
         return Alert(
             outcome.origin,
@@ -213,8 +210,7 @@ def _name(notifier: Callable[[Context], Any]) -> str:
 
 
 def _checked_notifiers(notifiers: Any) -> tuple[Callable[[Context], Any], ...]:
-    """
-    Return the notifiers.
+    """Return the notifiers.
 
     :raises DeltaRequestError: if there are none, or one cannot be called
     """
@@ -227,8 +223,7 @@ def _checked_notifiers(notifiers: Any) -> tuple[Callable[[Context], Any], ...]:
 
 
 def _checked_severities(severities: Collection[str]) -> frozenset[Severity]:
-    """
-    Return the severities.
+    """Return the severities.
 
     :raises DeltaRequestError: if one is none
     """

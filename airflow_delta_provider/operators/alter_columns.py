@@ -12,8 +12,7 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
 class DeltaAlterColumnsOperator(DeltaChangeOperator):
-    """
-    Drop, rename and add columns of Delta tables, in this order, without rewriting data.
+    """Drop, rename and add columns of Delta tables, in this order, without rewriting data.
 
     Everything is checked before anything is changed. No engine can alter a table whose protocol lists
     ``columnMappingUsageTracking``: the operator writes that commit itself, and keeps the tracking. Other

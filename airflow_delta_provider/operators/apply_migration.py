@@ -21,8 +21,7 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
 class DeltaApplyMigrationOperator(DeltaChangeOperator):
-    """
-    Make Delta tables what is declared of them.
+    """Make Delta tables what is declared of them.
 
     Given a plan, it is carried out as it was approved, or refused: if it was edited, if another writer changed
     protocol or metadata since, or if the table needs other steps now. Given a spec, the plan is made now. What is done
@@ -84,8 +83,7 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
             raise DeltaRequestError(f"{self.task_id}: approval is of plans, so pass plan.")
 
     def request(self, context: Context) -> JobRequest:
-        """
-        Return the request of the rendered arguments, with who approved the plans.
+        """Return the request of the rendered arguments, with who approved the plans.
 
         :raises AirflowSkipException: if they were rejected
         :raises DeltaNotApprovedError: if they have to be approved, and are not

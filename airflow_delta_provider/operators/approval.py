@@ -27,8 +27,7 @@ def digest_of_all(plans: Mapping[str, Any]) -> str:
 
 
 def check_not_rejected(answer: Any) -> None:
-    """
-    Skip a task whose migration was rejected. Airflow does so by itself, but not in mapped task groups
+    """Skip a task whose migration was rejected. Airflow does so by itself, but not in mapped task groups
     (apache/airflow#67265).
 
     :param answer: what the task that asked pushed, None if it did not ask
@@ -40,8 +39,7 @@ def check_not_rejected(answer: Any) -> None:
 
 
 def approver(answer: Any, plans: Mapping[str, Any], assigned: Collection[str] = ()) -> str | None:
-    """
-    Return who approved plans; None if nobody has to.
+    """Return who approved plans; None if nobody has to.
 
     :param answer: what the task that asked pushed, None if it did not ask
     :param plans: what is to be applied, by table

@@ -24,8 +24,7 @@ _MAX_BODY = 60_000
 
 
 class DeltaApproveMigrationOperator(ApprovalOperator):
-    """
-    Ask people whether plans of migrations may be applied, with the plans as Markdown.
+    """Ask people whether plans of migrations may be applied, with the plans as Markdown.
 
     Skipped if nobody has to be asked: if there is nothing to do, or the policy lets the plans be applied unasked. A
     rejection skips the tasks that follow in the same task group, whatever their trigger rules; tasks after the group go
@@ -88,8 +87,7 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
-        """
-        Return the answer with the digest of what was shown.
+        """Return the answer with the digest of what was shown.
 
         :raises DeltaNotApprovedError: after a timeout; after a rejection, with ``fail_on_reject``; or if the answer is
             about another plan

@@ -21,8 +21,7 @@ MAX_CODES = 20
 
 
 def add_asset_events(context: Context, outlets: Iterable[Any], report: JobReport, log: logging.Logger) -> None:
-    """
-    Add an event to every ``AssetAlias`` among ``outlets`` for each table that was violated, resolved or changed.
+    """Add an event to every ``AssetAlias`` among ``outlets`` for each table that was violated, resolved or changed.
 
     Airflow emits them when the task succeeds, and drops them when it fails.
     """

@@ -64,8 +64,7 @@ class AttachingOperator(SparkSubmitOperator):
             raise
 
     def _resumes(self, hook: DeltaSparkSubmitHook, state: SubmissionState, context: Context) -> bool:
-        """
-        Attach the hook to the submission of an earlier try, unless that has ended without a report for this one.
+        """Attach the hook to the submission of an earlier try, unless that has ended without a report for this one.
 
         :return: whether its report is here already
         """

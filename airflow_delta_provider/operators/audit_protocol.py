@@ -26,8 +26,7 @@ _DEFAULTS = {"level": "log", "fail_on": "error"}
 
 
 class DeltaAuditProtocolOperator(DeltaReadOperator):
-    """
-    Check the full history of Delta tables against every rule of the protocol, and name the commits that broke one.
+    """Check the full history of Delta tables against every rule of the protocol, and name the commits that broke one.
 
     Changes nothing. Reads the log itself, also of tables that an engine refuses to open. Violations fixed by a later
     commit are reported as resolved and do not affect the verdict.
@@ -107,8 +106,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         self.check_literals()
 
     def request(self, context: Context) -> JobRequest:
-        """
-        Return the request of the rendered arguments.
+        """Return the request of the rendered arguments.
 
         :raises DeltaRequestError: if they are wrong, or name what is outside the allowed locations
         """
@@ -116,8 +114,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         return super().request(context)
 
     def given(self) -> dict[str, Any]:
-        """
-        Return the values of the options; ``waivers`` and ``tables`` may name a file.
+        """Return the values of the options; ``waivers`` and ``tables`` may name a file.
 
         :raises RequestError: if a rendered text cannot be read
         """

@@ -12,8 +12,7 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 
 
 class DeltaCheckDriftOperator(DeltaReadOperator):
-    """
-    Check whether Delta tables still are what their specs declare, and name the commits that changed them.
+    """Check whether Delta tables still are what their specs declare, and name the commits that changed them.
 
     Changes nothing, and needs no rows. A table is VIOLATED if a plan would change it. Each difference is a finding with
     what is declared, what is there, and the version, operation, engine and user that brought it about, as far as the

@@ -20,8 +20,7 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 
 
 class PaimonCheckRowTrackingOperator(DeltaReadOperator):
-    """
-    Check that ``_ROW_ID`` and ``_SEQUENCE_NUMBER`` of Apache Paimon tables can be relied upon.
+    """Check that ``_ROW_ID`` and ``_SEQUENCE_NUMBER`` of Apache Paimon tables can be relied upon.
 
     Changes nothing, and needs neither Paimon's jars nor Delta's: it reads a table's files where Spark can read
     them. A table that breaks a rule is VIOLATED, and the finding says which commit broke it, its kind, operation

@@ -12,8 +12,7 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 
 
 class DeltaCheckRowTrackingOperator(DeltaReadOperator):
-    """
-    Check that the row ids of Delta tables are unique, and stable since a version.
+    """Check that the row ids of Delta tables are unique, and stable since a version.
 
     Changes nothing, and reads no table data but the columns in which rewritten files keep their row
     ids. A table that breaks a rule is VIOLATED, and the finding says which files and ids.

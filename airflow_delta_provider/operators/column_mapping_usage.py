@@ -9,8 +9,7 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 
 
 class DeltaColumnMappingUsageOperator(DeltaReadOperator):
-    """
-    Find out whether any column of Delta tables was ever renamed or dropped, at any depth.
+    """Find out whether any column of Delta tables was ever renamed or dropped, at any depth.
 
     Changes nothing, and needs no table feature: the answer is derived from the history of the table,
     and from the footers of its live files where the history is incomplete. The table's report has

@@ -12,8 +12,7 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 
 
 class DeltaCompatibilityCheckOperator(DeltaReadOperator):
-    """
-    Find out which engines Delta tables lock out, as they are or with features added.
+    """Find out which engines Delta tables lock out, as they are or with features added.
 
     Changes nothing, and needs no rows. Engines are those that wrote to the table in the last ``days``, which its log
     shows, and those that a fleet file declares. A table is VIOLATED if an engine is locked out that has to stay able to

@@ -12,8 +12,7 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
 class DeltaCreateTableOperator(DeltaChangeOperator):
-    """
-    Create an empty Delta table with ``columnMappingUsageTracking`` and column mapping by name.
+    """Create an empty Delta table with ``columnMappingUsageTracking`` and column mapping by name.
 
     Experimental: no engine implements the RFC yet, so none can write to the table. Create other tables
     with SQL. A second run changes nothing; a table with other columns at that place is refused.

@@ -18,8 +18,7 @@ from airflow_delta_provider.operators.rendered import is_literal
 
 
 class DeltaChangeOperator(DeltaJobOperator):
-    """
-    Base of the operators that change tables.
+    """Base of the operators that change tables.
 
     :param dry_run: plan and report, change nothing. (templated)
     :param allow_unsafe_log_store: confirm that nothing else writes to the table; needed where Delta's log store does
@@ -40,8 +39,7 @@ class DeltaChangeOperator(DeltaJobOperator):
             self._plans_only()
 
     def request(self, context: Context) -> JobRequest:
-        """
-        Return the request of the rendered arguments.
+        """Return the request of the rendered arguments.
 
         :raises DeltaRequestError: if they are wrong, or a table is outside the allowed locations
         """

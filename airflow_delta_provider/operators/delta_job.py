@@ -45,8 +45,7 @@ from airflow_delta_provider.report_store import check_report_path
 
 
 class DeltaJobOperator(Reporting, AttachingOperator):
-    """
-    Base of the operators that run a job of this provider through ``spark-submit``.
+    """Base of the operators that run a job of this provider through ``spark-submit``.
 
     Takes the arguments of ``SparkSubmitOperator``, except ``application``, ``java_class`` and
     ``application_args``. An ``AssetAlias`` in ``outlets`` gets an event for each table that was
@@ -112,16 +111,14 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         self._results: ResultFolder | None = None
 
     def options(self) -> Options:
-        """
-        Return the options of the kind, from the rendered arguments.
+        """Return the options of the kind, from the rendered arguments.
 
         :raises RequestError: if they are wrong
         """
         return self.options_type(**self.given())
 
     def given(self) -> dict[str, Any]:
-        """
-        Return the values of the options that have an argument of their own.
+        """Return the values of the options that have an argument of their own.
 
         :raises RequestError: if a rendered text cannot be read
         """
@@ -171,8 +168,7 @@ class DeltaJobOperator(Reporting, AttachingOperator):
             self._forget_submission()
 
     def request(self, context: Context) -> JobRequest:
-        """
-        Return the request of the rendered arguments.
+        """Return the request of the rendered arguments.
 
         :raises DeltaRequestError: if they are wrong, or name what is outside the allowed locations
         """
@@ -206,8 +202,7 @@ class DeltaJobOperator(Reporting, AttachingOperator):
             self._context = None
 
     def check_literals(self) -> None:
-        """
-        Check at construction what does not have to be rendered first.
+        """Check at construction what does not have to be rendered first.
 
         :raises DeltaRequestError: if it is wrong
         """
@@ -285,7 +280,6 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         return (cast("str", self.table),) if self.table is not None else self.options().declared_tables
 
     def _names_tables_elsewhere(self) -> bool:
-        """Whether tables are named by none of ``table`` and ``tables``."""
         return False
 
     def _excluded(self) -> tuple[str, ...]:

@@ -28,8 +28,7 @@ class ReadArguments(JobArguments, total=False):
 
 
 class DeltaReadOperator(DeltaJobOperator):
-    """
-    Base of the operators that change nothing.
+    """Base of the operators that change nothing.
 
     :param engine: ``"spark"``, the default, submits a job. ``"python"`` reads logs, metadata and footers in the task's
         own process, without Spark and without a JVM, in a fraction of the time: same report, XComs, alerts and asset
@@ -68,6 +67,5 @@ class DeltaReadOperator(DeltaJobOperator):
             )
 
     def _engine(self, options: Options, tables: Sequence[str]) -> str:
-        """Return the engine for a request."""
         del options, tables
         return self.engine or "spark"

@@ -12,8 +12,7 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
 class DeltaDisableColumnMappingOperator(DeltaChangeOperator):
-    """
-    Disable the column mapping of Delta tables, without rewriting data where that is proven to be safe.
+    """Disable the column mapping of Delta tables, without rewriting data where that is proven to be safe.
 
     It is safe if every column is stored under its own name, and no live file holds a dropped column,
     whose values would come back in the next column of that name. The history proves it if no column

@@ -26,8 +26,7 @@ _MOST_WAITS = 3
 
 
 class DeltaDropFeatureOperator(DeltaChangeOperator):
-    """
-    Drop table features of Delta tables, and verify afterwards that they are gone.
+    """Drop table features of Delta tables, and verify afterwards that they are gone.
 
     Before anything is changed, the plan says which files are rewritten, and what stays behind. Each cost of a
     drop has to be allowed by its argument; otherwise the table is refused, and the refusal says how much it
@@ -91,8 +90,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
     def execute_complete(
         self, context: Context, event: Any = None, reports: str | None = None, waits: int = _MOST_WAITS
     ) -> dict[str, Any]:
-        """
-        Finish the tables that had to wait.
+        """Finish the tables that had to wait.
 
         ``dag.test()`` passes on neither ``reports`` nor ``waits``: then all tables are looked at again.
 

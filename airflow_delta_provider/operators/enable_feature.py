@@ -13,8 +13,7 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
 class DeltaEnableFeatureOperator(DeltaChangeOperator):
-    """
-    Enable table features of Delta tables, and verify afterwards that they are in force.
+    """Enable table features of Delta tables, and verify afterwards that they are in force.
 
     Without ``allow_protocol_upgrade`` a table whose protocol would change is refused, and the
     refusal shows the plan: the protocol before and after, and what else gets switched on. A second

@@ -21,8 +21,7 @@ _KEY = "delta_finished_tables"
 
 
 class FinishedTables:
-    """
-    Reports of finished tables, kept in Airflow's task state between the tries of a task.
+    """Reports of finished tables, kept in Airflow's task state between the tries of a task.
 
     A task that was cleared starts over: clearing raises ``max_tries``, which is part of what is kept.
     Where Airflow offers no task state, nothing is kept and a retry does all tables; jobs are

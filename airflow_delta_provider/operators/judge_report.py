@@ -22,8 +22,7 @@ from airflow_delta_provider.report_store import check_report_path, read_report
 
 
 class DeltaReportOperator(Reporting, BaseOperator):
-    """
-    Judge the report of a job that ran elsewhere: on Databricks, EMR, Dataproc, or from a shell.
+    """Judge the report of a job that ran elsewhere: on Databricks, EMR, Dataproc, or from a shell.
 
     Runs nothing and reads no table. The report is what ``--report`` of ``python -m airflow_delta_provider.jobs``, or
     ``--format json --output`` of ``delta-provider``, has written. From then on it is like one of this package's own

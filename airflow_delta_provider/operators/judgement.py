@@ -23,8 +23,7 @@ from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolati
 
 
 def check_policy(on_violation: str, on_undetermined: str) -> None:
-    """
-    Reject an unknown policy.
+    """Reject an unknown policy.
 
     :raises DeltaRequestError: naming the argument and its values
     """
@@ -48,8 +47,7 @@ def judge(
     log: logging.Logger,
     place: ReportPlace | None = None,
 ) -> None:
-    """
-    Return if the task succeeded, else raise.
+    """Return if the task succeeded, else raise.
 
     Faults fail regardless of the policy. A failure that another try may fix is retried, unless some
     other failure is final.

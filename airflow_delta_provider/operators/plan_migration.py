@@ -14,8 +14,7 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 
 
 class DeltaPlanMigrationOperator(DeltaReadOperator):
-    """
-    Plan what makes Delta tables what is declared of them, and say what is questionable about it.
+    """Plan what makes Delta tables what is declared of them, and say what is questionable about it.
 
     Changes nothing, and needs no rows. Pushes the plans as the XCom ``plans``, by table; each has its steps with their
     SQL, a diff, what rules find about it, whom it locks out, and whether somebody has to approve it. A plan

@@ -62,8 +62,7 @@ class Reporting:
         self.kept_report: KeptReport | None = None
 
     def report_store(self, context: Context) -> ReportStore:
-        """
-        Return where the reports of a task instance are kept, the same in every process.
+        """Return where the reports of a task instance are kept, the same in every process.
 
         :raises DeltaRequestError: if ``report_path`` does not name a folder
         """
@@ -135,8 +134,7 @@ FINDINGS = "delta_provider.findings"
 
 
 def count_findings(report: JobReport) -> None:
-    """
-    Count the findings that stand, by code and severity.
+    """Count the findings that stand, by code and severity.
 
     A backend without tags (plain StatsD) gets their number only.
     """

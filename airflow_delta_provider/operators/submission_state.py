@@ -14,8 +14,7 @@ _KEY = "delta_submission"
 
 
 class SubmissionState:
-    """
-    The submission of an earlier try, kept in Airflow's task state from before it is submitted until it is judged.
+    """The submission of an earlier try, kept in Airflow's task state from before it is submitted until it is judged.
 
     Where Airflow offers no task state, nothing is kept.
 

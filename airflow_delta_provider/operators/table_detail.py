@@ -14,8 +14,7 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 
 
 class DeltaTableDetailOperator(DeltaReadOperator):
-    """
-    Show the metadata of Delta tables, for other tasks to branch on: one small job, however many tables.
+    """Show the metadata of Delta tables, for other tasks to branch on: one small job, however many tables.
 
     Changes nothing, and reads the log itself: a table that an engine refuses to open has a detail too.
     The directory of a table that its catalog manages may lack the newest commits: such a table is

@@ -12,8 +12,7 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
 class DeltaWidenTypesOperator(DeltaChangeOperator):
-    """
-    Widen the types of columns of Delta tables, without rewriting data.
+    """Widen the types of columns of Delta tables, without rewriting data.
 
     Everything is checked before anything is changed. All columns change in one commit where the
     engine can (Spark 4.2). Afterwards the log is read again: each change is recorded, no earlier

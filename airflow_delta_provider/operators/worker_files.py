@@ -29,8 +29,7 @@ class DagFiles:
         self._bounded = {name: not is_literal(file) for name, file in arguments.items() if is_file(name, file)}
 
     def path(self, operator: Any, argument: str, value: str, context: Context | None) -> Path:
-        """
-        Return the file that an argument names, relative to the DAG's file.
+        """Return the file that an argument names, relative to the DAG's file.
 
         :param context: of the task; None while the DAG is parsed
         :raises DeltaRequestError: if the DAG itself does not name a file there, or it lies where it must not
@@ -44,8 +43,7 @@ class DagFiles:
 
 
 def file_of(operator: Any, argument: str, value: str, context: Context | None, *, bounded: bool) -> Path:
-    """
-    Return a file, relative to the DAG's file.
+    """Return a file, relative to the DAG's file.
 
     :param bounded: whether it must lie with the DAGs
     :raises DeltaRequestError: if it lies where it must not
@@ -75,8 +73,7 @@ def names_file(value: Any) -> bool:
 
 
 def read_entries(argument: str, file: Path) -> Sequence[Any]:
-    """
-    Return the list in a YAML file, whose entries are texts or mappings.
+    """Return the list in a YAML file, whose entries are texts or mappings.
 
     :raises DeltaRequestError: if there is none; it says where, and nothing of what the file holds
     """
@@ -92,8 +89,7 @@ def read_entries(argument: str, file: Path) -> Sequence[Any]:
 
 
 def read_document(argument: str, place: Path, document: Document) -> Any:
-    """
-    Return what a file holds, or the files of a folder; values of YAML know where each was written.
+    """Return what a file holds, or the files of a folder; values of YAML know where each was written.
 
     :raises DeltaRequestError: if it cannot be read; it says where, and nothing of what the file holds
     """
@@ -119,8 +115,7 @@ def read_document(argument: str, place: Path, document: Document) -> Any:
 
 
 def read_config_file(file: Path) -> Config:
-    """
-    Return what a file says; its relative paths are absolute, as tasks do not run in its folder.
+    """Return what a file says; its relative paths are absolute, as tasks do not run in its folder.
 
     :raises DeltaRequestError: if it cannot be read, or says what an operator cannot do
     """

@@ -20,8 +20,7 @@ _SHORT = 10.0
 
 
 class QuietWindowSensor(BaseSensorOperator):
-    """
-    Wait until the time of day at which tables may be changed, in the triggerer.
+    """Wait until the time of day at which tables may be changed, in the triggerer.
 
     :param start: when the window begins, a ``datetime.time`` in the time zone of the DAG
     :param end: when it ends, exclusive; before ``start``, it is on the next day

@@ -98,8 +98,7 @@ class TableSensor(BaseSensorOperator):
 
     @abstractmethod
     def new_watch(self, failures: int, context: Context) -> TableWatch[Any]:
-        """
-        Return what looks at the table, from the rendered arguments.
+        """Return what looks at the table, from the rendered arguments.
 
         :raises ValueError: if they are wrong
         """

@@ -54,8 +54,7 @@ class TriggerArgumentError(DeltaRequestError, TypeError):
 
 
 class DeltaTableEventTrigger(BaseEventTrigger):
-    """
-    Fires when something happens to a Delta table: for an ``AssetWatcher``, so that a DAG runs because of it.
+    """Fires when something happens to a Delta table: for an ``AssetWatcher``, so that a DAG runs because of it.
 
     Reads the table's log without Spark, in threads of the triggerer. From Airflow 3.3 on, all triggers of one table,
     connection and interval share each poll, and what was reported is kept with the asset: a triggerer that is

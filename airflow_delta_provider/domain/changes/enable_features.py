@@ -250,7 +250,6 @@ def _spelled(properties: Mapping[str, str], state: TableState) -> dict[str, str]
 
 
 def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, state: TableState) -> dict[str, str]:
-    """Return the properties that differ from what the table has."""
     configuration = state.metadata.configuration
     wanted: dict[str, str] = {}
     for feature in features:

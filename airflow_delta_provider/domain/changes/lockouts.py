@@ -295,7 +295,6 @@ _DECIDING = {
 
 
 def _deciding(outcome: Outcome, reasons: Collection[Reason]) -> list[Reason]:
-    """Return the reasons that made the outcome."""
     access, support = _DECIDING[outcome]
     return [r for r in reasons if r.support is support and (access is None or r.access is access)]
 

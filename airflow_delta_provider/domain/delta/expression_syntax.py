@@ -65,7 +65,6 @@ def _names_column(names: str) -> str:
 
 
 def _tokens(reading: re.Pattern[str], expression: str) -> Iterator[tuple[str, bool]]:
-    """Yield the tokens, each with whether it is a sign."""
     return ((token[0], token["sign"] is not None) for token in reading.finditer(expression))
 
 

@@ -59,7 +59,6 @@ _PLACES = "places"
 
 
 def _wire(spec: TableSpec) -> dict[str, Any]:
-    """Return a spec as a request has it."""
     places = {_PLACES: dict(spec.places)} if spec.places else {}
     return {**spec.to_json(), **places}
 

@@ -78,7 +78,6 @@ def _named(request: JobRequest, session: DeltaSession, progress: Progress) -> Na
 def _run_tables(
     named: NamedTables, request: JobRequest, session: DeltaSession, progress: Progress
 ) -> Iterator[TableReport]:
-    """Yield the reports on tables, in order."""
 
     job: Job = load(_job_of(request, session))
 
@@ -119,7 +118,6 @@ def _wait(named: Sequence[str], session: DeltaSession) -> bool:
 def _run_table(
     job: Job, text: str, request: JobRequest, session: DeltaSession, progress: Progress, wrong: Exception | None
 ) -> TableReport:
-    """Return the report on a table, or on what is wrong with its name."""
     session.submitter.check()
     try:
         if wrong is not None:

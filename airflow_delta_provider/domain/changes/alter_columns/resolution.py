@@ -154,7 +154,6 @@ class _Resolution:
             self._refuse(requests.UNKNOWN_COLUMN, "{error}", path, error=Prose(error))
 
     def _new_name(self, column: Column, text: str) -> Iterator[str]:
-        """Yield the new name of a column, if it is valid."""
         try:
             parts = parse_path(text)
         except UnknownColumnError as error:

@@ -276,7 +276,6 @@ def _readable(state: TableState) -> MappedSchema | None:
 
 
 def _mapped(state: TableState) -> MappedSchema | None:
-    """Return the schema of a table with column mapping."""
     schema = _readable(state)
     return schema if schema is not None and schema.is_mapped else None
 

@@ -68,7 +68,6 @@ def unpacked(packed: bytes, width: int) -> Sequence[int]:
 
 @cache
 def _table(width: int) -> list[bytes]:
-    """Return by byte what it holds."""
     mask = (1 << width) - 1
     return [bytes([byte >> shift & mask for shift in range(0, 8, width)]) for byte in range(256)]
 

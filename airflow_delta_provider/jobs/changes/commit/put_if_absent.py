@@ -64,7 +64,6 @@ class PutIfAbsent:
             self._store.refresh()
 
     def _winner(self, version: int) -> list[Action] | None:
-        """Return the commit of a version; None if there is none."""
         self.refresh()
         try:
             return self._log.read_commit(commit_name(version))

@@ -58,7 +58,6 @@ def actions(
 
 
 def _wanted(column: Field, fields: Mapping[str, Collection[str]]) -> Field:
-    """Return what is wanted of a column."""
     if column.name not in fields or not isinstance(column, Struct):
         return column
     wanted = fields[column.name]

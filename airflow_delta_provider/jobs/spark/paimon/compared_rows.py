@@ -159,7 +159,6 @@ class ComparedRows:
         return grouped.join(sql.broadcast(steps), "step").withColumn("fault", sql.expr(f"CASE {cases} END"))
 
     def _first(self, by_id: DataFrame) -> dict[tuple[int, RowFault], list[ChangedRow]]:
-        """Return the first rows of each fault."""
         found: dict[tuple[int, RowFault], list[ChangedRow]] = defaultdict(list)
         for row in _first_of(by_id.where("fault IS NOT NULL"), ["step", "fault"], sql.col("id")):
             file = self._names[row["place"]["file"]]
