@@ -18,8 +18,9 @@ from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, Pas
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType
-from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
+from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, Json, fields_of
@@ -40,10 +41,10 @@ CHANGES = "delta.typeChanges"
 ROW_ID = "delta.rowTracking.materializedRowIdColumnName"
 COMMIT_VERSION = "delta.rowTracking.materializedRowCommitVersionColumnName"
 SUSPENDED = "delta.rowTrackingSuspended"
+INDEXED = "delta.dataSkippingNumIndexedCols"
 TIMESTAMPS = "delta.enableInCommitTimestamps"
 _START = 1_790_000_000_000
 _PRESERVED = {"delta.rowTracking.preserved": "true"}
-FileKey = tuple[str, str]
 
 
 @dataclass
@@ -493,6 +494,7 @@ class Table:
     def _bounds(self) -> Json:
         partitions = self.now.metadata["partitionColumns"]
         fields = [wire for wire in self.schema["fields"] if wire["name"] not in partitions]
+        fields = fields[: int(self.configuration.get(INDEXED, len(fields)))]
         return {
             bound: self._values(fields, value)
             for bound, value in (("minValues", 1), ("maxValues", 9), ("nullCount", 0))
@@ -565,6 +567,10 @@ class History(PastLog):
 
     def first_adds(self, version: int, paths: Collection[str]) -> dict[str, FirstAdd]:
         return first_adds(self._commits[: version + 1], paths, None)
+
+    def last_adds(self, version: int, keys: Collection[FileKey]) -> dict[FileKey, Json]:
+        added = (action["add"] for actions in self._commits[: version + 1] for action in actions if "add" in action)
+        return {key: add for add in added if (key := file_key(add)) in keys}
 
     def commit_that_enabled(self, version: int, name: str) -> Commit | None:
         found = None

@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.audit.action_excerpt import excerpt
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
+from airflow_delta_provider.domain.audit.clustered_files import check_older_files
 from airflow_delta_provider.domain.audit.file_findings import FileFindings
 from airflow_delta_provider.domain.audit.healing import (
     HEALED_BY_FILES,
@@ -409,6 +410,8 @@ class HistoryAudit:
             if finding.code == ROWS_CHANGED.code and finding.path in repaired:
                 continue
             yield Detected(finding, still_open_after(finding, transition))
+        for finding in check_older_files(transition, self._replay.files, self._log) if commit.domains else ():
+            yield Detected(replace(finding, **commit.provenance), still_open_after(finding, transition))
         twice = self._files.live_twice(transition, self._replay.files)
         yield from map(Detected, check_live_vectors(transition, twice))
         for finding in check_paths(transition, self._files.under_two_paths(transition, self._replay.files)):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Action, Commit
-from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -140,6 +141,14 @@ class PastLog:
         Left out are files that may have been added by a commit that is not kept.
         """
         del version, paths
+        return {}
+
+    def last_adds(self, version: int, keys: Collection[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
+        """Return the last ``add`` action of files up to ``version``, as in the log, those of which it tells statistics.
+
+        Left out are files of which only a checkpoint tells, and not in JSON.
+        """
+        del version, keys
         return {}
 
     def commit_that_enabled(self, version: int, name: str) -> Commit | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_delta_provider.domain.audit.audit_state import AuditState
+from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.file_path import is_absolute
@@ -39,6 +40,8 @@ class Touching:
         if any(map(self._is_about_older, commit.adds)):
             return True
         for domain in commit.domains:
+            if domain.domain == CLUSTERING:
+                return True
             if domain.domain == DOMAIN:
                 mark = None if domain.removed else high_water_mark_of(domain.configuration)
                 if mark is None or mark < (self._mark or 0):

@@ -15,6 +15,8 @@ from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.jobs.audit.derived_files import check_checksum_of
+from tests.unit.damages.histories import KEY, V
+from tests.unit.log_builder import INDEXED, Table
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME
 
 Action = dict[str, Any]
@@ -213,3 +215,36 @@ def test_checksum_counts_files_that_an_audit_of_new_appends_does_not_know():
     content = json.dumps({**checksum, "metadata": table["metaData"], "protocol": features["protocol"]}).encode()
     assert list(check_checksum_of(audit, content)) == []
     assert [f.code for f in check_checksum_of(audit, content.replace(b'"t"', b'"u"'))] == ["LG08"]
+
+
+@pytest.mark.parametrize(
+    "stats",
+    [
+        {"numRecords": 2, "minValues": {}, "maxValues": {}, "nullCount": {"v": 2}},
+        {"numRecords": 2, "minValues": {"v": 1}, "maxValues": {"v": 2}, "nullCount": {"v": 0}},
+        {"numRecords": 0},
+    ],
+    ids=["nulls only", "values", "no rows"],
+)
+def test_older_files_with_statistics_of_a_new_clustering_column_are_fine(stats):
+    table = Table(KEY, V, features=["clustering"])
+    table.commit("WRITE", add("older", stats=json.dumps(stats)))
+    for columns in ([["v"]], [["v"], ["id"]], [["v"]]):
+        if columns == [["v"], ["id"]]:
+            table.optimize()
+        table.commit("CLUSTER BY", clustered_by(columns))
+    assert audited(*table.commits) == []
+
+
+def test_files_that_the_commit_removes_need_no_statistics_of_a_new_clustering_column():
+    table = Table(KEY, V, features=["clustering"], properties={INDEXED: "0"}).append()
+    (path,) = table.paths
+    table.set_properties(delta__dataSkippingNumIndexedCols="2")
+    (key,) = table._keys([path])
+    table.commit("REPLACE", clustered_by([["v"]]), *table._written([10]), table._removed(key))
+    assert audited(*table.commits) == []
+
+
+def clustered_by(columns: Sequence[Sequence[str]]) -> Action:
+    configuration = json.dumps({"clusteringColumns": columns})
+    return {"domainMetadata": {"domain": "delta.clustering", "configuration": configuration, "removed": False}}

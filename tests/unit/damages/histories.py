@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
-from tests.unit.log_builder import TIMESTAMPS, TRACKING, WIDENING, Actions, Table, body
+from tests.unit.log_builder import INDEXED, TIMESTAMPS, TRACKING, WIDENING, Actions, Table, body
 from tests.unit.mapped_tables import MODE, NAME
 from tests.unit.states import field, struct
 
@@ -147,6 +147,12 @@ def clustered_by_key() -> Table:
     action = {"domain": "delta.clustering", "configuration": configuration, "removed": False}
     table.commit("CLUSTER BY", {"domainMetadata": action})
     return table.append(2)
+
+
+def partly_described() -> Table:
+    """With files from before statistics of the second column were kept."""
+    table = Table(KEY, V, features=["clustering"], properties={INDEXED: "1"}).append(2)
+    return table.set_properties(delta__dataSkippingNumIndexedCols="2").append()
 
 
 def with_domains() -> Table:

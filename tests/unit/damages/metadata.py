@@ -26,6 +26,7 @@ from tests.unit.damages.histories import (
     exact,
     mapped,
     partitioned,
+    partly_described,
     plain,
     variants,
     with_domains,
@@ -396,6 +397,16 @@ CASES = (
         healed_by=UNDO,
     ),
     Case("MD33", with_domain, _without_domain, nothing, "another", healed_by=NEVER),
+    Case(
+        "MD34",
+        partly_described,
+        lambda t: t.commit("CLUSTER BY", domain(CLUSTERING, '{"clusteringColumns":[["v"]]}')),
+        nothing,
+        CLUSTERING,
+        column="v",
+        healed_by=frozenset({"undo", "replace"}),
+        then=append,
+    ),
     Case("MD32", clustered_by_key, append, added(stats=None), "add", column="id", healed_by=FILES),
     Case(
         "MD32", clustered_by_key, append, statistics(_without_key), "add", column="id", healed_by=FILES, name="column"

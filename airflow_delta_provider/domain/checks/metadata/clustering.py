@@ -1,4 +1,4 @@
-"""Clustering, with partitions and without statistics: MD14 and MD32. PROTOCOL.md, Clustered Table."""
+"""Clustering, with partitions and without statistics: MD14, MD32 and MD34. PROTOCOL.md, Clustered Table."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand, on_state
+from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.metadata.family import CLUSTERED, FAMILY
-from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.clustering import (
     CLUSTERING,
     clustering_columns,
@@ -22,6 +23,7 @@ from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, Phys
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MappingMode
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -71,14 +73,51 @@ def check_clustering_statistics(add: Mapping[str, Any], paths: Iterable[Physical
 
     :param paths: of the clustering columns in files: :func:`clustering_paths`
     """
-    stats = _statistics(add)
-    missing = [path for path in paths if not _is_described(path, stats)]
-    if missing:
+    for column in _without_statistics(add, paths)[:1]:
         yield NO_STATISTICS.found(
             "The file {path} has no statistics of {column}, by which the table is clustered.",
             path=str(add.get("path")),
-            column=".".join(missing[0]),
+            column=column,
         )
+
+
+def _is_clustered_by(later: Transition, finding: Finding, _: Details) -> bool:
+    return any(".".join(path) == finding.column for path in clustering_paths(later.after))
+
+
+NEW_WITHOUT_STATISTICS = FAMILY.of(Scope.PAIR).warning(
+    34,
+    "clustered by a column of which older files have no statistics",
+    effect="Queries by the column cannot skip these files until they are rewritten.",
+    remedy="Write the files again with statistics of the column, for example with OPTIMIZE … FULL; let the table keep "
+    "statistics of a column before it is clustered by it.",
+    source=CLUSTERED,
+    healing=Healing(_is_clustered_by),
+    needs=(Need.STATE, Need.FILES, Need.LOG),
+    shows="domainMetadata",
+)
+
+
+@on_demand(NEW_WITHOUT_STATISTICS)
+def check_newly_clustered(add: Mapping[str, Any], paths: Iterable[PhysicalPath]) -> Iterator[Finding]:
+    """Yield what an older file does not say of the columns that a table is newly clustered by.
+
+    A warning: Delta Spark clusters tables by such columns.
+
+    :param add: the ``add`` action of the file
+    :param paths: of these columns in files
+    """
+    for column in _without_statistics(add, paths):
+        yield NEW_WITHOUT_STATISTICS.found(
+            "The commit clusters the table by {column}, of which the file {path} has no statistics.",
+            path=str(add.get("path")),
+            column=column,
+        )
+
+
+def _without_statistics(add: Mapping[str, Any], paths: Iterable[PhysicalPath]) -> list[str]:
+    stats = _statistics(add)
+    return [".".join(path) for path in paths if not _is_described(path, stats)]
 
 
 def clustering_paths(state: TableState) -> tuple[PhysicalPath, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
 from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, PastLog, first_adds
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Action, Commit
-from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, earliest_version, select_segment
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.jobs.delta.log import log_search
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
@@ -78,6 +79,21 @@ class KeptLog(PastLog):
             return first_adds(commits, frozenset(paths) - before, base)
         except (BrokenLogError, MissingFileError):
             return {}
+
+    def last_adds(self, version: int, keys: Collection[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
+        """Return the last ``add`` action of files up to ``version``, as in the log, those of which it tells statistics.
+
+        Left out are files of which only a checkpoint tells, and not in JSON.
+        """
+        names = self._log.list_names()
+        try:
+            if commit_name(0) in names:
+                return log_search.adds_of(self._log, keys, None, version)
+            base = select_segment(names, earliest_version(names))
+            known = log_search.adds_of(self._log, keys, base, version)
+        except (BrokenLogError, MissingFileError):
+            return {}
+        return {key: add for key, add in known.items() if isinstance(add.get("stats"), str)}
 
     def commit_that_enabled(self, version: int, name: str) -> Commit | None:
         """Return the kept commit since which a property is true, up to ``version``; None where none is known."""
