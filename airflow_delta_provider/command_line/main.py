@@ -65,4 +65,4 @@ def _run_rules(command: str, words: Sequence[str], terminal: Terminal) -> int:
         shown = rules.explain(parsed.codes, parsed.format)
     else:
         shown = rules.list_rules(parsed.family, parsed.severity, parsed.format)
-    return ExitCode.OK if terminal.result(shown) else ExitCode.FAULT
+    return ExitCode.OK if terminal.result([shown]) else ExitCode.FAULT

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterable
 
 from airflow_delta_provider.command_line.invocation import Invocation
 from airflow_delta_provider.command_line.terminal import Terminal, is_terminal, wants_colour
 from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.rendering.formats import FORMATS
+from airflow_delta_provider.domain.rendering.json_text import JsonTables
 from airflow_delta_provider.domain.rendering.presentation import Detail, Presentation
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.rendering.style import ANSI, PLAIN
 from airflow_delta_provider.domain.rendering.totals import totals
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
 from airflow_delta_provider.jobs.tables.table_session import TableSession
 
+_JSON = "json"
 _WIDTH = 100
 _NARROWEST, _WIDEST = 60, 160
 
@@ -33,6 +37,8 @@ class Output:
         self._terminal = terminal
         self._file = _file("--output", invocation.parsed.output)
         self._report = _file("--report", invocation.parsed.report)
+        self._whole = invocation.parsed.format != _JSON
+        self._json = None if self._whole and self._report is None else JsonTables()
         try:
             self._rules = RuleLinks(invocation.config.rules_page)
         except ValueError as error:
@@ -50,17 +56,25 @@ class Output:
                 except Exception as failure:
                     raise UsageError(f"{flag} {file.place}: {session.understand(failure).message}") from None
 
+    def take(self, table: TableReport) -> TableReport:
+        """Take the report of a table, and return what :meth:`write` needs of it."""
+        if self._json is not None:
+            self._json.add(table)
+        return table if self._whole else table.brief()
+
     def write(self, report: JobReport, session: TableSession) -> bool:
-        """Write the report; return whether it is where it should be. The result is printed if it is not."""
+        """Write the report; return whether it is where it should be. The result is printed if it is not.
+
+        :param report: of the tables that were taken
+        """
         kept = self._keep(report, session)
         return self._show(report, session) and kept
 
     def _keep(self, report: JobReport, session: TableSession) -> bool:
-        if self._report is None:
+        if self._report is None or self._json is None:
             return True
-        content = FORMATS["json"].render(report, self._presentation())
         try:
-            self._report.write(content.encode(errors="backslashreplace"), session.storage)
+            self._report.write(self._json.text(report), session.storage)
         except Exception as failure:
             why = session.understand(failure).message
             self._terminal.error(f"the report could not be written to {self._report.place}: {why}")
@@ -68,18 +82,22 @@ class Output:
         return True
 
     def _show(self, report: JobReport, session: TableSession) -> bool:
-        shown = FORMATS[self._invocation.parsed.format].render(report, self._presentation())
         if self._file is None:
-            return self._terminal.result(shown)
+            return self._terminal.result(self._text(report))
         try:
-            self._file.write(shown.encode(errors="backslashreplace"), session.storage)
+            self._file.write(self._text(report), session.storage)
         except Exception as failure:
             why = session.understand(failure).message
             self._terminal.error(f"the result could not be written to {self._file.place}, only printed: {why}")
-            self._terminal.result(shown)
+            self._terminal.result(self._text(report))
             return False
         self._terminal.note(f"{' · '.join(totals(report))} · {self._file.place}")
         return True
+
+    def _text(self, report: JobReport) -> Iterable[str]:
+        if self._json is not None and not self._whole:
+            return self._json.text(report)
+        return [FORMATS[self._invocation.parsed.format].render(report, self._presentation())]
 
     def _presentation(self) -> Presentation:
         to_terminal = self._file is None and is_terminal(sys.stdout)

@@ -17,6 +17,7 @@ from airflow_delta_provider.command_line.terminal import Terminal
 from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import Kind
 from airflow_delta_provider.domain.request.request_error import RequestError
@@ -91,17 +92,21 @@ def _run(
             terminal.error("every table is excluded.")
         return ExitCode.USAGE
     request = _request(invocation, tables)
+
+    def take(table: TableReport) -> TableReport:
+        progress.count(table)
+        return output.take(table if baseline is None else baseline.compared(table))
+
     try:
         with ProgressBar(len(tables), terminal) as progress:
-            report = run(request, session, progress, progress.count)
+            report = run(request, session, progress, take)
     except RequestError as error:
         raise UsageError(str(error)) from None
     except Exception as failure:
         known = isinstance(failure, RuntimeError)
         terminal.error(str(failure) if known else session.understand(failure).message)
         return ExitCode.FAULT
-    compared = report if baseline is None else baseline.compared(report)
-    if not output.write(compared, session):
+    if not output.write(report, session):
         return ExitCode.FAULT
     if spec_file is not None:
         try:
@@ -115,7 +120,7 @@ def _run(
 
         confirm(session, request, report, terminal.note)
     _hint(report, terminal)
-    return _end(invocation, compared, missed=bool(unmatched))
+    return _end(invocation, report, missed=bool(unmatched))
 
 
 def _request(invocation: Invocation, tables: Sequence[str]) -> JobRequest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TextIO
 
@@ -21,12 +22,15 @@ class Terminal:
         self.quiet = quiet
         self.verbose = verbose
 
-    def result(self, text: str) -> bool:
-        """Print the result, and return whether that was possible; a reader that has gone is not an error."""
+    def result(self, text: Iterable[str]) -> bool:
+        """Print the result, and return whether that was possible; a reader that has gone is not an error.
+
+        :param text: in parts
+        """
         if sys.stdout is None:  # closed by who started this
             return True
         try:
-            sys.stdout.write(text)
+            sys.stdout.writelines(text)
             sys.stdout.flush()
         except OSError as error:
             # What is left in the buffer would be written when Python ends.

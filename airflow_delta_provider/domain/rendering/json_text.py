@@ -3,11 +3,59 @@
 from __future__ import annotations
 
 import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
 
 from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.table_report import TableReport
+
+#: How a report ends that has no tables.
+_NO_TABLES = '"tables": []\n}'
+#: Characters of a part of the text.
+_PART = 1 << 16
+_TABLES, _END = '"tables": [\n', "\n ]\n}\n"
 
 
 def render(report: JobReport, presentation: Presentation | None = None) -> str:  # noqa: ARG001 - as every format
     """Return the report as its schema describes it."""
     return json.dumps(report.to_json(), indent=1) + "\n"
+
+
+class JsonTables:
+    """The tables of a report that is made table by table.
+
+    A report begins with what is known last, its verdict, so its tables are kept until then, compressed: of many tables
+    they take a twentieth of what the same text takes.
+    """
+
+    def __init__(self) -> None:
+        self._compressor = zlib.compressobj(level=1)
+        self._blocks: list[bytes] = []
+        self._any = False
+
+    def add(self, table: TableReport) -> None:
+        """Take the next table."""
+        lines = json.dumps(table.to_json(), indent=1).replace("\n", "\n  ")
+        block = self._compressor.compress(f"{',' + chr(10) if self._any else ''}  {lines}".encode())
+        self._any = True
+        if block:
+            self._blocks.append(block)
+
+    def text(self, report: JobReport) -> Iterator[str]:
+        """Yield the text of the whole report, in parts.
+
+        :param report: with the same tables, of which nothing else is taken than their verdicts
+        """
+        head = json.dumps(replace(report, tables=()).to_json() | {"verdict": report.verdict.value}, indent=1)
+        if not self._any:
+            yield f"{head}\n"
+            return
+        yield f"{head.removesuffix(_NO_TABLES)}{_TABLES}"
+        decompressor = zlib.decompressobj()
+        for block in (*self._blocks, self._compressor.copy().flush()):
+            while block:
+                yield decompressor.decompress(block, _PART).decode("ascii")
+                block = decompressor.unconsumed_tail
+        yield _END

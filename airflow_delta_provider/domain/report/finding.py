@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any
 
@@ -124,6 +124,10 @@ class Finding:
         said = (self.severity.value, self.facts or {}, self.alike or 0, self.alike_until)
         text = json.dumps(said, sort_keys=True, ensure_ascii=False)
         return DIGEST_OF_FACTS + short_digest(text)
+
+    def brief(self) -> Finding:
+        """Return what it is and where, without its texts."""
+        return replace(self, message="", action=None, evidence=None, facts=None, effect=None, remedy=None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form; what is not known is left out."""

@@ -28,11 +28,11 @@ def run(
     request: JobRequest,
     session: DeltaSession,
     progress: Progress = silent,
-    done: Callable[[TableReport], object] | None = None,
+    take: Callable[[TableReport], TableReport] | None = None,
 ) -> JobReport:
     """Do what ``request`` asks for and report on every table.
 
-    :param done: takes the report of each table as soon as it is made
+    :param take: takes the report of each table as soon as it is made, and returns what is kept of it
     :raises RuntimeError: if the session has no Delta and the job needs it: then there is nothing to say of any table
     :raises RequestError: if it takes Spark, and the session has none
     :raises SubmitterGoneError: if the process that waits for the report is gone
@@ -42,7 +42,7 @@ def run(
     session.reach = Reach(session.storage, request.allowed_locations, request.options.state_path)
     try:
         with session.working():
-            return _run(request, session, progress, started, done)
+            return _run(request, session, progress, started, take)
     finally:
         session.reach = before
 
@@ -52,7 +52,7 @@ def _run(
     session: DeltaSession,
     progress: Progress,
     started: str,
-    done: Callable[[TableReport], object] | None,
+    take: Callable[[TableReport], TableReport] | None,
 ) -> JobReport:
     if request.options.needs_delta(by_name=False):
         session.require_delta()
@@ -61,10 +61,8 @@ def _run(
     count = TableCount(len(named.tables), progress)
     tables = []
     for report in _run_tables(named, request, session, count.each_step):
-        tables.append(report)
         count.count(report)
-        if done is not None:
-            done(report)
+        tables.append(report if take is None else take(report))
     return JobReport(request.kind, started, _now(), tuple(tables), engine)
 
 

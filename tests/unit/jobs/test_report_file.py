@@ -14,13 +14,13 @@ from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 
 
-def write(place: Path, content: bytes = b"{}") -> None:
-    ReportFile(str(place)).write(content, LocalStorage())
+def write(place: Path, content: str = "{}") -> None:
+    ReportFile(str(place)).write([content], LocalStorage())
 
 
 def test_file_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
     (tmp_path / "report.json").write_bytes(b"of before")
-    write(tmp_path / "report.json", b"new")
+    write(tmp_path / "report.json", "new")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"report.json": b"new"}
 
 
@@ -32,7 +32,7 @@ def test_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path, linked: bool) -> No
         place.symlink_to(pipe)
     with ThreadPoolExecutor(1) as pool:
         read = pool.submit(pipe.read_bytes)
-        write(place, b"{}")
+        write(place, "{}")
         assert read.result(10) == b"{}"
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert place.is_symlink() == linked
@@ -41,8 +41,8 @@ def test_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path, linked: bool) -> No
 def test_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "report.json").symlink_to(tmp_path / "there" / "report.json")
-    write(tmp_path / "report.json", b"first")
-    write(tmp_path / "report.json", b"second")
+    write(tmp_path / "report.json", "first")
+    write(tmp_path / "report.json", "second")
     assert (tmp_path / "report.json").is_symlink()
     assert (tmp_path / "there" / "report.json").read_bytes() == b"second"
 

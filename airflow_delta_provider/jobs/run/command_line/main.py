@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import uuid
 from collections.abc import Sequence
 
 from airflow_delta_provider.domain.engine.delta_library import PROVIDED
 from airflow_delta_provider.domain.engine.spark_master import MasterError, SparkMaster
+from airflow_delta_provider.domain.rendering.json_text import JsonTables
 from airflow_delta_provider.domain.rendering.text import render
+from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS, load
@@ -69,8 +70,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names = {"out": "--out", "force": "--force"}
         _say(failure.naming(names) if isinstance(failure, RequestError) else f"--out: {why(failure)}")
         return INVALID
+    tables = JsonTables()
+
+    def take(table: TableReport) -> TableReport:
+        tables.add(table)
+        return table if parsed.format == "text" else table.brief()
+
     try:
-        report = run(request, session, progress)
+        report = run(request, session, progress, take)
     except Exception as failure:
         _say(why(failure))
         return FAULT
@@ -78,10 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say("Spark's JVM ended while the job ran.", *output.last_lines(errors_only=False))
     unwritten = None
     try:
-        destination.write(f"{json.dumps(report.to_json(), indent=1)}\n".encode(), session.storage)
+        destination.write(tables.text(report), session.storage)
     except Exception as failure:
         unwritten = f"the report could not be written to {parsed.report}, only printed: {why(failure)}"
-    print(render(report) if parsed.format == "text" else json.dumps(report.to_json(), indent=1), flush=True)
+    sys.stdout.writelines([render(report), "\n"] if parsed.format == "text" else tables.text(report))
+    sys.stdout.flush()
     if unwritten:
         _say(unwritten)
         return FAULT

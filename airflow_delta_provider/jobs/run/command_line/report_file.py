@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -45,21 +46,29 @@ class ReportFile:
         if self._path is None:
             storage.qualify(self.place)
 
-    def write(self, content: bytes, storage: Storage) -> None:
-        """Write the report whole or not at all; to a device or a pipe, such as ``/dev/stdout``, as it is."""
+    def write(self, text: Iterable[str], storage: Storage) -> None:
+        """Write the report whole or not at all; to a device or a pipe, such as ``/dev/stdout``, as it is.
+
+        :param text: in parts
+        """
+        parts = (part.encode(errors="backslashreplace") for part in text)
         if self._path is None:
-            storage.write(storage.qualify(self.place), content)
+            storage.write(storage.qualify(self.place), b"".join(parts))
             return
         if _is_special(self._path):
-            with open(self._path, "wb") as opened:
-                opened.write(content)
+            _write(self._path, parts)
             return
         partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         try:
-            partial.write_bytes(content)
+            _write(partial, parts)
             partial.replace(self._path)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def _write(path: Path, parts: Iterable[bytes]) -> None:
+    with open(path, "wb") as opened:
+        opened.writelines(parts)
 
 
 def _is_special(path: Path) -> bool:

@@ -71,5 +71,5 @@ class SpecFile:
             if table.spec is not None
         ]
         if tables:
-            self._file.write(file_text(tables, as_json=self._place.endswith(".json")).encode(), storage)
+            self._file.write([file_text(tables, as_json=self._place.endswith(".json"))], storage)
         return len(tables)
