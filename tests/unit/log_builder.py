@@ -568,6 +568,10 @@ class History(PastLog):
     def first_adds(self, version: int, paths: Collection[str]) -> dict[str, FirstAdd]:
         return first_adds(self._commits[: version + 1], paths, None)
 
+    def adds_between(self, after: int, version: int) -> Iterable[Json]:
+        commits = self._commits[after + 1 : version + 1]
+        return [action["add"] for actions in commits for action in actions if "add" in action]
+
     def last_adds(self, version: int, keys: Collection[FileKey]) -> dict[FileKey, Json]:
         added = (action["add"] for actions in self._commits[: version + 1] for action in actions if "add" in action)
         return {key: add for add in added if (key := file_key(add)) in keys}

@@ -21,6 +21,7 @@ from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, Live
 from airflow_delta_provider.domain.audit.known_lines import CommitLines, KnownLines
 from airflow_delta_provider.domain.audit.live_counts import LiveCounts
 from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
+from airflow_delta_provider.domain.audit.live_partitions import LivePartitions
 from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.past_needs import needing
 from airflow_delta_provider.domain.audit.restore_detection import Restorations, Restored
@@ -102,6 +103,7 @@ class HistoryAudit:
         self._changes = ChangeJudge(self._log)
         self._tracking = RowTrackingAudit(self._log, begun_late, follow)
         self._files = FileCourse(self._log, begun_late)
+        self._partitions = LivePartitions(self._log)
         self._lines = KnownLines()
         self._events = HistoryEvents()
         self._previous = previous
@@ -412,6 +414,8 @@ class HistoryAudit:
             yield Detected(finding, still_open_after(finding, transition))
         for finding in check_older_files(transition, self._replay.files, self._log) if commit.domains else ():
             yield Detected(replace(finding, **commit.provenance), still_open_after(finding, transition))
+        for finding in self._partitions.check(transition, self._replay.files) if commit.removes else ():
+            yield Detected(replace(finding, **commit.provenance))
         twice = self._files.live_twice(transition, self._replay.files)
         yield from map(Detected, check_live_vectors(transition, twice))
         for finding in check_paths(transition, self._files.under_two_paths(transition, self._replay.files)):

@@ -143,6 +143,14 @@ class PastLog:
         del version, paths
         return {}
 
+    def adds_between(self, after: int, version: int) -> Iterable[Mapping[str, Any]]:
+        """Yield the ``add`` actions of commits after a version and up to another, as in the log, as far as it is kept.
+
+        :param after: below 0, those of the checkpoint are among them that the log begins with
+        """
+        del after, version
+        return ()
+
     def last_adds(self, version: int, keys: Collection[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
         """Return the last ``add`` action of files up to ``version``, as in the log, those of which it tells statistics.
 

@@ -6,12 +6,14 @@ PROTOCOL.md, Change Data Files and Add CDC File.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from airflow_delta_provider.domain.checks.actions.family import FAMILY, UPDATE
-from airflow_delta_provider.domain.checks.check import on_commit, on_transition
+from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_transition
 from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.commits import CHANGE_DATA_FEED
+from airflow_delta_provider.domain.delta.live_file import RemovedFile
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_CHANGE_DATA_FEED
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -50,33 +52,61 @@ def _as_data(commit: Commit) -> Iterator[Finding]:
 
 @on_transition(NO_CHANGE_DATA)
 def _no_change_data(transition: Transition) -> Iterator[Finding]:
-    """Undecided where the operation does not say that it changes rows: it may remove some and insert others."""
+    if _rewrites_rows(transition) and (_says_so(transition.commit) or not may_replace_partitions(transition)):
+        yield _without_change_data(transition)
+
+
+@on_demand(NO_CHANGE_DATA)
+def check_partial_rewrite(transition: Transition) -> Finding:
+    """Return what to say of a commit that may replace partitions, but keeps other files of theirs."""
+    return _without_change_data(transition)
+
+
+def may_replace_partitions(transition: Transition) -> bool:
+    """Whether a commit without change data rewrites rows, unless it removes all files of some partitions."""
+    return (
+        bool(transition.before.metadata.partition_columns)
+        and not _says_so(transition.commit)
+        and _rewrites_rows(transition)
+    )
+
+
+def _rewrites_rows(transition: Transition) -> bool:
+    """Whether a commit removes files and adds others without change data, and does not replace the table."""
     commit, before = transition.commit, transition.before
     if commit.change_data or not commit.removes or not before.metadata.properties.change_data_feed:
-        return
+        return False
     if not before.protocol.supports(CHANGE_DATA_FEED):
-        return
-    is_said = commit.operation in _CHANGE_ROWS
-    if not is_said and _may_replace_rows(transition):
-        return
-    removed = [file for file in commit.removes if file.data_change and file.path in transition.removed_files]
-    written = [file for file in transition.new_files if file.data_change]
-    if removed and written:
-        yield NO_CHANGE_DATA.found(
+        return False
+    if not _says_so(commit) and (transition.restores or transition.keeps_no_file):
+        return False
+    return bool(_removed(transition)) and any(file.data_change for file in transition.new_files)
+
+
+def _says_so(commit: Commit) -> bool:
+    return commit.operation in _CHANGE_ROWS
+
+
+def _removed(transition: Transition) -> list[RemovedFile]:
+    removes = transition.commit.removes
+    return [file for file in removes if file.data_change and file.path in transition.removed_files]
+
+
+def _without_change_data(transition: Transition) -> Finding:
+    """Undecided where the operation does not say that it changes rows: it may remove some and insert others."""
+    commit, removed = transition.commit, _removed(transition)
+    known: dict[str, Any] = {"path": removed[0].path, "property": ENABLE_CHANGE_DATA_FEED, "files": len(removed)}
+    if _says_so(commit):
+        return NO_CHANGE_DATA.found(
             "{property} is true, and the commit rewrites {files:data file} for {changing}, for example {path}, but "
-            "has no cdc action."
-            if is_said
-            else "{property} is true, and the commit removes {files:data file}, for example {path}, and adds "
-            "{added:other}, but has no cdc action. Whether it changes rows or replaces them is unknown.",
-            severity=None if is_said else Severity.UNDECIDED,
-            path=removed[0].path,
-            property=ENABLE_CHANGE_DATA_FEED,
-            files=len(removed),
-            **({"changing": commit.operation} if is_said else {"added": len(written)}),
+            "has no cdc action.",
+            **known,
+            changing=commit.operation,
         )
-
-
-def _may_replace_rows(transition: Transition) -> bool:
-    """Whether a commit may remove rows and insert others, as an overwrite of the table or of partitions does."""
-    is_partitioned = bool(transition.before.metadata.partition_columns)
-    return is_partitioned or transition.restores or transition.keeps_no_file
+    return NO_CHANGE_DATA.found(
+        "{property} is true, and the commit removes {files:data file}, for example {path}, and adds {added:other}, but "
+        "has no cdc action. Whether it changes rows or replaces them is unknown.",
+        severity=Severity.UNDECIDED,
+        **known,
+        added=sum(file.data_change for file in transition.new_files),
+    )

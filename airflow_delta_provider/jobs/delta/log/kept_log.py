@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
@@ -79,6 +80,14 @@ class KeptLog(PastLog):
             return first_adds(commits, frozenset(paths) - before, base)
         except (BrokenLogError, MissingFileError):
             return {}
+
+    def adds_between(self, after: int, version: int) -> Iterator[Mapping[str, Any]]:
+        """Yield the ``add`` actions of commits after a version and up to another, as in the log, as far as it is kept.
+
+        :param after: below 0, those of the checkpoint are among them that the log begins with
+        """
+        with suppress(BrokenLogError, MissingFileError):
+            yield from log_search.adds_between(self._log, after, version)
 
     def last_adds(self, version: int, keys: Collection[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
         """Return the last ``add`` action of files up to ``version``, as in the log, those of which it tells statistics.

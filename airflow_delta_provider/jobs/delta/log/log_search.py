@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +11,14 @@ from airflow_delta_provider.domain.audit.past_log import Addition, additions
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError, LogSegment, commit_versions
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    LogSegment,
+    commit_name,
+    commit_versions,
+    earliest_version,
+    select_segment,
+)
 from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_properties import is_true
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
@@ -61,6 +68,29 @@ def adds_of(
             with suppress(BrokenLogError):
                 take(parse_commit(name, content))
     return found
+
+
+def adds_between(log: TableLog, after: int, version: int) -> Iterator[Mapping[str, Any]]:
+    """Yield the ``add`` actions of commits after a version and up to another, as in the log, as far as it is kept.
+
+    Commits that cannot be read are passed over.
+
+    :param after: below 0, those of the checkpoint are among them that the log begins with
+    :raises BrokenLogError: if that cannot be read
+    """
+    names = log.list_names()
+    if after < 0 and commit_name(0) not in names:
+        base = select_segment(names, earliest_version(names))
+        after = (base.checkpoint_version or 0) if base.checkpoint_files else after
+        for part in log.checkpoint_parts(base):
+            yield from _adds(part.actions)
+    for _, name, content in log.commits(v for v in commit_versions(names) if after < v <= version):
+        with suppress(BrokenLogError):
+            yield from _adds(parse_commit(name, content))
+
+
+def _adds(actions: Iterable[Action]) -> Iterator[Mapping[str, Any]]:
+    return (action["add"] for action in actions if isinstance(action.get("add"), Mapping))
 
 
 def row_ids_before(log: TableLog, version: int, paths: Collection[str]) -> dict[str, RowIds]:
