@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as sql
@@ -58,6 +59,7 @@ _CONDITIONS = {
 _OTHER_SEQUENCE, _LOWER_SEQUENCE = "a_seq <> b_seq", "a_seq < b_seq"
 
 
+@dataclass
 class ComparedRows:
     """Compares the rows of some commits with those before.
 
@@ -67,21 +69,12 @@ class ComparedRows:
     :param keys: that identify rows; none where that is not known
     """
 
-    def __init__(
-        self,
-        session: SparkTableSession,
-        rows: DataFrame,
-        names: Sequence[str],
-        comparisons: Sequence[Comparison],
-        columns: Sequence[UserColumn],
-        keys: Sequence[UserColumn],
-    ) -> None:
-        self._session = session
-        self._comparisons = comparisons
-        self._columns = columns
-        self._keys = keys
-        self._rows = rows
-        self._names = names
+    session: SparkTableSession
+    rows: DataFrame
+    names: Sequence[str]
+    comparisons: Sequence[Comparison]
+    columns: Sequence[UserColumn]
+    keys: Sequence[UserColumn]
 
     def outcomes(self) -> dict[int, Outcome]:
         """Return what each comparison came to, by its number."""
@@ -104,10 +97,10 @@ class ComparedRows:
             **{fault.value: count for fault, count in faults.items()},
         }
         totals = by_id.groupBy("step").agg(*(sql.expr(f"{value} AS {name}") for name, value in sums.items()))
-        with self._session.reading_files():
+        with self.session.reading_files():
             found = {row["step"]: row for row in totals.collect()}
             first = self._first(by_id) if any(row[fault.value] for row in found.values() for fault in RowFault) else {}
-            keys = self._moved_keys() if self._keys else None
+            keys = self._moved_keys() if self.keys else None
         return {
             step: Outcome(
                 Moved(
@@ -132,7 +125,7 @@ class ComparedRows:
 
     def _by_id(self) -> DataFrame:
         """Return each row id of each comparison, with what it was and is, and its fault."""
-        rows = self._rows.withColumn("content", sql.expr(content_of(self._columns)))
+        rows = self.rows.withColumn("content", sql.expr(content_of(self.columns)))
         grouped = rows.groupBy("step", "id").agg(
             *map(
                 sql.expr,
@@ -149,8 +142,8 @@ class ComparedRows:
                 ),
             )
         )
-        steps = ship(self._session.spark, _steps(self._comparisons), _STEPS)
-        evolution = any(comparison.evolution for comparison in self._comparisons)
+        steps = ship(self.session.spark, _steps(self.comparisons), _STEPS)
+        evolution = any(comparison.evolution for comparison in self.comparisons)
         sequence = _LOWER_SEQUENCE if evolution else _OTHER_SEQUENCE
         cases = " ".join(
             f"WHEN {condition.replace('{sequence}', sequence)} THEN '{fault.value}'"
@@ -161,19 +154,19 @@ class ComparedRows:
     def _first(self, by_id: DataFrame) -> dict[tuple[int, RowFault], list[ChangedRow]]:
         found: dict[tuple[int, RowFault], list[ChangedRow]] = defaultdict(list)
         for row in _first_of(by_id.where("fault IS NOT NULL"), ["step", "fault"], sql.col("id")):
-            file = self._names[row["place"]["file"]]
+            file = self.names[row["place"]["file"]]
             changed = ChangedRow(row["id"], row["b_seq"], row["a_seq"], file, row["place"]["position"])
             found[row["step"], RowFault(row["fault"])].append(changed)
         return found
 
     def _moved_keys(self) -> dict[int, MovedKeys]:
         """Return the keys that several rows have, or whose row has another id."""
-        indexes = [self._columns.index(key) for key in self._keys]
+        indexes = [self.columns.index(key) for key in self.keys]
         key = ", ".join(f"c{index}" for index in indexes)
         named = " AND ".join(f"c{index} IS NOT NULL" for index in indexes)
-        steps = ship(self._session.spark, _steps(self._comparisons), _STEPS)
+        steps = ship(self.session.spark, _steps(self.comparisons), _STEPS)
         grouped = (
-            self._rows.where(f"id IS NOT NULL AND {named}")
+            self.rows.where(f"id IS NOT NULL AND {named}")
             .selectExpr("step", "after", "id", f"struct({key}) AS key")
             .groupBy("step", "key")
             .agg(

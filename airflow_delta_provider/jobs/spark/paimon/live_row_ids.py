@@ -7,7 +7,7 @@ have to be read, that one column alone: of files that carry ids, compared with e
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
@@ -46,6 +46,7 @@ class RepeatedId:
     count: int = 0
 
 
+@dataclass
 class LiveRowIds:
     """Compares the ids of live rows.
 
@@ -54,38 +55,29 @@ class LiveRowIds:
     :param deleted: gives the deleted rows of a file as a bit set
     """
 
-    def __init__(
-        self,
-        session: SparkTableSession,
-        data: TableFiles,
-        files: Collection[DataFile],
-        surveyed: FileSurvey,
-        deleted: Callable[[DataFile], int],
-        limits: DriverLimits,
-    ) -> None:
-        self._session = session
-        self._data = data
-        self._surveyed = surveyed
-        self._deleted = deleted
-        self._limits = limits
-        self._by_path: dict[str, DataFile] = {}
-        self._files = files
+    session: SparkTableSession
+    data: TableFiles
+    files: Collection[DataFile]
+    surveyed: FileSurvey
+    deleted: Callable[[DataFile], int]
+    limits: DriverLimits
+    _by_path: dict[str, DataFile] = field(init=False, default_factory=dict)
 
     def repeated(self, chosen: Collection[FileKey]) -> Iterator[RepeatedId]:
         """Yield the ids that several rows have, one of them in a file of ``chosen``, whose ids are read."""
         held: dict[str, RowFile] = {}
         fresh: list[RowFile] = []
         ids = {}
-        for file in self._files:
+        for file in self.files:
             if not file.holds_rows or not file.row_count:
                 continue
-            found = self._surveyed.ids.get(file.key)
+            found = self.surveyed.ids.get(file.key)
             if file.key in chosen and found is not None and not found.all_fresh:
-                live = self._surveyed.files[file.key]
+                live = self.surveyed.files[file.key]
                 held[live.path] = live
                 ids[live.path] = found
             elif file.first_row_id is not None and (found is None or found.all_fresh):
-                live = self._surveyed.files.get(file.key) or self._data.row_file(file)
+                live = self.surveyed.files.get(file.key) or self.data.row_file(file)
                 fresh.append(live)
             else:
                 continue
@@ -96,23 +88,23 @@ class LiveRowIds:
             FileRows(file, self._without(file), ids[path].all_materialized, ids[path].rows)
             for path, file in held.items()
         ]
-        reader = RowReader(self._session, self._data, ROW_ID, SEQUENCE_NUMBER)
+        reader = RowReader(self.session, self.data, ROW_ID, SEQUENCE_NUMBER)
         mixed = [row.file for row in rows if not row.all_materialized]
-        row_ids = RowIds(self._session, reader, rows, self._without)
-        if self._limits.hold(list(ids.values())):
+        row_ids = RowIds(self.session, reader, rows, self._without)
+        if self.limits.hold(list(ids.values())):
             expected = sum(found.rows for found in ids.values())
             collected = CollectedIds(row_ids, expected, mixed, _rows_of, None, self._without)
             yield from self._check(collected, row_ids, in_order(fresh))
             return
         known = _Deleted(self._without, fresh)
-        distributed = DistributedIds(self._session, reader, rows, _rows_of, None, known=known)
+        distributed = DistributedIds(self.session, reader, rows, _rows_of, None, known=known)
         try:
             yield from self._check(distributed, row_ids, in_order(fresh))
         finally:
             distributed.release()
 
     def _without(self, file: RowFile) -> int:
-        return self._deleted(self._by_path[file.path])
+        return self.deleted(self._by_path[file.path])
 
     def _check(
         self, compared: CollectedIds | DistributedIds, row_ids: RowIds, fresh: Sequence[RowFile]

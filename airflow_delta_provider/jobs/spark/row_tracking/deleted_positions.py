@@ -7,7 +7,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -41,6 +41,7 @@ _IS_DELETED = f"bit_get(words[CAST(position % {_CHUNK} DIV {_WORD} AS INT)], CAS
 MISSING = "its file is missing"
 
 
+@dataclass
 class VectorsInTasks:
     """The deletion vectors of some files, decoded as they are asked for.
 
@@ -48,35 +49,27 @@ class VectorsInTasks:
     :param unreadable: gets each file whose deletion vector cannot be read, and why; its rows then count as deleted
     """
 
-    def __init__(
-        self,
-        session: SparkDeltaSession,
-        data: DeltaFiles,
-        files: Mapping[str, LiveFile],
-        rows_of: RowCount,
-        unreadable: Callable[[LiveFile, str], None],
-    ) -> None:
-        self._session = session
-        self._data = data
-        self._files = files
-        self._rows_of = rows_of
-        self._unreadable = unreadable
-        self._kept: list[DeletedPositions] = []
+    session: SparkDeltaSession
+    data: DeltaFiles
+    files: Mapping[str, LiveFile]
+    rows_of: RowCount
+    unreadable: Callable[[LiveFile, str], None]
+    _kept: list[DeletedPositions] = field(init=False, default_factory=list)
 
     def covers(self, file: RowFile) -> bool:
         """Whether a file has a deletion vector."""
-        return self._files[file.path].deletion_vector is not None
+        return self.files[file.path].deletion_vector is not None
 
     def live(self, rows: DataFrame, files: Mapping[int, RowFile]) -> DataFrame:
         """Return those of ``rows``, which have columns ``file`` and ``position``, that are not deleted.
 
         :param files: by the number that ``file`` has
         """
-        vectors = {number: (self._files[file.path], self._rows_of(file)) for number, file in files.items()}
-        deleted = DeletedPositions(self._session, self._data, vectors)
+        vectors = {number: (self.files[file.path], self.rows_of(file)) for number, file in files.items()}
+        deleted = DeletedPositions(self.session, self.data, vectors)
         self._kept.append(deleted)
         for number, why in deleted.errors().items():
-            self._unreadable(vectors[number][0], why)
+            self.unreadable(vectors[number][0], why)
         return deleted.live(rows)
 
     def release(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
@@ -47,6 +48,7 @@ _KEEP_TO_RETENTION = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDelet
 _METADATA = "_metadata"
 
 
+@dataclass
 class KeyStability:
     """Compares keys of the newest version with those of an earlier one.
 
@@ -55,34 +57,25 @@ class KeyStability:
     :param commits: what the commits between them did to rows
     """
 
-    def __init__(
-        self,
-        session: SparkDeltaSession,
-        table: OpenTable,
-        state: TableState,
-        before: TableState,
-        commits: Sequence[RowMoves],
-        reader: MovedRowsReader,
-    ) -> None:
-        self._session = session
-        self._table = table
-        self._state = state
-        self._before = before
-        self._commits = commits
-        self._reader = reader
+    session: SparkDeltaSession
+    table: OpenTable
+    state: TableState
+    before: TableState
+    commits: Sequence[RowMoves]
+    reader: MovedRowsReader
 
     def check(self, keys: Sequence[Column]) -> Iterator[Finding]:
         """Yield which keys have another row id than before, and what cannot be decided."""
-        then, findings = keys_before(keys, self._state.metadata, self._before.metadata)
-        if lost := self._reader.lost_since(self._commits):
+        then, findings = keys_before(keys, self.state.metadata, self.before.metadata)
+        if lost := self.reader.lost_since(self.commits):
             findings.append(lost)
-        schemas = (self._state.metadata.schema, self._before.metadata.schema)
+        schemas = (self.state.metadata.schema, self.before.metadata.schema)
         if any(field.name.lower() == _METADATA for schema in schemas for field in schema.fields):
             findings.append(hidden_row_ids(_METADATA))
         if findings:
             yield from findings
             return
-        with configured(self._session.spark, {_KEEP_TO_RETENTION: "false"}):
+        with configured(self.session.spark, {_KEEP_TO_RETENTION: "false"}):
             try:
                 changed = self._changed(keys, then).persist()
                 try:
@@ -100,9 +93,9 @@ class KeyStability:
 
     def _compare(self, changed: DataFrame) -> Iterator[Finding]:
         """Yield findings by the commit that assigned the new id of each key, and whether its row was written since."""
-        since, newest = self._before.version, self._state.version
-        ranges = [{"first": ids.first, "end": ids.end, "version": ids.version} for ids in id_ranges(self._commits)]
-        given = ship(self._session.spark, ranges, _RANGES)
+        since, newest = self.before.version, self.state.version
+        ranges = [{"first": ids.first, "end": ids.end, "version": ids.version} for ids in id_ranges(self.commits)]
+        given = ship(self.session.spark, ranges, _RANGES)
         located = changed.join(
             sql.broadcast(given), sql.expr("NOT repeated AND new_id >= first AND new_id < end"), "left"
         ).selectExpr("repeated", "new_id", "old_id", "version", f"coalesce(written <= {since}, false) AS unwritten")
@@ -124,7 +117,7 @@ class KeyStability:
 
     def _unwritten(self, keys: DataFrame) -> Iterator[Finding]:
         """Check keys whose rows were not written since: only RESTORE may have brought them another row."""
-        since = self._before.version
+        since = self.before.version
         here_before = self._rows_at(since, ["_metadata.row_id AS id"])
         old, new = keys.where("version IS NULL"), keys.where("version IS NOT NULL")
         same = old.join(here_before, sql.expr("new_id = id"), "left_semi").union(new)
@@ -133,16 +126,16 @@ class KeyStability:
         yield from (moved_keys(found, since) for found in self._keys(restored))
 
     def _rewritten(self, located: DataFrame, versions: set[int]) -> Iterator[Finding]:
-        replaced = {moves.version for moves in self._commits if replaces_rows(moves)}
+        replaced = {moves.version for moves in self.commits if replaces_rows(moves)}
         again: list[Finding] = []
-        for moves in self._commits:
+        for moves in self.commits:
             if moves.version not in versions - replaced:
                 continue
             keys = located.where(f"version = {moves.version}")
-            taken = self._reader.taken_rows(moves)
+            taken = self.reader.taken_rows(moves)
             if taken is not None:
                 ids = taken.select("id")
-                kept = self._reader.kept_ids(moves)
+                kept = self.reader.kept_ids(moves)
                 if kept is not None:
                     ids = ids.join(kept, "id", "left_anti")
                 by_this = sql.expr("old_id = id")
@@ -155,8 +148,8 @@ class KeyStability:
         """Return the keys of both versions that have other ids, or that several rows have; without their values."""
         names = [f"key{index}" for index in range(len(keys))]
         tracked = ["_metadata.row_id AS id", "_metadata.row_commit_version AS written"]
-        now = self._rows_at(self._state.version, [*_selected(keys, names), *tracked, "1 AS now"])
-        before = self._rows_at(self._before.version, [*_selected(then, names), *tracked, "0 AS now"])
+        now = self._rows_at(self.state.version, [*_selected(keys, names), *tracked, "1 AS now"])
+        before = self._rows_at(self.before.version, [*_selected(then, names), *tracked, "0 AS now"])
         # Grouping treats nulls as equal, unlike a join.
         grouped = (
             now.union(before)
@@ -183,7 +176,7 @@ class KeyStability:
             return
         first = {row["new_id"]: row["old_id"] for row in keys.orderBy("new_id").limit(MOST_ROWS).collect()}
         places = self._rows_at(
-            self._state.version,
+            self.state.version,
             ["_metadata.row_id AS id", "_metadata.file_path AS path", "_metadata.row_index AS position"],
         )
         rows = places.where(f"id IN ({', '.join(map(str, first))})").collect()
@@ -193,12 +186,12 @@ class KeyStability:
     def _path(self, uri: str) -> str:
         """Return the path in the log of a file as Spark names it: their last parts are unique."""
         name = PurePosixPath(uri).name
-        files = (self._state.files or {}).values()
+        files = (self.state.files or {}).values()
         return next((file.path for file in files if unquote(PurePosixPath(file.path).name) == unquote(name)), uri)
 
     def _rows_at(self, version: int, selected: Sequence[str]) -> DataFrame:
-        return self._session.spark.sql(
-            f"SELECT {', '.join(selected)} FROM {self._table.name.sql} VERSION AS OF {version}"
+        return self.session.spark.sql(
+            f"SELECT {', '.join(selected)} FROM {self.table.name.sql} VERSION AS OF {version}"
         )
 
 
