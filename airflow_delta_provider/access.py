@@ -13,8 +13,8 @@ from airflow_delta_provider.configuration import allowed_locations
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.allowed_locations import (
     allowed_roots,
-    check_beside,
     check_location,
+    check_outside_data,
     check_path,
     is_below,
 )
@@ -56,7 +56,7 @@ class Access:
             _refuse(check_location(replace(table, location=real_location(table.location)), self._real))
 
     def check_path(self, argument: str, path: str, *, tables: Iterable[str] = (), used_here: bool = False) -> None:
-        """Check a file or folder that an argument names and that is written to, or read, beside tables.
+        """Check a file or folder that an argument names and that is written to, or read, next to tables.
 
         Where a job uses the path, it checks once more, with links and mounts followed.
 
@@ -68,7 +68,7 @@ class Access:
         for text in tables:
             table = TableName.parse(text)
             if table.location is not None and not table.may_be_pattern:
-                _refuse(check_beside(argument, path, table.location))
+                _refuse(check_outside_data(argument, path, table.location))
         if used_here:
             _refuse(check_path(argument, real_location(path), self._real))
 

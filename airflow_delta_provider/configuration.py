@@ -31,13 +31,13 @@ def report_folders(team: str | None = None) -> tuple[str, ...]:
     """
     if configured := _of_team("report_path", team):
         return (configured,)
-    beside = [conf.get("logging", "base_log_folder", fallback="")]
+    folders = [conf.get("logging", "base_log_folder", fallback="")]
     if conf.getboolean("logging", "remote_logging", fallback=False):
         scheme, _, rest = (conf.get("logging", "remote_base_log_folder", fallback="") or "").partition("://")
         connection = conf.get("logging", "remote_log_conn_id", fallback="") or ""
         if scheme in _LOG_STORES:
-            beside.insert(0, f"{scheme}://{connection}{'@' if connection else ''}{rest}")
-    return tuple(f"{folder.rstrip('/')}/delta_reports" for folder in beside if folder)
+            folders.insert(0, f"{scheme}://{connection}{'@' if connection else ''}{rest}")
+    return tuple(f"{folder.rstrip('/')}/delta_reports" for folder in folders if folder)
 
 
 def result_path(team: str | None = None) -> str:

@@ -33,7 +33,7 @@ def run_warm_up(words: Sequence[str], terminal: Terminal) -> int:
             delta_jars=parsed.delta_jars,
             repositories=parsed.repositories,
             jars_only=parsed.jars_only,
-            tell=terminal.note,
+            progress=terminal.note,
         )
     except (DeltaRequestError, FolderError) as error:
         raise UsageError(str(error)) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-#: Columns that a tab in a message goes on to.
+#: Columns that a tab in a message moves to.
 _TAB = 4
 
 

@@ -1,7 +1,7 @@
 """What to do when the supervisor of a task's process is gone.
 
 Airflow counts such a task as failed and starts another try, while its process, which waits for ``spark-submit``, would
-go on.
+continue.
 """
 
 from __future__ import annotations

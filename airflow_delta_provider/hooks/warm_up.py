@@ -61,7 +61,7 @@ def warm_up(
     delta_jars: str | None = None,
     repositories: str | None = None,
     jars_only: bool = False,
-    tell: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> WarmedUp:
     """Put Delta's jars and the archive of a driver's classes in place; what is there already is left as it is.
 
@@ -70,7 +70,7 @@ def warm_up(
     :param delta_jars: of the tasks: by default the release that goes with the Spark of ``spark_binary``
     :param repositories: Maven repositories to ask in addition to Spark's own, separated by commas
     :param jars_only: leave out the archive
-    :param tell: takes what is done, where that takes long
+    :param progress: takes what is done, where that takes long
     :raises DeltaRequestError: if ``delta_jars`` names no jars
     :raises FolderError: if the folder cannot be used
     :raises WarmUpError: if the archive cannot be written
@@ -87,7 +87,7 @@ def warm_up(
     _check_folder(folder)
     with Workspace(uuid.uuid4().hex) as workspace:
         resolving = [binary, *(["--repositories", repositories] if repositories else [])]
-        tell("looking for Delta's jars")
+        progress("looking for Delta's jars")
         jars = job_jars(
             delta_jars,
             _MASTER,
@@ -100,7 +100,7 @@ def warm_up(
         class_path = ":".join(jars.paths)
         archive = None if jars_only else class_archive(folder, binary, class_path, environment)
         if archive is not None and not archive.is_there:
-            tell("running jobs on a small table, to keep the classes that they load")
+            progress("running jobs on a small table, to keep the classes that they load")
             _write(archive, binary, class_path, workspace, environment)
     return WarmedUp(tuple(map(Path, jars.paths)), archive.path if archive else None, tuple(_notes(folder)))
 

@@ -11,7 +11,7 @@ from typing import Any
 from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.notifications.alert import News, TableFinding
 
-#: Where no memory says otherwise, what the audit says of a finding that stands.
+#: Where nothing is remembered of an open finding, why it is sent, by its status.
 _BY_STATUS = {Status.KNOWN: None, Status.CHANGED: News.CHANGED}
 
 
@@ -20,26 +20,32 @@ class Trace:
     """What is remembered of one finding.
 
     :param source: the task that reported it
-    :param told: when it was last sent, or first seen as known; None if it has to be sent once it is open
-    :param standing: whether it stood then
+    :param sent_at: when it was last sent, or first seen as known; None if it has to be sent once it is open
+    :param was_open: whether it was open then
     :param says: digest of what it said
     """
 
     table: str
     source: str
-    told: datetime | None
-    standing: bool
+    sent_at: datetime | None
+    was_open: bool
     says: str
 
     def to_json(self) -> dict[str, Any]:
         """Return what is kept in a file."""
-        return {**vars(self), "told": None if self.told is None else self.told.isoformat()}
+        return {
+            "table": self.table,
+            "source": self.source,
+            "told": None if self.sent_at is None else self.sent_at.isoformat(),
+            "standing": self.was_open,
+            "says": self.says,
+        }
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Trace:
         """Read what is kept in a file."""
-        known = {name: wire[name] for name in cls.__dataclass_fields__}
-        return cls(**{**known, "told": None if known["told"] is None else datetime.fromisoformat(known["told"])})
+        sent_at = None if wire["told"] is None else datetime.fromisoformat(wire["told"])
+        return cls(wire["table"], wire["source"], sent_at, wire["standing"], wire["says"])
 
 
 class Memory:
@@ -60,11 +66,11 @@ class Memory:
             return News.RESOLVED if _is_good_news(finding, trace) else None
         if trace is None:
             return _BY_STATUS.get(finding.status, News.NEW) if finding.status else News.NEW
-        if trace.told is None or not trace.standing:
+        if trace.sent_at is None or not trace.was_open:
             return News.CHANGED if finding.status is Status.CHANGED else News.NEW
         if finding.status is Status.CHANGED and trace.says != _says(finding):
             return News.CHANGED
-        if remind_after is not None and self._now - trace.told >= remind_after:
+        if remind_after is not None and self._now - trace.sent_at >= remind_after:
             return News.REMINDER
         return None
 
@@ -111,11 +117,11 @@ class Memory:
             return seen
         if sent:
             # A resolved finding that was not sent stays as it was: it may be reported again.
-            return replace(seen, told=None) if finding.is_open else before
+            return replace(seen, sent_at=None) if finding.is_open else before
         if finding.is_open:
             return before or seen
         # Accepted or fixed: if it is open again, that is news.
-        return before if before and not before.standing else replace(seen, told=None)
+        return before if before and not before.was_open else replace(seen, sent_at=None)
 
 
 def key_of(found: TableFinding) -> str:
@@ -129,7 +135,7 @@ def _is_good_news(finding: Finding, trace: Trace | None) -> bool:
     """Whether a finding that is no longer open is sent: only if it was sent while it was open."""
     if finding.status is not Status.RESOLVED and (finding.waiver or finding.healed_version is None):
         return False
-    return trace.standing if trace else finding.status in (Status.RESOLVED, Status.CHANGED)
+    return trace.was_open if trace else finding.status in (Status.RESOLVED, Status.CHANGED)
 
 
 def _says(finding: Finding) -> str:

@@ -68,7 +68,9 @@ class StateFile:
                 MAX_TRACES,
                 len(kept) - MAX_TRACES,
             )
-        newest = sorted(kept.items(), key=lambda entry: entry[1].told.timestamp() if entry[1].told else 0)[-MAX_TRACES:]
+        newest = sorted(kept.items(), key=lambda entry: entry[1].sent_at.timestamp() if entry[1].sent_at else 0)[
+            -MAX_TRACES:
+        ]
         document = {"schema_version": SCHEMA_VERSION, "findings": {key: trace.to_json() for key, trace in newest}}
         self._write(json.dumps(document, indent=1))
 

@@ -129,12 +129,12 @@ def _report_store(report_path: str | None, context: Context) -> ReportStore:
     return ReportStore(report_folders(team_of(context)), context["ti"])
 
 
-#: Name of the counter of findings that stand; tags: ``kind``, ``code``, ``severity``.
+#: Name of the counter of open findings; tags: ``kind``, ``code``, ``severity``.
 FINDINGS = "delta_provider.findings"
 
 
 def count_findings(report: JobReport) -> None:
-    """Count the findings that stand, by code and severity.
+    """Count the open findings, by code and severity.
 
     A backend without tags (plain StatsD) gets their number only.
     """

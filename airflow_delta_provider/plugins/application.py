@@ -27,7 +27,7 @@ from airflow_delta_provider.plugins.pushed_reports import (
     read_rows,
 )
 
-#: How far back the list of tables looks; at how many task instances at most, the newest; and at how many tasks besides
+#: How far back the list of tables looks; at how many task instances at most, the newest; and at how many other tasks
 #: that ran last before those.
 DAYS, MAX_TASKS, MAX_OLDER = 30, 10_000, 5_000
 #: What Airflow's UI leaves in the address of a task that is not mapped.

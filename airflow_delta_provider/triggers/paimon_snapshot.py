@@ -11,7 +11,7 @@ class PaimonSnapshotTrigger(TableTrigger):
 
     :param table: path or URI of the table
     :param since_snapshot: id of the snapshot that is known; 0 for none, None for the newest at the first look
-    :param since_uuid: its uuid, which tells it from another of the same id; None where that is not known
+    :param since_uuid: its uuid, which distinguishes it from another of the same id; None where that is not known
 
     For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
     """

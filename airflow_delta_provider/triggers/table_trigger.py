@@ -99,8 +99,8 @@ class TableTrigger(BaseTrigger):
 def next_look(table: str, interval: float, pause: float = 0.0) -> float:
     """Return when to look at a table again, on the monotonic clock.
 
-    Whoever watches a table at some interval looks at the same times, so that one look does for all; who watches another
-    table looks at others.
+    All who watch a table at some interval look at the same times, so that one look does for all; those who watch
+    another table look at other times.
 
     :param pause: seconds until then, at least
     """

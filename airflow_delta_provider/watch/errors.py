@@ -24,4 +24,4 @@ class CatalogManagedTableError(DeltaWatchImpossibleError):
 
 
 class UnhealthyTableError(DeltaWatchImpossibleError):
-    """An audit found that the table breaks rules, or could not tell; the message names the findings."""
+    """An audit found that the table breaks rules, or could not decide; the message names the findings."""

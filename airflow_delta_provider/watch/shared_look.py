@@ -87,7 +87,7 @@ async def answer_of(look: Future[Read], seconds: float) -> Read:
     """Wait for a look in an event loop. It continues if the one who waits is cancelled, or has waited long enough.
 
     Before Python 3.12 ``asyncio.wait_for`` takes a cancellation for done if the look ends in the same moment, and who
-    should have ended goes on for ever.
+    should have ended waits for ever.
 
     :raises TimeoutError: if it takes longer
     :raises Exception: what the look raises
@@ -125,7 +125,7 @@ _tasks: set[asyncio.Task[Any]] = set()  # an event loop alone does not keep them
 
 
 def run_in_thread(function: Callable[[], None]) -> None:
-    """Run a function in a thread of its own, in this context: by it Airflow tells whose log it is.
+    """Run a function in a thread of its own, in this context: from it Airflow knows whose log it is.
 
     Where an event loop runs, through asgiref: a triggerer of Airflow 3.1 finds connections in no other thread.
     """

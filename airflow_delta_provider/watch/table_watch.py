@@ -59,7 +59,7 @@ class TableWatch(ABC, Generic[Seen]):
         """Read, and say whether the wait is over. Blocks, for ``time_limit`` at most: keep it out of an event loop.
 
         :raises DeltaLogUnreadableError: if reading failed ``MAX_FAILURES`` times in a row
-        :raises DeltaWatchImpossibleError: if a package is missing, or the table's directory does not tell
+        :raises DeltaWatchImpossibleError: if a package is missing, or the table's directory is not authoritative
         """
         look = self._begin(time.monotonic())
         try:

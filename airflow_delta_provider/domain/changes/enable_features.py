@@ -77,7 +77,7 @@ def check_enabling(options: EnableFeatureOptions, state: TableState, engine: Eng
 def enabling_statements(
     options: EnableFeatureOptions, state: TableState, by_name: Collection[str] = ()
 ) -> tuple[list[SetProperties], list[str]]:
-    """Return the statements that enable the features, and all features that the table supports then besides.
+    """Return the statements that enable the features, and all features that the table then supports.
 
     :param by_name: as for :func:`plan_enabling`
     """

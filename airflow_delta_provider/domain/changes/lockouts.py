@@ -60,7 +60,7 @@ def lockouts(before: Demands | None, after: Demands, fleet: TableFleet, writers:
 def check_table(
     now: Demands, planned: Demands | None, fleet: TableFleet, writers: RecentWriters
 ) -> tuple[Finding, ...]:
-    """Return which engines a table locks out, and which ones it would lock out besides.
+    """Return which engines a table locks out, and which others it would lock out.
 
     :param planned: what it would demand after a change; None where there is none
     """
@@ -216,7 +216,7 @@ def _merged(subjects: Sequence[_Subject]) -> list[_Subject]:
 
 @on_demand(READ_LOCKED, WRITE_LOCKED, SILENT_WRONG_RESULTS, UNKNOWN_SUPPORT)
 def _judge(subject: _Subject, before: Demands | None, after: Demands) -> Iterator[Finding]:
-    """Yield what becomes of an engine: first of what it has to do, then of what it does besides."""
+    """Yield what becomes of an engine: first of what it has to do, then of what else it does."""
     reasons = _reasons(subject, before, after)
     needed = tuple(reason for reason in reasons if reason.access in subject.must)
     besides = tuple(r for r in reasons if r.access in subject.uses - subject.must)

@@ -1,6 +1,6 @@
 """Checks: functions that yield findings, registered by what they look at.
 
-A check stands below the rules that it may find broken, in their family's package::
+A check is defined below the rules that it may find broken, in their family's package::
 
     @on_state(MAX_COLUMN_ID_MISSING, MAX_COLUMN_ID_TOO_LOW)
     def _max_column_id(state: TableState) -> Iterator[Finding]: ...
@@ -83,7 +83,7 @@ class OnDemand:
 
 #: Protocol, metadata and domains of a version, whatever led to it.
 on_state: Checks[TableState] = Checks(lambda state: {"version": state.version})
-#: A commit that changes protocol or metadata. Run again on later commits, to tell whether they heal what was found.
+#: A commit that changes protocol or metadata. Run again on later commits, to see whether they fix what was found.
 on_change: Checks[Transition] = Checks(lambda transition: transition.commit.provenance)
 #: The commit that creates a table: version 0.
 on_first_commit: Checks[Commit] = Checks(lambda commit: commit.provenance)

@@ -156,7 +156,7 @@ class Origin:
 
     :param version: its version
     :param provenance: fields of a finding that say who made it
-    :param at_or_before: whether the log is not kept far enough back to tell: it was there already at this version
+    :param at_or_before: whether the log does not go back far enough: it was there already at this version
     """
 
     version: int

@@ -1,4 +1,4 @@
-"""Until when a rule stays broken, where neither the next state nor the removal of a file tells."""
+"""Until when a rule stays broken, where neither the next state nor the removal of a file decides."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Details = dict[str, Any]
 
 @dataclass(frozen=True)
 class StillOpen:
-    """Tells of later commits, one after the other, whether a violation is still open.
+    """Decides for later commits, one after the other, whether a violation is still open.
 
-    :param holds: tells it
+    :param holds: decides it
     :param details: what that depends on in addition to the finding, as far as it is known
     """
 
@@ -37,7 +37,7 @@ class Healing:
 
     :param still_open: whether it is still open after a later commit, given the finding and its details
     :param details: takes the details from the finding and the commit that broke the rule
-    :param needs_details: whether it takes details to tell; those of a finding may come from elsewhere than ``details``
+    :param needs_details: whether it needs details; those of a finding may come from elsewhere than ``details``
     :param by_files: whether a commit can heal it that changes nothing but files
     :param by_restore: whether a commit heals it that leads back to an earlier version
     """
@@ -49,7 +49,7 @@ class Healing:
     by_restore: bool = False
 
     def after(self, finding: Finding, transition: Transition) -> StillOpen:
-        """Return what tells until when a finding is open.
+        """Return what decides until when a finding is open.
 
         :param transition: the commit that the finding is about
         """

@@ -38,7 +38,7 @@ class Scope(Enum):
 
 
 _MEANINGS = {
-    Scope.STATE: "one version of a table, as its log tells it",
+    Scope.STATE: "one version of a table, as its log describes it",
     Scope.COMMIT: "what one commit writes",
     Scope.PAIR: "what one commit changes of the version before it",
     Scope.HISTORY: "commits and checkpoints further back than that",
@@ -134,7 +134,7 @@ class Rule:
     :param threads: public threads about it, as ``owner/repository#number``
     :param follows_from: what its violations may be consequences of
     :param leads_to: rules of families below whose violations may be consequences of this one
-    :param healing: until when it stays broken, where later commits can tell; else until its files are gone, or
+    :param healing: until when it stays broken, where later commits can decide it; else until its files are gone, or
         until the state is right again
     :param needs: of the past
     :param shows: kind of the action that is shown with a finding; ``remove``: of a file, its ``remove`` action first;

@@ -35,7 +35,7 @@ class ColumnKind:
     :param of: its type, for people
     :param usual: types of its bounds in Python that need no further look where the lower is not above the upper
     :param value: returns what a bound means; raises ValueError if it is none. None where bounds are not looked at
-    :param plain: tells of such bounds that they mean something, where not all do
+    :param plain: decides whether such bounds mean something, where not all do
     :param slack: by how much, in what ``value`` returns, the lower bound may be above the upper
     :param below: the fields of a struct by their names in files; None for other types
     :param counted: whether its nulls are counted by row

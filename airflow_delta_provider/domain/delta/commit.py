@@ -144,7 +144,7 @@ def read_actions(
             if body is None or not (kinds is None or kind in kinds):
                 continue
             if kind not in _READERS:
-                if len(action) == 1:  # beside what is known it is no action of its own
+                if len(action) == 1:  # next to a known action it is not an action of its own
                     yield kind, body
                 continue
             try:

@@ -180,7 +180,7 @@ def type_to_json(
 
 
 def type_from_json(wire: Any, levels: int = MOST_LEVELS) -> DataType:
-    """Read a type of a schema's JSON. An unknown primitive name is kept as it stands.
+    """Read a type of a schema's JSON. An unknown primitive name is kept as it is.
 
     :param levels: how deep it may be nested
 

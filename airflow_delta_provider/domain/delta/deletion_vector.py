@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.file_path import is_absolute, is_uri
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, text_of
 from airflow_delta_provider.domain.formats.z85 import decode_z85, is_uuid
 
-#: Characters of a UUID in Z85; what stands before them is the random prefix.
+#: Characters of a UUID in Z85; before them comes the random prefix.
 _ENCODED_UUID = 20
 #: Rows that a file may have where nobody knows how many it has: bounds what damage can cost to 32 MiB.
 _MOST_UNKNOWN = 1 << 28
@@ -38,7 +38,7 @@ class DeletionVector:
     :param storage_type: ``u`` for a file named by a UUID, ``p`` for one named by a path, ``i`` for inline
     :param path_or_inline: the UUID with its prefix, the path, or the bytes, as the storage type says
     :param offset: where in its file it begins, in bytes; None where the log does not say
-    :param size_in_bytes: bytes of the bitmap, neither encoded nor with the size and checksum beside it
+    :param size_in_bytes: bytes of the bitmap, neither encoded nor with its size and checksum
     :param cardinality: rows that it deletes
     """
 
@@ -74,12 +74,12 @@ class DeletionVector:
 
     @property
     def unique_id(self) -> str:
-        """What tells it from the other deletion vectors of a file."""
+        """What distinguishes it from the other deletion vectors of a file."""
         return vector_id(self.storage_type, self.path_or_inline, self.offset)
 
     @property
     def file(self) -> str | None:
-        """The file it is in: relative to the table for ``u``, as it stands for ``p``, None for ``i``.
+        """The file it is in: relative to the table for ``u``, as it is for ``p``, None for ``i``.
 
         :raises BrokenDeletionVectorError: if it names no UUID
         """
@@ -102,7 +102,7 @@ class DeletionVector:
 
 
 def vector_id(storage_type: str, path_or_inline: str, offset: int | None) -> str:
-    """Return what tells a deletion vector from the others of a file: PROTOCOL.md, Derived Fields."""
+    """Return what distinguishes a deletion vector from the others of a file: PROTOCOL.md, Derived Fields."""
     return f"{storage_type}{path_or_inline}" if offset is None else f"{storage_type}{path_or_inline}@{offset}"
 
 
@@ -175,7 +175,7 @@ def deleted_rows(bitmap: bytes, vector: DeletionVector, num_rows: int | None) ->
         bits. None where nobody knows: then a row behind the first 2**28 is taken for damage, as one behind the
         first 2**33 always is
     :raises BrokenDeletionVectorError: if the bitmap is damaged, has another number of rows than the
-        vector says, or a row that the file has not
+        vector says, or a row that the file does not have
     """
     from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError  # late: a log has few bitmaps
     from airflow_delta_provider.domain.formats.roaring.bitmap_array import read_array

@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^\W\d]\w*)")
-#: Names that may be words of some dialect where they stand without quotes, so that they need not name a column.
+#: Names that may be words of some dialect where they are written without quotes, so that they need not name a column.
 _WORDS = frozenset(
     """
     all and any array as asc between both by case cast collate cross current_catalog current_database current_date
@@ -48,7 +48,7 @@ _WORDS = frozenset(
 )
 #: Signs of what is not understood, such as parameters.
 _FOREIGN_SIGNS = frozenset(":@$#?{}\\;")
-#: Words, with a parenthesis or without, after which no column stands.
+#: Words, with a parenthesis or without, after which no column follows.
 _BEFORE_NO_COLUMN = frozenset({"as", "collate", "extract"})
 _ARITHMETIC = frozenset("+-*/%()")
 

@@ -1,4 +1,4 @@
-"""What is certainly wrong with a SQL expression, as far as its tokens tell.
+"""What is certainly wrong with a SQL expression, as far as its tokens show.
 
 An engine has the last word: what only a parser finds is left to it. Spark reads a backslash in a string in one of two
 ways, depending on ``spark.sql.parser.escapedStringLiterals``; an expression is wrong if it is so in both.
@@ -22,7 +22,7 @@ _READINGS = tuple(
 _COMMENTS = ("--", "/*")
 _QUOTES = frozenset("'\"`")
 _CLOSING = {")": "(", "]": "["}
-#: What stands between two operands.
+#: What is between two operands.
 _BETWEEN = frozenset("*/%=<>|&^,")
 _BEFORE_ONE = frozenset("+-~!.")
 #: What no expression has outside quotes.

@@ -32,7 +32,7 @@ class FileNode:
 
 
 class ChildrenByName:
-    """The children of a group by name, without regard to case where that tells one."""
+    """The children of a group by name, ignoring case where that is unambiguous."""
 
     def __init__(self, nodes: Iterable[FileNode]) -> None:
         self.exact: dict[str, FileNode] = {}
@@ -42,7 +42,7 @@ class ChildrenByName:
             self._folded.setdefault(node.element.name.lower(), []).append(node)
 
     def find(self, name: str) -> FileNode | None:
-        """Return the child of that name, None where there is none or nobody can tell which."""
+        """Return the child of that name, None where there is none, or several fit."""
         alike = self._folded.get(name.lower(), [])
         return self.exact.get(name) or (alike[0] if len(alike) == 1 else None)
 

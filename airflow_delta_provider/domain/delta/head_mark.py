@@ -71,7 +71,7 @@ def _schema(head: TableHead) -> Any:
     try:
         schema = json.loads(text)
     except ValueError:
-        schema = text  # which is damaged, and compared as it stands
+        schema = text  # which is damaged, and compared as it is
     return [schema, list(head.metadata.partition_columns)]
 
 

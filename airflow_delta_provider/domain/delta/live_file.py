@@ -34,7 +34,7 @@ class LiveFile(RowFile):
     deletion_vector: DeletionVector | None = None
     data_change: bool = True
     key: FileKey = field(init=False, repr=False, compare=False)
-    """What tells logical files apart."""
+    """What distinguishes logical files."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", _key(self))
@@ -81,7 +81,7 @@ class RemovedFile:
     deletion_vector: DeletionVector | None = None
     data_change: bool = True
     key: FileKey = field(init=False, repr=False, compare=False)
-    """What tells logical files apart."""
+    """What distinguishes logical files."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", _key(self))

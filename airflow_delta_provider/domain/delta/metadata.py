@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, TableProperties
 from airflow_delta_provider.domain.formats.json_values import integer_or_none, map_of, parse_json, text_of, texts_of
 
-#: Fields that every metaData action has to have, besides id and schemaString, which are empty where they are missing.
+#: Fields that every metaData action must have, next to id and schemaString, which are empty where they are missing.
 _REQUIRED = ("format", "partitionColumns", "configuration")
 #: One that engines differ about.
 PROVIDER = "format.provider"

@@ -1,4 +1,4 @@
-"""Metadata as two files of a log may tell it. PROTOCOL.md, Change Metadata."""
+"""Metadata as two files of a log may state it. PROTOCOL.md, Change Metadata."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class RowCondition:
     :param holds: SQL that is true for a row which satisfies it
     :param column: the column that it is about
     :param columns: the top-level columns that it needs
-    :param depends: why no other engine than the writer can tell whether a row satisfies it; None where all can
+    :param depends: why only the writing engine can decide whether a row satisfies it; None where all can
     :param surely_broken: SQL that is true for a row which breaks it all the same, whatever it depends on
     """
 

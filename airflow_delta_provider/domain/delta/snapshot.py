@@ -80,7 +80,7 @@ class Snapshot:
 
 
 def file_key(body: Mapping[str, Any]) -> FileKey:
-    """Return what tells a logical file from others, by an ``add`` or ``remove`` action.
+    """Return what distinguishes a logical file from others, by an ``add`` or ``remove`` action.
 
     :raises KeyError: if it has no path
     :raises ValueError: if its path is not a text

@@ -1,4 +1,4 @@
-"""Events of a table: what commits did to it, told from what is known of it. At least once, and without a gap.
+"""Events of a table: what commits did to it, derived from what is known of it. At least once, and without a gap.
 
 Each event says which versions it covers, and what is known after it; who reports events keeps that, and continues from
 there.
@@ -137,9 +137,9 @@ def violation_event(
     """
     event = _event(EventKind.VIOLATION, table, position, None, progress.newest, progress)
     first = found[0]
-    told = {key: first.get(key) for key in ("operation", "engine", "user", "timestamp")}
+    commit = {key: first.get(key) for key in ("operation", "engine", "user", "timestamp")}
     listed = [{key: one.get(key) for key in ("code", "version", "message")} for one in found]
-    payload = {**event.payload, **told, "codes": sorted({one["code"] for one in found}), "findings": listed}
+    payload = {**event.payload, **commit, "codes": sorted({one["code"] for one in found}), "findings": listed}
     for key in ("protocol", "schema", "properties"):
         payload.pop(key)
     return TableEvent(payload, event.position)

@@ -20,7 +20,7 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ("clusterId", r"trino-(?P<version>[^-]+)-.*", "Trino"),
     )
 )
-#: Engines whose commits are told by how they sign.
+#: Engines whose commits are recognised by how they sign.
 ENGINES = tuple(dict.fromkeys(name for *_, name in _SIGNATURES if name))
 
 

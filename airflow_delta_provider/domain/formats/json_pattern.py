@@ -31,10 +31,10 @@ class Open(Enum):
     NUMBER = r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
     BOOLEAN = "true|false"
     PLAIN_TEXT = _PLAIN
-    """A text without escapes: it is read as it stands."""
+    """A text without escapes: it is read as it is."""
     TEXT = rf"{_PLAIN}(?:\\[\"\\/bfnrt]{_PLAIN})*"
     OBJECT = r"\{[^{}]*\}"
-    """What may be an object of single values; whoever leaves it open compares the whole."""
+    """What may be an object of single values; if it is left open, the whole is compared."""
     DOCUMENT = ""
     """A text that is JSON itself; its values are chosen in turn."""
 

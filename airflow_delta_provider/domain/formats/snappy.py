@@ -49,7 +49,7 @@ def _preamble(stream: bytes) -> tuple[int, int]:
 #: By the tag of an element: its length, and the upper bits of a short copy's offset.
 _LENGTHS = [(tag >> 2 & 7) + 4 if tag & 3 == 1 else (tag >> 2) + 1 for tag in range(256)]
 _OFFSETS = [(tag & 0xE0) << 3 for tag in range(256)]
-#: From this tag on, the length of a literal stands behind it, in one byte and more.
+#: From this tag on, the length of a literal follows it, in one byte and more.
 _LONG_LITERAL = 60 << 2
 
 

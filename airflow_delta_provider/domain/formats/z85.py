@@ -14,7 +14,7 @@ _IS_UUID = re.compile(rf"(?:[{re.escape(_ALPHABET[:82])}][{re.escape(_ALPHABET)}
 
 
 def is_uuid(text: str) -> bool:
-    """Whether a text stands for 16 bytes, as a UUID has; of some that do, it is not told. Fast."""
+    """Whether a text stands for 16 bytes, as a UUID has; may say no of some that do. Fast."""
     return _IS_UUID(text) is not None
 
 
@@ -31,7 +31,7 @@ def decode_z85(text: str) -> bytes:
     try:
         digits = [_DIGITS[character] for character in text]
     except KeyError as error:
-        raise ValueError(f"it has the character {error}, which Z85 has not") from None
+        raise ValueError(f"it has the character {error}, which Z85 does not have") from None
     decoded = bytearray()
     for start in range(0, len(digits), 5):
         a, b, c, d, e = digits[start : start + 5]

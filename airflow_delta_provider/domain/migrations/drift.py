@@ -214,7 +214,7 @@ class DriftHistory:
     def _look(self, state: TableState, origin: Origin) -> None:
         try:
             here = frozenset(differences(self._spec, state))
-        except BrokenLogError:  # of an earlier version: the next one tells
+        except BrokenLogError:  # of an earlier version: the next one decides
             return
         for difference in self._standing:
             if difference not in here:

@@ -103,7 +103,7 @@ def plan_migration(
         return MigrationPlanned(None, blocked)
     draft = MigrationDraft(table, spec, state, engine, survey or DropSurvey())
     for part in _PARTS:
-        if not draft.refusals:  # else the table is not what the next part goes on with
+        if not draft.refusals:  # else the table is not what the next part starts with
             part(draft)
     if spec.only_additive:
         draft.refusals += _not_additive(draft.steps)

@@ -24,7 +24,7 @@ _WORD = 8
 #: Set in the last byte of a field that holds its bytes itself; the other bits of that byte are their number.
 _INLINE = 0x80
 _MOST_INLINE = 7
-#: Decimals of more digits do not fit a long; timestamps of more fractional digits have nanoseconds beside.
+#: Decimals of more digits do not fit a long; timestamps of more fractional digits also have nanoseconds.
 _COMPACT_DIGITS, _COMPACT_FRACTION = 18, 3
 _EPOCH = datetime(1970, 1, 1)
 _FIRST_DAY = date(1970, 1, 1)

@@ -142,7 +142,7 @@ class ChangedRows:
         apply(now, step)
         ranges = _Ranges(changed)
         old = [file for file in there.values() if ranges.meet(file)]
-        # What replaces files may have their rows under other ids; what is only added has rows of its own besides.
+        # What replaces files may have their rows under other ids; what is only added has rows of its own.
         compared = ranges if step.removed and not step.renumbered else _Ranges(old)
         if not old or not any(compared.meet(file) for file in step.added):
             return
@@ -177,7 +177,7 @@ class _Ranges:
 
     def __init__(self, files: Collection[DataFile]) -> None:
         self._ranges: list[tuple[int, int]] = []
-        for start, end in sorted(span for file in files if (span := _span(file))):
+        for start, end in sorted(ids for file in files if (ids := _ids_of(file))):
             if self._ranges and start < self._ranges[-1][1]:
                 self._ranges[-1] = self._ranges[-1][0], max(end, self._ranges[-1][1])
             else:
@@ -185,14 +185,14 @@ class _Ranges:
 
     def meet(self, file: DataFile) -> bool:
         """Whether a file has an id of one of the ranges."""
-        span = _span(file)
-        if span is None:
+        ids = _ids_of(file)
+        if ids is None:
             return False
-        index = bisect_left(self._ranges, (span[1], -1)) - 1
-        return index >= 0 and self._ranges[index][1] > span[0]
+        index = bisect_left(self._ranges, (ids[1], -1)) - 1
+        return index >= 0 and self._ranges[index][1] > ids[0]
 
 
-def _span(file: DataFile) -> tuple[int, int] | None:
+def _ids_of(file: DataFile) -> tuple[int, int] | None:
     """Return the first id that the metadata gives a file, and the one after its last; None where it gives none."""
     if file.first_row_id is None or not file.row_count or not file.holds_rows:
         return None

@@ -31,7 +31,7 @@ def deleted_rows(content: bytes, vector: VectorRange, row_count: int) -> int:
     :param content: the whole index file
     :param row_count: rows of the data file
     :raises PaimonFormatError: if the file is not an index file, the vector is damaged, deletes another number of rows
-        than its range says, or a row that the data file has not
+        than its range says, or a row that the data file does not have
     """
     if not content:
         raise PaimonFormatError("it is empty")
@@ -58,10 +58,10 @@ def _bitmap(content: bytes, vector: VectorRange) -> bytes:
     if end + _CHECKSUM_BYTES > len(content):
         raise PaimonFormatError(f"it ends before the deletion vector of {vector.data_file} does")
     bitmap = content[start:end]
-    beside = _SIZE_BYTES + _CHECKSUM_BYTES if bitmap.startswith(_MAGIC_64) else 0
-    if size + beside != vector.length:
+    extra = _SIZE_BYTES + _CHECKSUM_BYTES if bitmap.startswith(_MAGIC_64) else 0
+    if size + extra != vector.length:
         raise PaimonFormatError(
-            f"the deletion vector of {vector.data_file} has {size + beside} bytes, where its index manifest says "
+            f"the deletion vector of {vector.data_file} has {size + extra} bytes, where its index manifest says "
             f"{vector.length}"
         )
     if zlib.crc32(bitmap) != int.from_bytes(content[end : end + _CHECKSUM_BYTES], "big"):

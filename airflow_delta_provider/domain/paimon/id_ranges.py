@@ -15,7 +15,7 @@ def id_range(file: DataFile) -> range | None:
     return range(file.first_row_id, file.first_row_id + file.row_count)
 
 
-def spans(ranges: Iterable[range]) -> list[str]:
+def range_texts(ranges: Iterable[range]) -> list[str]:
     """Return ranges of row ids as text, joined where they meet."""
     joined: list[range] = []
     for ids in sorted((ids for ids in ranges if ids), key=lambda ids: ids.start):

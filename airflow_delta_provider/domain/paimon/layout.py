@@ -118,7 +118,7 @@ class DataLayout:
         """
         if file.external_path:
             return file.external_path
-        if self.options.index_beside_data:
+        if self.options.index_in_data_directory:
             return f"{self.bucket_directory(file.partition, file.bucket)}/{file.name}"
         return f"{INDEX_DIRECTORY}/{file.name}"
 

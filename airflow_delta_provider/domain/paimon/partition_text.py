@@ -1,6 +1,6 @@
 """A partition's values as the names of directories have them, before escapes.
 
-Apache Paimon, ``InternalRowPartitionComputer``. By default (``partition.legacy-name``) a value stands there as it
+Apache Paimon, ``InternalRowPartitionComputer``. By default (``partition.legacy-name``) a value is written there as it
 shows itself in Java, a date as days since 1970; otherwise as SQL casts it to a text.
 """
 

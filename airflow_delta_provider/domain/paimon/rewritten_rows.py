@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.change_rules import NewIds, is_branch_merge
-from airflow_delta_provider.domain.paimon.id_ranges import id_range, spans
+from airflow_delta_provider.domain.paimon.id_ranges import id_range, range_texts
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
@@ -55,7 +55,7 @@ def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Ite
             new.assigned,
             operation=snapshot.operation,
             rows=new.rows,
-            new=listed(spans(new.ranges)),
+            new=listed(range_texts(new.ranges)),
         )
 
 
@@ -105,9 +105,9 @@ def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows) -> Iterat
 def _reassigned(evidence: str, old: Iterable[DataFile], new: NewIds, **facts: Any) -> Violation:
     old = tuple(old)
     stored = sum(carries_ids(file) for file in old)
-    texts = spans(ids for file in old if (ids := id_range(file)))
+    texts = range_texts(ids for file in old if (ids := id_range(file)))
     before = " and ".join(filter(None, (listed(texts), f"those stored in {stored} files" if stored else "")))
-    facts |= {"rows": new.rows, "old": before or "that are not known", "new": listed(spans(new.ranges))}
+    facts |= {"rows": new.rows, "old": before or "that are not known", "new": listed(range_texts(new.ranges))}
     return Violation(rules.REASSIGNED.found(evidence, **facts))
 
 

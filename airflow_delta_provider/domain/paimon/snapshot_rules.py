@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.change_rules import NewIds, check_change, check_files, check_next_row_id
-from airflow_delta_provider.domain.paimon.id_ranges import IdRanges, id_range, spans
+from airflow_delta_provider.domain.paimon.id_ranges import IdRanges, id_range, range_texts
 from airflow_delta_provider.domain.paimon.layout import snapshot_path
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile
@@ -85,7 +85,7 @@ def _check_growth(before: Snapshot, after: Snapshot, files: Sequence[DataFile], 
     first, now, rows = before.next_row_id, after.next_row_id, after.delta_record_count
     if first is None or now is None or now < first:
         return
-    growth, new = now - first, spans([range(first, now)])
+    growth, new = now - first, range_texts([range(first, now)])
     if after.keeps_ids and growth:
         yield rules.NEW_IDS_FOR_OLD_ROWS.found(
             "{operation} assigned the new row ids {new}.", operation=after.operation, new=new

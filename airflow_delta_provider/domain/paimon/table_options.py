@@ -26,7 +26,7 @@ class TableOptions:
     :param data_directory: where data files lie below the table; None for the table itself
     :param null_partition: what a directory has instead of a null or blank value
     :param legacy_partition_names: whether a directory has dates as days since 1970, and times as Java shows them
-    :param index_beside_data: whether index files lie with the data files of their bucket
+    :param index_in_data_directory: whether index files lie with the data files of their bucket
     """
 
     row_tracking: bool
@@ -41,7 +41,7 @@ class TableOptions:
     external_paths: tuple[str, ...]
     null_partition: str
     legacy_partition_names: bool
-    index_beside_data: bool
+    index_in_data_directory: bool
 
     @classmethod
     def from_mapping(cls, options: Mapping[str, str], schema_version: int) -> TableOptions:
@@ -63,7 +63,7 @@ class TableOptions:
             external_paths=_list(options, "data-file.external-paths"),
             null_partition=options.get("partition.default-name", "__DEFAULT_PARTITION__"),
             legacy_partition_names=_boolean(options, "partition.legacy-name", True),
-            index_beside_data=_boolean(options, "index-file-in-data-file-dir", False),
+            index_in_data_directory=_boolean(options, "index-file-in-data-file-dir", False),
         )
 
 

@@ -83,7 +83,7 @@ class Changes:
         return f"{self.label}: {', '.join(f'{SIGNS[kind]} {_called(kind)}' for kind in SIGNS if kind in kinds)}"
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The newest of them, in words."""
         texts = [f"version {event.version} {event.text}" for event in self.events[-_MAX_SAID:]]
         more = len(self.events) - _MAX_SAID
@@ -100,7 +100,7 @@ class Violations:
     findings: tuple[Finding, ...]
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """The first in words, and how many more there are."""
         first = said(self.findings[0])
         return first if len(self.findings) == 1 else f"{first}, and {len(self.findings) - 1} more"
@@ -137,9 +137,9 @@ class Timeline:
         return f"Versions {self.first} to {self.last}"
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """All that it shows, in one line."""
-        lines = [*(line.told for line in self.changes), *(line.told for line in self.violations)]
+        lines = [*(line.in_words for line in self.changes), *(line.in_words for line in self.violations)]
         return f"{self.title}: {'; '.join(lines)}"
 
     @property

@@ -29,7 +29,7 @@ class Excerpt:
 
     :param report: the worst tables first
     :param counts: number of tables of the whole report, by verdict
-    :param left_out: what the whole report has besides, in phrases
+    :param left_out: what else the whole report has, in phrases
     :param place: where that is
     :param dry_run: whether the job only planned
     """

@@ -50,7 +50,7 @@ class Finding:
     :param message: what is wrong, what it does to readers or writers, what to do: composed of the evidence and the
         texts of the rule
     :param version: table version that it is about; of a broken rule, the first that broke it
-    :param at_or_before: the log is not kept far enough back to tell whether an earlier version broke it
+    :param at_or_before: the log does not go back far enough to show whether an earlier version broke it
     :param path: data or log file, relative to the table
     :param column: column path, in the table's own spelling
     :param subject: what it is about where that is neither file nor column: a feature, a property, a domain

@@ -13,7 +13,7 @@ _CONNECTION = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/@]*@")
 class ReportPlace:
     """The file of a report.
 
-    :param path: a path, or a URI in which the id of a connection may stand before the ``@``; None where the report
+    :param path: a path, or a URI in which the id of a connection may come before the ``@``; None where the report
         could not be kept
     :param error: why it could not be kept
     """

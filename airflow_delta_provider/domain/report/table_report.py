@@ -62,7 +62,7 @@ class TableReport:
 
     @classmethod
     def judged(cls, table: str, *findings: Finding, **known: Any) -> TableReport:
-        """A table that was looked at: the severities of those findings decide that still stand."""
+        """A table that was looked at: the severities of the open findings decide."""
         return cls(table, judge(f.severity for f in findings if f.is_open), findings=findings, **known)
 
     def brief(self) -> TableReport:

@@ -74,7 +74,7 @@ def check_path(argument: str, path: str, allowed: Sequence[str]) -> Finding | No
     return _outside("{argument} is {place!r}, outside", allowed, argument=argument, place=path)
 
 
-def check_beside(argument: str, path: str, table: str) -> Finding | None:
+def check_outside_data(argument: str, path: str, table: str) -> Finding | None:
     """Return a refusal if ``path`` lies among the data of the table at the location ``table``.
 
     VACUUM and clean-ups of orphan files delete there what the table does not know. They spare what begins with

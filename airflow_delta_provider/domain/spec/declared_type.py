@@ -1,4 +1,4 @@
-"""Types as specs write them: in SQL, or as ``struct``, ``array`` and ``map`` with what is in them beside."""
+"""Types as specs write them: in SQL, or as ``struct``, ``array`` and ``map`` with what is in them next to it."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ FIELD_KEYS: Mapping[str, Key] = {
         "What becomes of values that the cast of a rewrite loses: `refuse` the migration, or `null`", _ON_LOSS, "refuse"
     ),
 }
-#: What a column of the table may say besides.
+#: What else a column of the table may say.
 COLUMN_KEYS: Mapping[str, Key] = {
     **FIELD_KEYS,
     "default": Key("SQL expression of the default of new rows; null for none", _EXPRESSION, "current_timestamp()"),

@@ -52,7 +52,7 @@ class RowResult:
 
 
 class RowProofs(Protocol):
-    """Reads rows, and proves what metadata cannot tell."""
+    """Reads rows, and proves what metadata cannot show."""
 
     def check_rows(
         self, name: str, location: str, history: TableHistory, options: RowOptions, progress: Progress

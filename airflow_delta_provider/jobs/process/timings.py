@@ -12,7 +12,7 @@ class Timings(dict[str, float]):
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Time what is done meanwhile."""
+        """Time what is done within."""
         started = time.monotonic()
         try:
             yield

@@ -52,10 +52,10 @@ class ConditionProof:
 
 
 class RowProofs(Protocol):
-    """Reads rows, and proves what footers cannot tell."""
+    """Reads rows, and proves what footers cannot show."""
 
     def limited(self, budget: TimeBudget) -> AbstractContextManager[None]:
-        """End what is read meanwhile when the time is over.
+        """End what is being read when the time is over.
 
         :raises OutOfTimeError: if something was ended
         """

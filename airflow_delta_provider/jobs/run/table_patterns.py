@@ -23,7 +23,7 @@ DELTA_MARKS = frozenset({"_delta_log"})
 class NamedTables:
     """The tables that a request names, each once.
 
-    :param errors: by the name of a schema whose tables cannot be told, what is wrong with it
+    :param errors: by the name of a schema whose tables are not known, what is wrong with it
     """
 
     tables: tuple[str, ...]
@@ -59,7 +59,7 @@ def matches(
     """Return the tables that fit a pattern; None where a text is the name of one table.
 
     :param marks: names of directories that each table has
-    :param progress: told what else a schema has
+    :param progress: receives what else a schema has
     :raises TableError: if there is no such schema, or it has no table of the format
     """
     try:

@@ -7,7 +7,12 @@ from functools import cached_property
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.allowed_locations import allowed_roots, check_beside, check_found, check_path
+from airflow_delta_provider.domain.request.allowed_locations import (
+    allowed_roots,
+    check_found,
+    check_outside_data,
+    check_path,
+)
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.tables.table_formats import metadata_folder
@@ -41,7 +46,7 @@ class Reach:
             return refusal
         if self._state_path is None:
             return None
-        return self._state_refusal or check_beside(_STATE_PATH, self._storage.qualify(self._state_path), location)
+        return self._state_refusal or check_outside_data(_STATE_PATH, self._storage.qualify(self._state_path), location)
 
     @cached_property
     def _roots(self) -> tuple[str, ...]:

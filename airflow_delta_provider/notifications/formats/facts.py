@@ -106,7 +106,7 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class Course:
+class TimelineText:
     """A timeline in words, for those who do not see it drawn.
 
     :param title: which versions of which table it shows
@@ -119,7 +119,7 @@ class Course:
     rest: str
 
     @classmethod
-    def of(cls, shown: TableTimeline) -> Course:
+    def of(cls, shown: TableTimeline) -> TimelineText:
         """Return what is said of a table."""
         marks = shown.timeline.newest_marks(MAX_MARKS)
         left = len(shown.timeline.marks) - len(marks)

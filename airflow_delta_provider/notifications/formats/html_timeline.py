@@ -49,12 +49,12 @@ def picture(shown: Timeline) -> Markup:
         several = "; a number: so many changes" if any(cell.sign.isdigit() for cell in cells) else ""
         rows += _label(f"{line.legend}{several}", columns), _row(cells, columns)
     for violations in shown.violations:
-        rows += _label(violations.told, columns), _row(_violation_cells(violations, columns), columns)
+        rows += _label(violations.in_words, columns), _row(_violation_cells(violations, columns), columns)
     return element(
         "table",
         (Markup(f"{row}\n") for row in (*rows, _axis(shown, columns))),
         role="img",
-        aria_label=shown.told,
+        aria_label=shown.in_words,
         cellspacing=0,
         cellpadding=0,
         style=_PICTURE,

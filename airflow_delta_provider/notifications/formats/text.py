@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
-from airflow_delta_provider.notifications.formats.facts import Course, Listing, closing, origin
+from airflow_delta_provider.notifications.formats.facts import Listing, TimelineText, closing, origin
 
 _WIDTH = 100
 _INDENT = "    "
@@ -50,15 +50,15 @@ def _group(group: Group) -> Iterator[str]:
 
 
 def _timeline(shown: TableTimeline) -> Iterator[str]:
-    course = Course.of(shown)
-    yield course.title
+    text = TimelineText.of(shown)
+    yield text.title
     width = len(str(shown.timeline.last))
-    for mark in course.marks:
+    for mark in text.marks:
         indent = f"{_INDENT}{' ' * width}    "
         head = f"{_INDENT}{mark.version:>{width}}  {mark.sign} "
         yield from textwrap.wrap(mark.text, _WIDTH, initial_indent=head, subsequent_indent=indent)
-    if course.rest:
-        yield f"{_INDENT}{course.rest}"
+    if text.rest:
+        yield f"{_INDENT}{text.rest}"
 
 
 def _wrapped(text: str, indent: str) -> Iterator[str]:

@@ -42,7 +42,7 @@ class ChangeWatch(HeadWatch[ChangeObservation]):
     :param since: what is known; the first look's, if it is None and ``from_first_look``
     :param from_first_look: whether only what comes after the first look counts
     :param at_least: a version that will do, whatever is known
-    :param condition: what has to hold besides; with it, no other version is needed unless the condition says so
+    :param condition: what else has to hold; with it, no other version is needed unless the condition says so
     :param storage_conn_id: Airflow connection of the store, or None
     :param failures: how many looks before this one failed in a row
     """

@@ -55,7 +55,7 @@ class HeadWatch(TableWatch[Seen]):
 
 
 def refuse_catalog_managed(table: str, head: TableHead) -> None:
-    """Refuse a table whose directory does not tell all.
+    """Refuse a table whose directory does not show all.
 
     :raises CatalogManagedTableError: if it is one
     """
@@ -63,5 +63,5 @@ def refuse_catalog_managed(table: str, head: TableHead) -> None:
     if managed:
         raise CatalogManagedTableError(
             f"{table} is managed by a catalog ({managed[0]}, version {head.version}): its newest commits "
-            "need not be in its directory, so the directory does not tell what the table is now. Ask the catalog."
+            "need not be in its directory, so the directory does not show what the table is now. Ask the catalog."
         )

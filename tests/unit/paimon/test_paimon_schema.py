@@ -90,7 +90,7 @@ def test_options_that_are_not_set_have_the_defaults_of_their_version() -> None:
     assert (new.row_tracking, new.data_evolution, new.deletion_vectors, new.bitmap64) == (False,) * 4
     assert (new.bucket, new.bucket_key, new.file_format, new.manifest_format) == (-1, (), "parquet", "avro")
     assert (new.null_partition, new.legacy_partition_names) == ("__DEFAULT_PARTITION__", True)
-    assert (new.data_directory, new.external_paths, new.index_beside_data) == (None, (), False)
+    assert (new.data_directory, new.external_paths, new.index_in_data_directory) == (None, (), False)
     assert TableOptions.from_mapping({}, 2).file_format == "orc"
     assert (TableOptions.from_mapping({}, 2).bucket, TableOptions.from_mapping({}, 1).bucket) == (-1, 1)
 
@@ -128,7 +128,7 @@ def test_options_that_are_set_are_read() -> None:
         external_paths=("s3://a/x", "oss://b/y"),
         null_partition="none",
         legacy_partition_names=False,
-        index_beside_data=True,
+        index_in_data_directory=True,
     )
 
 

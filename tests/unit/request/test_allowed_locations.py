@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.request.allowed_locations import check_beside, check_found, check_path
+from airflow_delta_provider.domain.request.allowed_locations import check_found, check_outside_data, check_path
 from airflow_delta_provider.domain.request.table_name import TableName
 
 ALLOWED = ("s3://lake/team/", "/data", "main.sales")
@@ -55,7 +55,7 @@ def test_metadata_of_a_table_is_never_a_place_for_anything_else(path, allowed):
     ],
 )
 def test_folder_of_a_table_takes_state_only_where_vacuum_does_not_look(path, passes):
-    assert (check_beside("state_path", path, "/data/t/") is None) is passes
+    assert (check_outside_data("state_path", path, "/data/t/") is None) is passes
 
 
 def test_table_that_was_found_elsewhere_is_refused_with_where_that_is():

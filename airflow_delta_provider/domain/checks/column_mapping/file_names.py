@@ -49,7 +49,7 @@ class _Level:
     """The fields of one struct.
 
     :param below: by physical name, the struct below it, None where there is none
-    :param foreign: columns by logical names that stand for nothing in data files, with their physical names
+    :param foreign: columns by logical names that have no column in data files, with their physical names
     """
 
     below: dict[str, _Level | None] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class _Level:
 class _FileNames:
     """What a mapped table's files may be described by.
 
-    :param partitions: logical by physical names of the partition columns; None where they cannot be told
+    :param partitions: logical by physical names of the partition columns; None where they are not known
     :param has_foreign: whether any logical name is foreign to the files
     :param gone: how many ids no column has any more: at most so many columns were dropped
     """

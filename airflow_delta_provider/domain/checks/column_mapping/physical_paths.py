@@ -35,7 +35,7 @@ _HEALING = Healing(_path_is_taken, needs_details=True)
 
 
 def until_path_of_column_is_free(finding: Finding, state: TableState) -> StillOpen:
-    """Return what tells until when the column of a finding has the physical path that was another's.
+    """Return what decides until when the column of a finding has the physical path that was another's.
 
     :param state: in which the column has it
     """

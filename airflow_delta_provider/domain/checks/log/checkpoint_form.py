@@ -63,7 +63,7 @@ class CheckpointForm:
 
     @property
     def missing(self) -> str | None:
-        """The kind of action that every checkpoint has, and this one has not."""
+        """The kind of action that every checkpoint has, but this one lacks."""
         return next((kind for kind in ("protocol", "metaData") if not self._count(kind)), None)
 
     def _count(self, kind: str) -> int:

@@ -68,7 +68,7 @@ def _readers_of_changes(plan: PlannedMigration) -> Iterator[Finding]:
 CHANGE_DATA_ENDS = _plan.warning(
     17,
     "change data feed ends",
-    effect="Reading the changes of later versions fails, and they cannot be had afterwards.",
+    effect="Reading the changes of later versions fails, and they are lost.",
     remedy="Keep delta.enableChangeDataFeed until nothing reads the feed.",
     source="PROTOCOL.md, Add CDC File",
 )

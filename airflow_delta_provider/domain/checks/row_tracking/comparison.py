@@ -21,7 +21,7 @@ NOT_COMPARABLE = FAMILY.of(Scope.HISTORY, SPEC).undecided(
     30,
     "stability cannot be decided",
     effect="It is unknown whether rows kept their ids since the version that they are compared with.",
-    remedy="Compare with a later version, or by columns that tell the rows apart.",
+    remedy="Compare with a later version, or by columns that identify rows.",
 )
 
 

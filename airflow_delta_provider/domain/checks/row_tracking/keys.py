@@ -92,7 +92,7 @@ def find_keys(names: Iterable[str], metadata: Metadata) -> tuple[list[Column], l
                 requests.UNKNOWN_COLUMN.found(
                     "{column} ({type}) cannot be part of a key: it does not have one value per row that can be "
                     "compared.",
-                    remedy="Name columns that tell the rows apart.",
+                    remedy="Name columns that identify rows.",
                     column=column,
                     type=str(column.data_type),
                 )
@@ -164,7 +164,7 @@ def repeated_keys(count: int, version: int, newest: int) -> Finding:
     return undecided_keys(
         "{keys:key is|keys are} not unique at version {since} or at version {newest}; they were left out, and the "
         "others were compared",
-        remedy="Name columns that tell the rows apart.",
+        remedy="Name columns that identify rows.",
         keys=count,
         since=version,
         newest=newest,

@@ -188,8 +188,8 @@ def _changes(old: Column, new: Column) -> Iterator[tuple[Column, Column]]:
     if isinstance(was, StructType) and isinstance(now, StructType):
         return
     if type(was) is type(now) and isinstance(was, (ArrayType, MapType)):
-        for below, beside in zip(children(old), children(new)):
-            yield from _changes(below, beside)
+        for old_child, new_child in zip(children(old), children(new)):
+            yield from _changes(old_child, new_child)
     elif was != now:
         yield old, new
 

@@ -84,7 +84,7 @@ def changes_of(column: Column) -> tuple[TypeChange, ...] | None:
 
 
 def named_type(name: str) -> DataType:
-    """Return the type of a name in a record; one that is no type's stands for itself."""
+    """Return the type of a name in a record; a name that is not a type stands for itself."""
     try:
         return type_from_json(name)
     except ValueError:  # a decimal with more digits than Python reads

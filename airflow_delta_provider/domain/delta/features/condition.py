@@ -82,7 +82,7 @@ def wanted_state(state: object) -> WantedState:
 
 
 def watchable_feature(name: object) -> str:
-    """Return a feature's name in the protocol's spelling, if a table's own log can tell its state.
+    """Return a feature's name in the protocol's spelling, if a table's own log shows its state.
 
     An unknown name is refused rather than waited for: a typo would wait for its whole timeout.
 

@@ -65,7 +65,7 @@ class Removal:
     :param in_metadata: whether metadata is a trace of it; history must not have any
     :param in_action: whether an action of the log is a trace of it; history must not have any
     :param last_trace: the last version with traces, from the newest metadata, where that says it
-    :param left_in_metadata: whether metadata has what the drop removes, besides traces
+    :param left_in_metadata: whether metadata has what the drop removes, in addition to traces
     :param left_in_file: whether a live file has what the drop removes
     :param left_in_domains: whether domain metadata has what the drop removes
     """
@@ -182,7 +182,7 @@ class Feature:
 
     @property
     def all_required(self) -> tuple[Feature, ...]:
-        """The features that have to be supported with it, whoever demands it."""
+        """The features that have to be supported with it, whatever demands it."""
         return self.requires + self.requires_in_engines
 
     def who_is_locked_out(self, writers: Iterable[str]) -> str:

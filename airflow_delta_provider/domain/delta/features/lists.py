@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION
 
 
 def lacks_a_list(protocol: Protocol) -> bool:
-    """Whether nobody can tell which features the table has."""
+    """Whether it is unknown which features the table has."""
     reader, writer = protocol.min_reader_version, protocol.min_writer_version
     return (
         (reader >= READER_FEATURES_VERSION and protocol.reader_features is None)

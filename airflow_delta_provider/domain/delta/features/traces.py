@@ -78,7 +78,7 @@ def last_traces(
 
     :param state: the newest state
     :param base: metadata that held before the first of the commits, None where there was none
-    :param commits: all that the log has, oldest first, with their versions; not read where they tell nothing
+    :param commits: all that the log has, oldest first, with their versions; not read where they are not needed
     """
     removals = {feature: REMOVALS[feature] for feature in features if feature in REMOVALS}
     known = {feature: removal.last_trace(state.metadata) for feature, removal in removals.items() if removal.last_trace}

@@ -1,6 +1,6 @@
 """The outside of an Avro file: header and blocks.
 
-Avro, Object Container Files. Blocks come out as they stand, compressed: many are decompressed at once.
+Avro, Object Container Files. Blocks come out as they are, compressed: many are decompressed at once.
 """
 
 from __future__ import annotations

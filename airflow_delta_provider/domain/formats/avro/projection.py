@@ -38,7 +38,7 @@ class RowReader:
     """Reads the columns of one record after another.
 
     :param record: what the file holds
-    :param columns: what to read; in this order they stand in a row
+    :param columns: what to read; in this order they are in a row
     :raises AvroError: if a column is missing, or is of another type
     """
 
@@ -59,7 +59,7 @@ class RowReader:
         if missing:
             raise AvroError(f"its schema has no {', '.join(missing)}")
         self._steps = tuple(steps)
-        # A row as read ends with one None, where every column points that the file has not.
+        # A row as read ends with one None, for every column that the file does not have.
         places = [found.index(column.path) if column.path in found else len(found) for column in columns]
         self._in_order = itemgetter(*places, len(found))
 
@@ -99,7 +99,7 @@ def row_reader(schema: str, columns: tuple[Column, ...]) -> RowReader:
     """Compile the schema of a file.
 
     :param schema: as it is in the file, in JSON
-    :raises AvroError: if it is not a schema, or has not the columns
+    :raises AvroError: if it is not a schema, or lacks the columns
     """
     try:
         declaration = json.loads(schema)

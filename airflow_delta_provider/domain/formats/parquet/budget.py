@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_delta_provider.domain.formats.parquet.parquet_error import TooLargeError
 
-#: Bytes that the smallest file may come to, and that each byte of a larger one may come to besides.
+#: Bytes that the smallest file may come to, and that each byte of a larger one may add.
 _LEAST = 1 << 29
 _PER_BYTE = 64
 

@@ -1,7 +1,7 @@
 """The footer of a Parquet file: how many rows it has, which columns, and what their statistics say.
 
 parquet-format, ``README.md`` (File format, Metadata) and ``parquet.thrift``. A file ends with the
-metadata, its length in four bytes, and the magic ``PAR1``; so a few bytes from its end tell what it
+metadata, its length in four bytes, and the magic ``PAR1``; so a few bytes from its end show what it
 takes a whole job to count. The row groups, most of the metadata, are not read before they are asked for.
 """
 

@@ -35,7 +35,7 @@ def plain(data: bytes, position: int, count: int, element: SchemaElement) -> Seq
 
 
 def byte_stream_split(data: bytes, position: int, count: int, element: SchemaElement) -> Sequence[Any]:
-    """Return ``count`` values of which the first bytes stand together, then the second ones, and so on.
+    """Return ``count`` values whose first bytes come together, then the second ones, and so on.
 
     :raises ParquetError: if they end too early, or are of a type that does not have this encoding
     """

@@ -129,7 +129,7 @@ class Cursor:
     def struct(self, depth: int = 0) -> dict[int, Any]:
         """Read a struct's fields, by :func:`key`: numbers, bools and bytes by their value.
 
-        A nested struct, list, set or map is skipped and stands there by its position, for another
+        A nested struct, list, set or map is skipped and represented by its position, for another
         cursor to begin at. A double or a UUID is skipped altogether.
         """
         fields: dict[int, Any] = {}

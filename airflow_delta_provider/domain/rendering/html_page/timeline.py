@@ -47,7 +47,7 @@ def timeline(table: TableReport) -> Markup | None:
         role="img",
         width="100%",
         height=height,
-        aria_label=shown.told,
+        aria_label=shown.in_words,
     )
 
 
@@ -98,7 +98,7 @@ def _changes(line: Changes, shown: Timeline, top: int) -> Markup:
 
 
 def _violations(line: Violations, shown: Timeline, top: int) -> Markup:
-    label = element("text", line.told, x="2%", y=top + 12)
+    label = element("text", line.in_words, x="2%", y=top + 12)
     below, above = [f for f in line.findings if not f.is_open], [f for f in line.findings if f.is_open]
     return element("g", label, [_course(finding, shown, top + _LINE) for finding in (*below, *above)])
 

@@ -101,7 +101,7 @@ class SparkDeltaSession(SparkTableSession, DeltaSession):
 
     @contextmanager
     def labelled(self, labels: Mapping[str, Any]) -> Iterator[None]:
-        """Write ``labels`` into the ``userMetadata`` of every commit made meanwhile.
+        """Write ``labels`` into the ``userMetadata`` of every commit made within.
 
         Joined with the user's own: keys of a JSON object stay, any other text stays under ``user``.
         """

@@ -73,7 +73,7 @@ class CatalogSource:
 
         :raises UnknownShapeError: if they have not the columns that are known
         """
-        frame = self._session.spark.sql(f"SELECT * FROM {self._beside('snapshots')}")
+        frame = self._session.spark.sql(f"SELECT * FROM {self._system_table('snapshots')}")
         _check(frame, _SNAPSHOTS, "$snapshots")
         return [_snapshot(row) for row in frame.orderBy("snapshot_id").collect()]
 
@@ -82,7 +82,7 @@ class CatalogSource:
 
         :raises UnknownShapeError: if they have not the columns that are known
         """
-        frame = self._session.spark.sql(f"SELECT * FROM {self._beside('files')}")
+        frame = self._session.spark.sql(f"SELECT * FROM {self._system_table('files')}")
         _check(frame, _FILES, "$files")
         named = next((name for name in _NAMES if name in frame.columns), None)
         if named is None:
@@ -94,7 +94,7 @@ class CatalogSource:
 
         :raises UnknownShapeError: if one is not there, or they have not the columns that are known
         """
-        frame = self._session.spark.sql(f"SELECT * FROM {self._beside('schemas')}")
+        frame = self._session.spark.sql(f"SELECT * FROM {self._system_table('schemas')}")
         _check(frame, _SCHEMAS, "$schemas")
         found: dict[int, TableSchema] = {}
         for row in frame.where(sql.col("schema_id").isin([*ids])).collect():
@@ -137,7 +137,7 @@ class CatalogSource:
         """Return the rows of snapshots, as :meth:`RowFrame.rows` does; of no place in a file anything is known.
 
         :param states: number of the comparison, whether the rows are those after it, and the snapshot
-        :raises UnknownShapeError: if the table has not the columns of row tracking
+        :raises UnknownShapeError: if the table lacks the columns of row tracking
         """
         parts = [self._rows_at(*state, columns) for state in states]
         whole = parts[0]
@@ -167,7 +167,7 @@ class CatalogSource:
     def _at(self, snapshot: Snapshot) -> DataFrame:
         return self._session.spark.sql(f"SELECT * FROM {self._name.sql} VERSION AS OF {snapshot.id}")
 
-    def _beside(self, what: str) -> str:
+    def _system_table(self, what: str) -> str:
         """Return the name of a system table of this one, for SQL."""
         *parents, last = self._name.identifier or ()
         return ".".join(map(quote, (*parents, f"{last}{self._separator}{what}")))

@@ -37,7 +37,7 @@ class SparkRowProofs:
         self._session = session
 
     def limited(self, budget: TimeBudget) -> AbstractContextManager[None]:
-        """Cancel what Spark does meanwhile when the time is over."""
+        """Cancel what Spark is doing when the time is over."""
         return limited(self._session.spark, budget)
 
     def unique_ids(

@@ -1,6 +1,6 @@
-"""What the catalogs of a session know of tables, asked without opening these where the catalog can tell.
+"""What the catalogs of a session know of tables, asked without opening these where the catalog knows.
 
-Spark's own catalog, with Hive's metastore behind it or not, tells all tables of a schema in two requests. Of any other,
+Spark's own catalog, with Hive's metastore behind it or not, lists all tables of a schema in two requests. Of any other,
 Spark gives the names only, and each table is asked for by itself.
 """
 
@@ -77,7 +77,7 @@ class SparkCatalogs:
             raise
 
     def entries(self, schema: tuple[str, ...]) -> Iterator[tuple[str, CatalogEntry | None]]:
-        """Yield the tables and views of a schema: names, and what they are; None where that cannot be told.
+        """Yield the tables and views of a schema: names, and what they are; None where that is not known.
 
         :raises NotInCatalogError: if there is no such schema
         """
@@ -88,8 +88,10 @@ class SparkCatalogs:
             if self._missing_catalog(schema) or _condition(error) in _NO_SCHEMA:
                 raise NotInCatalogError(self._schema_hint(schema)) from None
             raise
-        if not found and own is None and schema[-1] not in (beside := self._schemas_beside(schema)):
-            raise NotInCatalogError(did_you_mean(schema[-1], beside, most=_NEAREST))  # a catalog may list nothing then
+        if not found and own is None and schema[-1] not in (siblings := self._sibling_schemas(schema)):
+            raise NotInCatalogError(
+                did_you_mean(schema[-1], siblings, most=_NEAREST)
+            )  # a catalog may list nothing then
         self._listed.update(((*schema, table), entry) for table, entry in found if entry is not None)
         yield from found
 
@@ -163,9 +165,9 @@ class SparkCatalogs:
         """Return what is near to a schema that a catalog does not have."""
         if missing := self._missing_catalog(schema):
             return f" There is no catalog {missing}: spark.sql.catalog.{missing} is not set."
-        return did_you_mean(schema[-1], self._schemas_beside(schema), most=_NEAREST) if schema else ""
+        return did_you_mean(schema[-1], self._sibling_schemas(schema), most=_NEAREST) if schema else ""
 
-    def _schemas_beside(self, schema: tuple[str, ...]) -> list[str]:
+    def _sibling_schemas(self, schema: tuple[str, ...]) -> list[str]:
         """Return the names of the schemas where one is, or should be; of a catalog that lists none, its name alone."""
         within = f" IN {TableName('', identifier=schema[:-1]).sql}" if schema[1:] else ""
         try:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import IO
 
 _STDOUT, _STDERR = 1, 2
-#: Of many lines, the last tell why a start failed.
+#: Of many lines, the last say why a start failed.
 _LINES, _BYTES = 40, 16_384
 #: How Spark logs one.
 _ERROR = " ERROR "
@@ -27,7 +27,7 @@ class JvmOutput:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Take all that a process prints that is started meanwhile, as long as it lives."""
+        """Take all that a process prints that is started within, as long as it lives."""
         target = _STDERR if self._kept is None else self._kept.fileno()
         _flush()
         own = list(_copies())
@@ -48,7 +48,7 @@ class JvmOutput:
         """
         if self._kept is None:
             return []
-        # Read at a place: the JVM, whose descriptor it is as well, goes on writing at the end.
+        # Read at a place: the JVM, whose descriptor it is as well, keeps writing at the end.
         size = os.fstat(self._kept.fileno()).st_size
         tail = os.pread(self._kept.fileno(), _BYTES, max(0, size - _BYTES))
         lines = [line for line in tail.decode(errors="replace").splitlines() if not errors_only or _ERROR in line]

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 @contextmanager
 def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Set ``settings`` meanwhile; afterwards each is what it was before, or not set."""
+    """Set ``settings`` for the block; afterwards each is what it was before, or not set."""
     own = {key: spark.conf.get(key, None) for key in settings}
     for key, value in settings.items():
         spark.conf.set(key, value)
@@ -61,7 +61,7 @@ class SqlSettings:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let SQL mean what it says meanwhile; when the last holder leaves, each setting is what it was before."""
+        """Let SQL mean what it says until then; when the last holder leaves, each setting is what it was before."""
         with self._lock:
             if not self._holders:
                 self._held.enter_context(configured(self._spark, self._otherwise()))
