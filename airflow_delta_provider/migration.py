@@ -11,8 +11,8 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import TaskGroup, task_group
 
 from airflow_delta_provider.domain.request.specs import Specs as SpecsOption
+from airflow_delta_provider.domain.spec.spec_file import before, waves
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
-from airflow_delta_provider.domain.spec.waves import before, waves
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.apply_migration import DeltaApplyMigrationOperator
 from airflow_delta_provider.operators.approve_migration import DeltaApproveMigrationOperator

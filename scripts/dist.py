@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from airflow_delta_provider.hooks.job_archive import write_job_archive
+from airflow_delta_provider.hooks.workspace import write_job_archive
 
 _SHEBANG = b"#!/usr/bin/env python3\n"
 #: The same file under two names: spark-submit knows what is Python by the ending alone.

@@ -11,9 +11,8 @@ from airflow_delta_provider.command_line.terminal import Terminal, is_terminal, 
 from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.rendering.formats import FORMATS
 from airflow_delta_provider.domain.rendering.json_text import JsonTables
-from airflow_delta_provider.domain.rendering.presentation import Detail, Presentation
+from airflow_delta_provider.domain.rendering.presentation import ANSI, PLAIN, Detail, Presentation
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
-from airflow_delta_provider.domain.rendering.style import ANSI, PLAIN
 from airflow_delta_provider.domain.rendering.totals import totals
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airflow_delta_provider.domain.rendering.source_tree import SourceTree
-from airflow_delta_provider.domain.request.exclusion import Exclusion
+from airflow_delta_provider.domain.request.path_pattern import Exclusion
 from airflow_delta_provider.domain.request.table_list import place_of
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative
 

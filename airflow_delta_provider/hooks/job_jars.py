@@ -14,8 +14,8 @@ from airflow_delta_provider.domain.engine.delta_library import (
     UnknownSparkError,
     default_delta_jars,
     delta_coordinates,
+    split_jars,
 )
-from airflow_delta_provider.domain.engine.jars import split_jars
 from airflow_delta_provider.domain.engine.spark_master import is_local
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.hooks.delta_jars import DeltaJars

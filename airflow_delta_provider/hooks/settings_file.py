@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from airflow_delta_provider.domain.engine.secret_settings import REDACTION_REGEX, is_secret
-from airflow_delta_provider.domain.engine.spark_defaults import parse_defaults
+from airflow_delta_provider.domain.engine.session_profile import parse_defaults
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.hooks.masked_command import hide_secrets
 from airflow_delta_provider.hooks.spark_installation import NoSparkError, configuration_folder, spark_version

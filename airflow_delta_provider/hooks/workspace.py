@@ -8,13 +8,13 @@ import os
 import shutil
 import tempfile
 import time
+import zipfile
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.hooks.job_archive import PACKAGE, write_job_archive
 
 _PREFIX = "airflow-delta-provider-"
 #: The file that is locked as long as the submission may run.
@@ -149,3 +149,31 @@ def _remove_abandoned(directory: Path) -> None:
             if found.st_uid == os.getuid() and found.st_mtime < time.time() - _ABANDONED:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # raises where it is held
                 shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+PACKAGE = Path(__file__).resolve().parent.parent
+_SHIPPED = ("command_line", "domain", "jobs")
+#: Earliest time that a zip can hold: the same sources give the same bytes, wherever they lie.
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def write_job_archive(destination: Path) -> None:
+    """Write the zip; the same sources give the same bytes."""
+    sources = [PACKAGE / "__init__.py", PACKAGE / "__main__.py"]
+    sources += [path for folder in _SHIPPED for path in (PACKAGE / folder).rglob("*") if _is_shipped(path)]
+    with zipfile.ZipFile(destination, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(sources):
+            _add(archive, f"{PACKAGE.name}/{path.relative_to(PACKAGE).as_posix()}", path)
+        _add(archive, "__main__.py", PACKAGE / "__main__.py")  # what Python runs of a zip
+
+
+def _add(archive: zipfile.ZipFile, name: str, path: Path) -> None:
+    entry = zipfile.ZipInfo(name, _EPOCH)
+    entry.external_attr = 0o644 << 16
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(entry, path.read_bytes())
+
+
+def _is_shipped(path: Path) -> bool:
+    """Whether a file is of the sources: everything but what Python compiles from them."""
+    return path.is_file() and "__pycache__" not in path.parts

@@ -1,28 +1,32 @@
-"""What operators share whose tasks push a report and are judged by it."""
+"""What operators share whose tasks push a report and are judged by it: XComs, asset events, counters."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, BaseOperatorLink, Context, Stats
+from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, AssetAlias, BaseOperatorLink, Context, Stats
 
 from airflow_delta_provider.airflow_release import team_of
+from airflow_delta_provider.assets import table_asset
 from airflow_delta_provider.configuration import report_folders
 from airflow_delta_provider.domain.report.confirmation import Receipts
 from airflow_delta_provider.domain.report.excerpt import REPORT_KEY, Excerpt
+from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import findings_of, summarise
+from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.table_rows import TABLES_KEY, TableRows
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.table_name import TableNameError
 from airflow_delta_provider.lineage import operator_lineage
 from airflow_delta_provider.links.delta_pages import DeltaPageLink, DeltaTablesLink
 from airflow_delta_provider.links.report import DeltaReportLink
 from airflow_delta_provider.notifications.delivery import Delivery
 from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolation, Text
-from airflow_delta_provider.operators.asset_events import add_asset_events
 from airflow_delta_provider.operators.judgement import check_policy, judge
 from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.report_store import KeptReport, ReportStore, check_report_path
@@ -146,3 +150,51 @@ def count_findings(report: JobReport) -> None:
     )
     for (code, severity), count in found.items():
         Stats.incr(FINDINGS, count, tags={"kind": report.kind, "code": code, "severity": severity})
+
+
+#: Codes that the extra of an event lists.
+MAX_CODES = 20
+
+
+def add_asset_events(context: Context, outlets: Iterable[Any], report: JobReport, log: logging.Logger) -> None:
+    """Add an event to every ``AssetAlias`` among ``outlets`` for each table that was violated, resolved or changed.
+
+    Airflow emits them when the task succeeds, and drops them when it fails.
+    """
+    aliases = [outlet for outlet in outlets if isinstance(outlet, AssetAlias)]
+    if not aliases:
+        return
+    for table in filter(_is_news, report.tables):
+        try:
+            asset = table_asset(table.table)
+        except (TableNameError, ValueError) as error:
+            log.warning("No asset event for %s: %s", table.table, error)
+            continue
+        for alias in aliases:
+            context["outlet_events"][alias].add(asset, extra=extra_of(report.kind, table))
+
+
+def extra_of(kind: str, table: TableReport) -> dict[str, Any]:
+    """Return what an event says: bounded, and nothing but JSON."""
+    standing = [finding for finding in table.findings if finding.is_open]
+    return {
+        "kind": kind,
+        "verdict": table.verdict.value,
+        "version": table.version,
+        "changed": table.changed,
+        "codes": _codes(standing),
+        "resolved": _codes(filter(_is_resolved, table.findings)),
+    }
+
+
+def _is_news(table: TableReport) -> bool:
+    return table.changed or table.verdict is Verdict.VIOLATED or any(map(_is_resolved, table.findings))
+
+
+def _is_resolved(finding: Finding) -> bool:
+    return finding.status is Status.RESOLVED
+
+
+def _codes(findings: Iterable[Finding]) -> list[str]:
+    """Return the codes, the most frequent first."""
+    return [code for code, _ in Counter(finding.code for finding in findings).most_common(MAX_CODES)]

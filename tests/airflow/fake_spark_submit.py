@@ -23,7 +23,7 @@ with open(os.environ["FAKE_RECORD"], "a") as record:
     record.write(json.dumps(arguments) + "\\n")
 if "--py-files" in arguments:
     sys.path.insert(0, option("--py-files").split(",")[-1])
-from airflow_delta_provider.domain.engine.spark_defaults import parse_defaults
+from airflow_delta_provider.domain.engine.session_profile import parse_defaults
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.marker import marker_lines
 from airflow_delta_provider.domain.report.table_report import TableReport

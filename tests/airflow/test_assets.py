@@ -16,8 +16,7 @@ from airflow_delta_provider.domain.report.finding import Finding, Status, Waiver
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.request.table_name import TableNameError
 from airflow_delta_provider.exceptions import DeltaRetryableError
-from airflow_delta_provider.operators.asset_events import MAX_CODES, add_asset_events
-from airflow_delta_provider.operators.reporting import count_findings
+from airflow_delta_provider.operators.reporting import MAX_CODES, add_asset_events, count_findings
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
 from tests.airflow.reports import finding, report
 from tests.airflow.test_operators import Run, Store, enable

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.hooks.job_archive import PACKAGE, write_job_archive
+from airflow_delta_provider.hooks.workspace import PACKAGE, write_job_archive
 
 BLOCKED = """
 import sys

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from airflow_delta_provider.domain.engine.engine import Version, version_of
 from airflow_delta_provider.domain.engine.spark_master import is_local
@@ -60,3 +62,22 @@ def coordinates_of(delta: str, spark: str) -> str:
     named = f"_{minor}" if version_of(minor) >= _NAMED_SINCE else ""
     scala = "2.12" if minor.startswith("3.") else "2.13"
     return f"io.delta:delta-spark{named}_{scala}:{delta}"
+
+
+#: Maven coordinates: a path may have colons, too, but names a jar.
+_COORDINATES = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
+
+
+def is_coordinates(jar: str) -> bool:
+    """Whether a text names a jar by Maven coordinates, ``group:artifact:version``."""
+    return bool(_COORDINATES.fullmatch(jar)) and not jar.endswith(".jar")
+
+
+def split_jars(jars: str | Iterable[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the paths or URIs among jars, and the Maven coordinates; a text holds them separated by commas."""
+    named = [jar.strip() for jar in jars.split(",")] if isinstance(jars, str) else [str(jar) for jar in jars]
+    present = [jar for jar in named if jar]
+    return (
+        tuple(jar for jar in present if not is_coordinates(jar)),
+        tuple(jar for jar in present if is_coordinates(jar)),
+    )

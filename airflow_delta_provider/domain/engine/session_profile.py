@@ -1,7 +1,8 @@
-"""Settings of a Spark session for Delta jobs. Each is set only where the platform left it open."""
+"""Settings of a Spark session for Delta jobs, each set only where the platform or its defaults file left it open."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from airflow_delta_provider.domain.engine.delta_library import (
@@ -10,8 +11,8 @@ from airflow_delta_provider.domain.engine.delta_library import (
     PACKAGES,
     PROVIDED,
     delta_coordinates,
+    split_jars,
 )
-from airflow_delta_provider.domain.engine.jars import split_jars
 from airflow_delta_provider.domain.engine.spark_master import is_local
 
 EXTENSIONS = "spark.sql.extensions"
@@ -65,3 +66,13 @@ def own_settings(master: str, delta_jars: str, present: Mapping[str, str], spark
         if more:
             settings[listed] = ",".join(filter(None, [present.get(listed, ""), *more]))
     return settings
+
+
+_SETTING = re.compile(r"\s*([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+)(.*)")
+_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t\f]*")
+
+
+def parse_defaults(text: str) -> dict[str, str]:
+    """Return the settings of such a file, a Java properties file."""
+    lines = _CONTINUED.sub(r"\1", text).splitlines()
+    return {match[1]: match[2].strip() for match in map(_SETTING.fullmatch, lines) if match}

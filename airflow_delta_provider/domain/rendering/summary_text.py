@@ -6,9 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from airflow_delta_provider.domain.rendering.counts import counted, counted_codes
 from airflow_delta_provider.domain.rendering.finding_lines import consequences, said, version_text, where, wrapped
-from airflow_delta_provider.domain.rendering.presentation import Detail, Presentation
+from airflow_delta_provider.domain.rendering.presentation import (
+    TONE_OF_SEVERITY,
+    TONE_OF_VERDICT,
+    Detail,
+    Presentation,
+    Style,
+    Tone,
+)
 from airflow_delta_provider.domain.rendering.problem import Occurrence, Problem, problems
-from airflow_delta_provider.domain.rendering.style import TONE_OF_SEVERITY, TONE_OF_VERDICT, Style, Tone
 from airflow_delta_provider.domain.rendering.table_lines import answers, heading, times
 from airflow_delta_provider.domain.rendering.text import not_checked
 from airflow_delta_provider.domain.rendering.totals import decisive_codes, set_aside, totals

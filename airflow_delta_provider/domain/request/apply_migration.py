@@ -11,7 +11,8 @@ from airflow_delta_provider.domain.request.change_options import RewritesFiles, 
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.plan_migration import JudgesPlans
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.specs import Specs, named_place
+from airflow_delta_provider.domain.request.specs import Specs
+from airflow_delta_provider.domain.request.table_list import named_place
 from airflow_delta_provider.domain.request.value import Documents, Value
 
 #: What a plan of a migration has, in addition to what is only to be read.

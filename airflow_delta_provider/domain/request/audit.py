@@ -12,8 +12,8 @@ from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
 from airflow_delta_provider.domain.request.names import Names
 from airflow_delta_provider.domain.request.option import option
+from airflow_delta_provider.domain.request.options import SavesState
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.saved_state import SavesState
 from airflow_delta_provider.domain.request.value import Choice, Entries, Seconds, Time, Version
 from airflow_delta_provider.domain.suggestion import did_you_mean
 

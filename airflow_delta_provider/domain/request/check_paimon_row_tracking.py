@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from airflow_delta_provider.domain.request.names import Names
 from airflow_delta_provider.domain.request.option import option
+from airflow_delta_provider.domain.request.options import SavesState
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.saved_state import SavesState
 from airflow_delta_provider.domain.request.value import Choice, Flag, Version
 
 

@@ -140,8 +140,8 @@ KINDS: Mapping[str, Kind] = {
             "plan-migration",
             "Plan what makes tables what is declared of them",
             options="domain.request.plan_migration:PlanMigrationOptions",
-            job="jobs.migrations.plan:run",
-            reading_job="jobs.migrations.plan:run",
+            job="jobs.migrations.planning:run",
+            reading_job="jobs.migrations.planning:run",
             operator="operators.plan_migration:DeltaPlanMigrationOperator",
         ),
         Kind(

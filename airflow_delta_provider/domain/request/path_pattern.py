@@ -1,11 +1,14 @@
-"""Patterns of paths, segment by segment: ``*``, ``?`` and ``[…]`` within one, ``**`` for any number of them."""
+"""Patterns of paths, segment by segment: ``*``, ``?`` and ``[…]`` within one, ``**`` for any number of them.
+
+Also tables that patterns leave out.
+"""
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from airflow_delta_provider.domain.request.table_name import has_wildcard
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, has_wildcard, normal_location
 
 DEEP = "**"
 #: Where in a pattern a path has come to, as indices of segments; one path may fit in several ways.
@@ -85,3 +88,29 @@ class PathPattern:
 def is_hidden(name: str) -> bool:
     """Whether a folder is none that tables are looked for in."""
     return name.startswith(("_", "."))
+
+
+class Exclusion:
+    """Tables to leave out.
+
+    :param patterns: with a slash, of absolute paths: they and what lies below them; without, of the last part of a
+        path, or of the whole name of a table in a catalog
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._paths = [PathPattern(normal_location(pattern)) for pattern in patterns if "/" in pattern]
+        self._names = [pattern for pattern in patterns if "/" not in pattern]
+
+    def covers(self, table: str) -> bool:
+        """Whether a table is to be left out; its path is absolute."""
+        try:
+            location = TableName.parse(table).location
+        except TableNameError:
+            return False
+        if location is None:
+            return any(fnmatch.fnmatchcase(table, name) for name in self._names)
+        path = normal_location(location)
+        last = path.rpartition("/")[2]
+        return any(fnmatch.fnmatchcase(last, name) for name in self._names) or any(
+            pattern.covers(path) for pattern in self._paths
+        )

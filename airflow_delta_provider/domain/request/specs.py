@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_list import place_of
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.request.table_list import named_place
 from airflow_delta_provider.domain.request.value import Documents
 from airflow_delta_provider.domain.spec.problem import SpecError
 from airflow_delta_provider.domain.spec.spec_file import SUFFIXES, is_spec_file, parse_files, read_specs
@@ -131,11 +130,3 @@ class DeclaresTables(Options):
     @cached_property
     def _by_place(self) -> Mapping[Any, Mapping[str, Any]]:
         return {named_place(spec["table"]): spec for spec in self.spec if "table" in spec}
-
-
-def named_place(table: str) -> Any:
-    """Return what is equal for texts that name one table."""
-    try:
-        return place_of(TableName.parse(table))
-    except TableNameError:
-        return table

@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable, Iterable
 
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_name import TableName, is_relative, normal_location
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative, normal_location
 
 
 def check_tables(tables: Iterable[str], *, patterns: bool, relative: bool) -> None:
@@ -55,3 +55,11 @@ def place_of(name: TableName) -> Hashable:
         return tuple(part.casefold() for part in name.identifier or ())
     folded = re.sub(r"/(?:\./)+|/\.$", "/", name.location.removeprefix("./"))
     return folded.rstrip("/") if is_relative(folded) else normal_location(folded)
+
+
+def named_place(table: str | None) -> Hashable:
+    """Return the same for all texts that name one table."""
+    try:
+        return place_of(TableName.parse(table or ""))
+    except TableNameError:
+        return table

@@ -9,8 +9,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.formats.yaml_text import YamlError, parse_yaml
-from airflow_delta_provider.domain.request.table_list import place_of
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.request.table_list import named_place
 from airflow_delta_provider.domain.spec.columns import known_keys
 from airflow_delta_provider.domain.spec.defaults import with_defaults
 from airflow_delta_provider.domain.spec.keys import FILE_KEYS
@@ -80,7 +79,7 @@ def in_order(specs: Sequence[TableSpec]) -> tuple[TableSpec, ...]:
 
     :raises CircleError: if tables come after each other in a circle
     """
-    places = {_place(spec.table): spec for spec in specs if spec.table is not None}
+    places = {named_place(spec.table): spec for spec in specs if spec.table is not None}
     ordered: dict[int, TableSpec] = {}
     for spec in specs:
         pending = [(spec, False)]
@@ -96,7 +95,7 @@ def in_order(specs: Sequence[TableSpec]) -> tuple[TableSpec, ...]:
             elif id(current) not in ordered:
                 above[id(current)] = current
                 pending.append((current, True))
-                others = (places.get(_place(table)) for table in reversed(current.after))
+                others = (places.get(named_place(table)) for table in reversed(current.after))
                 pending += [(other, False) for other in others if other is not None]
     return tuple(ordered.values())
 
@@ -163,15 +162,15 @@ def _check_tables(declared: Sequence[_Declared]) -> None:
     A file of one table by itself may name tables that are elsewhere.
     """
     first: dict[Hashable, _Declared] = {}
-    known = {_place(each.spec.table) for each in declared}
+    known = {named_place(each.spec.table) for each in declared}
     for each in declared:
         problems = Problems(each.name)
         if each.spec.table is not None:
-            before = first.setdefault(_place(each.spec.table), each)
+            before = first.setdefault(named_place(each.spec.table), each)
             if before is not each:
                 where = ", ".join(filter(None, (before.name, before.said.path, _line(before.said))))
                 problems.add(each.said, f"{each.spec.table!r} has a spec already{f': {where}' if where else ''}")
-        missing = [table for table in each.spec.after if _place(table) not in known]
+        missing = [table for table in each.spec.after if named_place(table) not in known]
         if missing and not (each.alone and len(declared) == 1):
             problems.add(_after(each.said), f"there is no spec of {missing[0]!r}")
         problems.check()
@@ -192,8 +191,29 @@ def _line(said: Said) -> str:
     return f"line {said.mark.line}" if said.mark is not None else ""
 
 
-def _place(table: str | None) -> Hashable:
-    try:
-        return place_of(TableName.parse(table or ""))
-    except TableNameError:
-        return table
+def waves(specs: Sequence[TableSpec], at_once: int) -> tuple[tuple[TableSpec, ...], ...]:
+    """Return specs in waves of at most so many: each comes in a later wave than the tables that it comes after.
+
+    :param specs: each of a table with a name
+    :raises SpecError: if tables come after each other in a circle
+    :raises ValueError: if no table may be done at a time
+    """
+    if at_once < 1:
+        raise ValueError(f"at_once is {at_once}; at least one table has to be done at a time.")
+    pending, done, found = list(in_order(specs)), set[Hashable](), list[tuple[TableSpec, ...]]()
+    known = {named_place(spec.table) for spec in specs}
+    while pending:
+        ready = [
+            spec for spec in pending if all(named_place(t) in done or named_place(t) not in known for t in spec.after)
+        ]
+        wave = tuple(ready[:at_once])
+        found.append(wave)
+        done |= {named_place(spec.table) for spec in wave}
+        pending = [spec for spec in pending if named_place(spec.table) not in done]
+    return tuple(found)
+
+
+def before(spec: TableSpec, specs: Sequence[TableSpec]) -> tuple[TableSpec, ...]:
+    """Return those of the specs that a table comes after."""
+    wanted = {named_place(table) for table in spec.after}
+    return tuple(other for other in specs if named_place(other.table) in wanted)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from typing import Any, cast
 
 from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
 from airflow_delta_provider.domain.changes.preflight import affects_engines, plan_lockouts
@@ -21,9 +22,11 @@ from airflow_delta_provider.domain.migrations.plan import MigrationPlan
 from airflow_delta_provider.domain.migrations.planned import planned_migration
 from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_compatibility import RECENT_DAYS
 from airflow_delta_provider.domain.request.fleet import fleet_of
-from airflow_delta_provider.domain.request.plan_migration import JudgesPlans
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.plan_migration import JudgesPlans, PlanMigrationOptions
 from airflow_delta_provider.domain.spec.policy import Policy, why_ask
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
@@ -32,7 +35,31 @@ from airflow_delta_provider.jobs.delta.log.recent_writers import writers_within
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.migrations.declared import completed
 from airflow_delta_provider.jobs.migrations.rewrite_costs import rewrite_costs
+from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+
+def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Plan the migration of one table."""
+    options, timings = cast("PlanMigrationOptions", request.options), Timings()
+    table = session.open_table(text)
+    with timings.phase("plan"):
+        planning = plan_for(session, table, options.spec_of(text), options)
+    plan, state = planning.plan, planning.state
+    known: dict[str, Any] = {
+        "version": state.version,
+        "version_before": state.version,
+        "protocol_before": state.protocol.to_json(),
+        "protocol_after": (state.protocol if plan is None else plan.protocol_after).to_json(),
+        "plan": None if plan is None else plan.to_json(),
+        "timings": timings,
+    }
+    if plan is None:
+        return TableReport.refused(table.name.text, *planning.planned.refusals, **known)
+    commits = f"{len(plan.steps)} step{'s' * (len(plan.steps) != 1)}" if plan.steps else "nothing to do"
+    progress(f"{table.name.text}: {commits} at version {state.version}")
+    return TableReport.judged(table.name.text, *planning.findings, **known)
 
 
 @dataclass(frozen=True)

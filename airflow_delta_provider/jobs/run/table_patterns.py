@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.engine.sql_identifier import as_written
-from airflow_delta_provider.domain.request.exclusion import Exclusion
+from airflow_delta_provider.domain.request.path_pattern import Exclusion
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.process.progress import Progress, silent

@@ -17,8 +17,8 @@ from airflow_delta_provider.domain.engine.session_profile import (
     SESSION_CATALOG,
     missing_settings,
     own_settings,
+    parse_defaults,
 )
-from airflow_delta_provider.domain.engine.spark_defaults import parse_defaults
 from airflow_delta_provider.domain.engine.spark_master import is_local
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 

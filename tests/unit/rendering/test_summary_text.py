@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from airflow_delta_provider.domain.rendering.presentation import Detail, Presentation
-from airflow_delta_provider.domain.rendering.style import ANSI
+from airflow_delta_provider.domain.rendering.presentation import ANSI, Detail, Presentation
 from airflow_delta_provider.domain.rendering.summary_text import render
 from airflow_delta_provider.domain.rendering.totals import took, totals
 from airflow_delta_provider.domain.report.finding import Status

@@ -1,4 +1,4 @@
-"""Which values of a table casts would lose: how many, and some of them."""
+"""Which values of a table a step would lose or forbid: of casts, how many and some of them; and NULL values."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from airflow_delta_provider.domain.changes.step import Cast
+from airflow_delta_provider.domain.changes.step import Cast, Parts
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.column import all_columns, lowered, path_text
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.casting import is_lost
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.changes.column_values import leaf_values
+from airflow_delta_provider.jobs.changes.column_values import leaf_values, rows_of
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
 _EXAMPLES = 5
 
@@ -65,3 +67,42 @@ class _Loss:
             f"coalesce(sum(greatest(size({found}), 0)), 0)",
             f"explode(transform({found}, x -> CAST(x AS string)))",
         )
+
+
+def find_nulls(
+    session: SparkDeltaSession, table: OpenTable, state: TableState, columns: Sequence[tuple[Parts, Parts | None]]
+) -> tuple[Finding, ...]:
+    """Return a refusal for each column that holds NULL in rows of a version; all rows of it are read, once.
+
+    A nested field is NULL, too, where the struct that has it is.
+
+    :param columns: for each its path, and that in the version; None where the version does not have it
+    """
+    tests = [_is_null(state, earlier) for _, earlier in columns]
+    measures = [
+        measure
+        for test in tests
+        for measure in (f"count_if({test})", f"min(CASE WHEN {test} THEN _metadata.file_path END)")
+    ]
+    (found,) = rows_of(session, table.location, state.version).selectExpr("count(*)", *measures).collect()
+    return tuple(
+        requests.NULLS_FOUND.found(
+            "{column} is NULL in {nulls:row} of {rows} of version {version}, for example in {path}.",
+            column=path_text(parts),
+            version=state.version,
+            nulls=found[2 * index + 1],
+            rows=found[0],
+            path=found[2 * index + 2],
+        )
+        for index, (parts, _) in enumerate(columns)
+        if found[2 * index + 1]
+    )
+
+
+def _is_null(state: TableState, parts: Parts | None) -> str:
+    """Return SQL for whether a row has NULL in a column."""
+    if parts is None:
+        return "true"
+    column = next(each for each in all_columns(state.metadata.schema) if lowered(each.parts) == lowered(parts))
+    values, in_collection = leaf_values(column.parts, column.kinds)
+    return f"exists({values}, x -> x IS NULL)" if in_collection else f"{values} IS NULL"

@@ -12,8 +12,7 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.engine.delta_library import default_delta_jars
-from airflow_delta_provider.domain.engine.session_profile import missing_settings, own_settings
-from airflow_delta_provider.domain.engine.spark_defaults import parse_defaults
+from airflow_delta_provider.domain.engine.session_profile import missing_settings, own_settings, parse_defaults
 
 
 def submitted_session(name: str) -> SparkSession:
