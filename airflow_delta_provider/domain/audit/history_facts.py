@@ -141,7 +141,8 @@ class HistoryFacts:
     :param high_water_mark: of row ids, the last one that was there
     :param lowered: the last commit that took that away, or set it back
     :param files: of the last version
-    :param checkpoint: the newest checkpoint that was compared with the commits
+    :param checkpoints: the versions of the checkpoints that were there; None where an older release did not remember it
+    :param checkpoint: the newest of them, where that is all that an older release remembered
     :param checksum: the newest version whose checksum file was compared with it
     :param compaction: the version that the newest log compaction file ends with that was compared with the commits
     :param standing: what was wrong and still is
@@ -154,11 +155,16 @@ class HistoryFacts:
     high_water_mark: int | None = None
     lowered: Commit | None = None
     files: LiveFiles | None = None
+    checkpoints: frozenset[int] | None = None
     checkpoint: int | None = None
     checksum: int | None = None
     compaction: int | None = None
     standing: tuple[StandingViolation, ...] = ()
     events: HistoryEvents | None = None
+
+    def knows_checkpoint(self, version: int) -> bool:
+        """Whether there was a checkpoint of that version, as far as that is remembered."""
+        return version <= (self.checkpoint or -1) if self.checkpoints is None else version in self.checkpoints
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form; what is not known is left out."""
@@ -169,6 +175,7 @@ class HistoryFacts:
             "high_water_mark": self.high_water_mark,
             "lowered": None if self.lowered is None else [self.lowered.version, dict(self.lowered.info)],
             "files": None if self.files is None else self.files.to_json(),
+            "checkpoints": None if self.checkpoints is None else sorted(self.checkpoints),
             "checkpoint": self.checkpoint,
             "checksum": self.checksum,
             "compaction": self.compaction,
@@ -190,6 +197,7 @@ class HistoryFacts:
         :raises ValueError: if it is damaged; KeyError, TypeError and AttributeError likewise
         """
         lowered, files, events = wire.get("lowered"), wire.get("files"), wire.get("events")
+        checkpoints = wire.get("checkpoints")
         states = {state.version: state for state in map(_state_from_json, wire.get("states", ()))}
         return cls(
             {tuple(map(str, path)): frozenset(map(int, ids)) for path, ids in wire["column_ids"]},
@@ -198,6 +206,7 @@ class HistoryFacts:
             _integer(wire.get("high_water_mark")),
             None if lowered is None else Commit(int(lowered[0]), dict(lowered[1])),
             None if files is None else LiveFiles.from_json(files),
+            None if checkpoints is None else frozenset(map(int, checkpoints)),
             _integer(wire.get("checkpoint")),
             _integer(wire.get("checksum")),
             _integer(wire.get("compaction")),

@@ -127,10 +127,11 @@ class Judging:
         begin, until = memory.begin(earliest), memory.version
         if memory.facts is None and earliest < 0:
             begin = earliest  # an older release did not remember them
-        newest = max((version for version in checkpoint_versions(self._names) if version <= last), default=-1)
-        compared = newest > until
-        if memory.facts is not None and earliest < newest <= until and newest > (memory.facts.checkpoint or -1):
-            begin = min(begin, newest - 1)  # it was written after the earlier audit
+        checkpoints = [version for version in checkpoint_versions(self._names) if earliest < version <= last]
+        compared = max(checkpoints, default=-1) > until
+        if memory.facts is not None:  # of those that were written after the earlier audit, the oldest
+            late = (v for v in checkpoints if v <= until and not memory.facts.knows_checkpoint(v))
+            begin = min(begin, next(late, until + 1) - 1)
         commits = self._read(range(until + 1, last + 1))
         segment: LogSegment | None = None
         ahead: list[CommitFile] = []
@@ -228,7 +229,7 @@ class Judging:
         checksum = checksum_name(audit.version) in names
         return replace(
             audit.facts(),
-            checkpoint=max(checkpoint_versions(names), default=None),
+            checkpoints=frozenset(checkpoint_versions(names)),
             checksum=audit.version if checksum else None,
             compaction=max((c.last for c in compaction_files(names) if c.last <= audit.version), default=None),
         )

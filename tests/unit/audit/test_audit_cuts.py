@@ -26,6 +26,7 @@ from tests.unit.audit.test_audit_history import HEALS, damaged, each_case
 from tests.unit.audit.test_audit_random import CHANCES, OPERATIONS, Model, Operation
 from tests.unit.audit.test_audit_random import histories as random_histories
 from tests.unit.audits_in_parts import Kept, content_of, differences, seen, told, verdict, whole_audits
+from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
 from tests.unit.damages import CASES, edits, histories
 from tests.unit.damages.case import Case
 from tests.unit.damages.steps import carry_on
@@ -266,6 +267,41 @@ def test_what_becomes_of_the_log_behind_an_audit_is_told_by_the_next(
     table.append()
     storage.files[commit_name(table.version)] = content_of(table.commits[-1])
     assert seen(told(storage, memory)[0], 0) == seen(found, 0)
+
+
+@pytest.mark.parametrize("later", [None, 5], ids=["the newest", "hidden by a newer one"])
+@pytest.mark.parametrize("known", [False, True], ids=["above all others", "below a known one"])
+def test_checkpoint_that_is_written_late_is_compared_whatever_others_there_are(later: int | None, known: bool) -> None:
+    table = histories.plain().append().append()
+    before = Kept(table.commits)
+    if known:
+        before.checkpoint(table, 4)
+    _, memory, _ = told(before)
+    storage = Kept(table.append().commits)
+    storage.files |= before.files
+    storage.checkpoint(table, 2)
+    if later is not None:
+        storage.checkpoint(table, later)
+    assert told(storage, memory)[0] == []
+    storage.files[classic_name(2)] = as_parquet(reconciled(table.commits[:2]))
+    found, memory, _ = told(storage, memory)
+    assert [(finding.code, finding.path) for finding in found] == [("LG07", f"_delta_log/{classic_name(2)}")]
+    assert [finding.code for finding in told(storage, memory)[0]] == ["LG07"]
+
+
+def test_checkpoints_that_an_older_release_knew_are_not_compared_again() -> None:
+    table = histories.plain().append().append()
+    storage = Kept(table.commits)
+    for version in (2, 4):
+        storage.checkpoint(table, version)
+    _, memory, _ = told(storage)
+    wire = memory.to_json()
+    wire["facts"] |= {"checkpoint": max(wire["facts"].pop("checkpoints"))}
+    memory = AuditState.from_json(wire)
+    storage.files[classic_name(2)] = b"{"
+    table.append()
+    storage.files[commit_name(5)] = content_of(table.commits[5])
+    assert told(storage, memory)[0] == []
 
 
 # -- what is remembered ---------------------------------------------------------------------------
