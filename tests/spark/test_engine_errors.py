@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.errors import PySparkException
+from pyspark.errors import IllegalArgumentException, PySparkException
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS, METADATA_CONFLICTS
@@ -93,6 +93,45 @@ def test_broken_connection_to_the_storage_is_a_fault_that_a_retry_may_mend(spark
     with pytest.raises(Exception, match="onnection") as caught:
         path.getFileSystem(configuration).exists(path)
     assert meaning(caught.value) == ("FT01", Verdict.FAULT, True)
+
+
+def test_host_that_cannot_be_resolved_is_a_fault_that_a_retry_may_mend(spark):
+    # PySpark has an exception of its own for this one, and for the next.
+    with pytest.raises(IllegalArgumentException, match="no-such-host") as caught:
+        spark.read.parquet("hdfs://no-such-host.invalid:8020/t")
+    assert meaning(caught.value) == ("FT01", Verdict.FAULT, True)
+
+
+def test_cause_of_an_error_that_pyspark_replaces_counts(spark):
+    jvm = spark._jvm
+    denied = jvm.org.apache.hadoop.security.AccessControlException("Permission denied: user=alice")
+    failure = jvm.scala.util.Failure(jvm.java.lang.IllegalArgumentException("of a setting", denied))
+    with pytest.raises(IllegalArgumentException, match="of a setting") as caught:
+        failure.get()
+    assert meaning(caught.value) == ("FT01", Verdict.FAULT, False)
+    assert understand(caught.value).message.startswith("No permission: ")
+
+
+@pytest.mark.parametrize(
+    ("does", "missing"),
+    [
+        (lambda spark: spark.read.format("nope").load("/t"), "Failed to find the data source: nope"),
+        (lambda spark: spark.sql("SELECT * FROM lost.a.b"), "no.such.Catalog"),
+    ],
+    ids=["data source", "catalog"],
+)
+def test_class_that_a_setting_names_is_no_storage_without_a_driver(spark, does, missing):
+    spark.conf.set("spark.sql.catalog.lost", "no.such.Catalog")
+    try:
+        with pytest.raises(Exception, match=r".") as caught:
+            does(spark)
+    finally:
+        spark.conf.unset("spark.sql.catalog.lost")
+    assert meaning(caught.value) == ("FT02", Verdict.FAULT, False)
+    said = understand(caught.value).message
+    assert said.startswith("A class is not on Spark's classpath: ")
+    assert missing in said
+    assert "spark.jars.packages" in said
 
 
 def test_data_file_that_is_gone_is_a_storage_fault_not_a_refusal(table, spark):

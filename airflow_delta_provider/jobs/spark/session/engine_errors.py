@@ -36,6 +36,8 @@ _OTHER_RELEASE = "java.lang.IncompatibleClassChangeError"
 #: What py4j says of a method that is not there, and of a class.
 _NO_METHOD = re.compile(r"([\w.$]+(?:\([^\n]*\))?) does not exist\b")
 _NO_CLASS = "'JavaPackage' object is not callable"
+#: How Hadoop says that the class is missing that a setting of it names: a storage's driver.
+_OF_HADOOP = re.compile(r"Class \S+ not found")
 #: What Hive's client says where its metastore cannot be opened; its classes may be those of a loader of its own.
 _NO_METASTORE = re.compile(r"SessionHiveMetaStoreClient|Could not connect to meta store|TTransportException")
 #: How a message begins that names its condition.
@@ -83,9 +85,9 @@ def understand(error: BaseException) -> EngineError:
 
 def _closed_metastore(error: BaseException) -> str | None:
     """Return why Hive's metastore cannot be opened; None where it is something else."""
-    if not isinstance(error, AnalysisException) or not isinstance(getattr(error, "_origin", None), JavaObject):
+    if not isinstance(error, AnalysisException):
         return None
-    said = [str(cause.toString()) for cause in _causes_of(error._origin)]
+    said = [str(cause.toString()) for cause in _causes(error)]
     return said[-1].strip().split("\n")[0] if any(map(_NO_METASTORE.search, said)) else None
 
 
@@ -101,20 +103,23 @@ def _without_metastore(why: str, condition: str) -> EngineError:
 def _of_releases(error: BaseException, condition: str) -> EngineError | None:
     """Return what is meant where a class, or a method of one, is not there that should be; None for another error.
 
-    It is of Spark or Delta, in releases that do not fit; else a class is that of a storage's driver.
+    It is of Spark or Delta, in releases that do not fit, or of a library; else a class is that of a storage's driver,
+    or one that a setting of Spark names.
     """
     if isinstance(error, TypeError) and str(error) == _NO_CLASS:
         return _unfit("a class that jobs call", condition)
-    origin = _origin(error)
-    if isinstance(origin, Py4JJavaError):
-        for cause in _java_causes(origin):
-            if _is_instance(cause, "java.lang.LinkageError") or _is_instance(cause, _CLASS_NOT_FOUND):
-                missing = str(cause.getMessage() or cause.toString()).strip()
-                is_engine = _OF_ENGINE.search(missing)
-                if not is_engine and _is_instance(cause, _OTHER_RELEASE):
-                    return _unfit_libraries(missing, condition)
-                return _unfit(missing, condition) if is_engine else _without_driver(missing, condition)
-    elif isinstance(origin, Py4JError) and (missing_method := _NO_METHOD.search(str(origin))):
+    for cause in _causes(error):
+        is_unknown = _is_instance(cause, _CLASS_NOT_FOUND)
+        if is_unknown or _is_instance(cause, "java.lang.LinkageError"):
+            missing = str(cause.getMessage() or cause.toString()).strip()
+            if _OF_ENGINE.search(missing):
+                return _unfit(missing, condition)
+            if _is_instance(cause, _OTHER_RELEASE):
+                return _unfit_libraries(missing, condition)
+            is_named = is_unknown and not _OF_HADOOP.fullmatch(missing)
+            return _without_class(missing, condition) if is_named else _without_driver(missing, condition)
+    of_python = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
+    if of_python and (missing_method := _NO_METHOD.search(str(error))):
         return _unfit(missing_method[1], condition)
     return None
 
@@ -129,6 +134,12 @@ def _unfit_libraries(missing: str, condition: str) -> EngineError:
     unfit = f"Libraries on Spark's classpath do not fit together: {missing} is missing."
     remedy = "Add packages in the releases that this Spark was built with, such as hadoop-aws in that of its Hadoop."
     return EngineError(faults.ENGINE, Verdict.FAULT, condition, unfit, remedy)
+
+
+def _without_class(missing: str, condition: str) -> EngineError:
+    absent = f"A class is not on Spark's classpath: {missing}."
+    remedy = "Add the package that holds it to spark.jars.packages, or correct the setting that names it."
+    return EngineError(faults.ENGINE, Verdict.FAULT, condition, absent, remedy)
 
 
 def _without_driver(message: str, condition: str) -> EngineError:
@@ -158,10 +169,7 @@ def _fitting() -> str:
 
 def _lasting(error: BaseException) -> int | None:
     """Return the number of what keeps a storage from doing something for good; None where another try may help."""
-    origin = _origin(error)
-    if not isinstance(origin, Py4JJavaError):
-        return None
-    for cause in _java_causes(origin):
+    for cause in _causes(error):
         for name, number in _LASTING_JAVA.items():
             if _is_instance(cause, name):
                 return number
@@ -175,8 +183,7 @@ def _lasting(error: BaseException) -> int | None:
 
 def damage(error: BaseException) -> str | None:
     """Return what is wrong with a Parquet file that could not be read, None where it is not the file's own fault."""
-    causes = list(_java_causes(_origin(error))) if isinstance(_origin(error), Py4JJavaError) else []
-    messages = (cause.getMessage() or "" for cause in causes)
+    messages = (cause.getMessage() or "" for cause in _causes(error))
     return next((message for message in messages if _DAMAGE.search(message)), None)
 
 
@@ -190,11 +197,9 @@ def _condition(error: BaseException) -> str:
     condition: str | None = None
     if isinstance(error, PySparkException):
         condition = condition_of(error)
-    elif isinstance(error, Py4JJavaError):
-        for cause in _java_causes(error):
-            if _is_instance(cause, "org.apache.spark.SparkThrowable"):
-                condition = _condition_in_java(cause)
-                break
+    if not condition:
+        throwable = (cause for cause in _causes(error) if _is_instance(cause, "org.apache.spark.SparkThrowable"))
+        condition = next(map(_condition_in_java, throwable), None)
     if not condition and isinstance(error, PySparkException):
         # Delta's Python package, once it is imported, puts exceptions of its own in place, without their conditions.
         named = _NAMED.match(str(error).strip())
@@ -217,7 +222,7 @@ def _message(error: BaseException) -> str:
         except Exception:  # PySpark fails on error classes of Delta that it does not list
             text = str(error)
     elif isinstance(error, Py4JJavaError):
-        messages = (cause.getMessage() for cause in _java_causes(error))
+        messages = (cause.getMessage() for cause in _causes(error))
         told = (message for message in messages if message and not message.startswith(_WAITING))
         text = next(told, str(error.java_exception))
     else:
@@ -226,25 +231,17 @@ def _message(error: BaseException) -> str:
 
 
 def _is_java(error: BaseException, classes: tuple[str, ...]) -> bool:
-    error = _origin(error)
-    if not isinstance(error, Py4JJavaError):
-        return False
-    return any(_is_instance(cause, name) for cause in _java_causes(error) for name in classes)
+    return any(_is_instance(cause, name) for cause in _causes(error) for name in classes)
 
 
-def _origin(error: BaseException) -> BaseException:
-    """Return the Java exception that an exception of PySpark stands for."""
-    return (getattr(error, "_origin", None) or error) if isinstance(error, PySparkException) else error
+def _causes(error: BaseException) -> Iterator[Any]:
+    """Yield the Java exception behind an error, and what caused it, the first cause last; nothing where there is none.
 
-
-def _java_causes(error: Py4JJavaError) -> Iterator[Any]:
-    return _causes_of(error.java_exception)
-
-
-def _causes_of(cause: Any) -> Iterator[Any]:
-    """Yield a Java exception and what caused it, the first cause last."""
+    Py4J's error has it; PySpark's own, by which it replaces some of those, too.
+    """
+    cause = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
     for _ in range(20):
-        if cause is None:
+        if not isinstance(cause, JavaObject):
             return
         yield cause
         cause = cause.getCause()
