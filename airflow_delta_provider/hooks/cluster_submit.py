@@ -7,7 +7,7 @@ import os
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_delta_provider.exceptions import DeltaConnectionError
-from airflow_delta_provider.hooks.driver_search import driver_pod, why_pod_ended, yarn_application
+from airflow_delta_provider.hooks.driver_search import driver_pod, is_forgotten, why_pod_ended, yarn_application
 from airflow_delta_provider.hooks.hadoop_configuration import HadoopConfiguration
 
 
@@ -52,6 +52,15 @@ class ClusterSubmitHook(SparkSubmitHook):
         elif self.driver is None:
             self._kubernetes_driver_pod = driver_pod(self._connection["namespace"], submission)
         return self.driver
+
+    def query_yarn_application_status(self, application_id: str) -> str:
+        """Like the parent's; an application that YARN no longer knows has ended, whether well or not."""
+        try:
+            return str(super().query_yarn_application_status(application_id))
+        except RuntimeError:
+            if is_forgotten(self._get_yarn_rm_base_url(), self._resolved_yarn_rm_auth, application_id):
+                return "FAILED"
+            raise
 
     def _detach_where_it_can(self, detach: bool) -> None:
         """Have Airflow's hook follow the driver, where it is a version that can."""

@@ -155,7 +155,8 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         """Whether the folder holds a report of the submission."""
         try:
             answer = None if self._results is None else self._results.read(self._submission)
-        except ValueError:
+        except ValueError as error:
+            self.log.warning("The report of an earlier try could not be read: %s", error)
             return False
         return answer is not None and answer[0] == "report"
 
@@ -316,7 +317,10 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         except JobCrash as crash:
             raise DeltaJobError(masked_text(f"{crash}\n\n{crash.traceback}")) from failure
         except ValueError as error:
-            raise DeltaJobError(f"The report could not be read: {error}") from failure
+            raise DeltaJobError(
+                f"The report could not be read: {error}. What the job has done is not known; the next try looks at its "
+                "tables first."
+            ) from failure
         if report is not None:
             return report
         if self._submit_sp is not None and self._submit_sp.returncode in _KILLED and not self._killed:

@@ -30,6 +30,15 @@ def yarn_application(manager: str, auth: Any, submission: str) -> str | None:
     return max((str(application["id"]) for application in found), default=None)
 
 
+def is_forgotten(manager: str, auth: Any, application: str) -> bool:
+    """Whether YARN answers, and does not know an application: it keeps only so many of those that have ended."""
+    try:
+        answer = requests.get(f"{manager}/ws/v1/cluster/apps/{application}", auth=auth, timeout=_TIMEOUT)
+    except requests.RequestException:
+        return False
+    return bool(answer.status_code == requests.codes.not_found)
+
+
 def driver_pod(namespace: str, submission: str) -> str | None:
     """Return the name of a submission's driver pod; None where Kubernetes has none.
 

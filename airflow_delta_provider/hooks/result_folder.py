@@ -32,6 +32,8 @@ T = TypeVar("T")
 _HDFS = {"hdfs": None, "webhdfs": "http", "swebhdfs": "https"}
 #: Types of Airflow's connections to HDFS; a store of tables may have another.
 _CONNECTIONS = ("hdfs", "webhdfs")
+#: What another try does not change.
+_LASTING = (PermissionError, NotADirectoryError, FileExistsError)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -61,7 +63,7 @@ class ResultFolder:
     def prepare(self) -> None:
         """Remove what earlier submissions left, and make sure that files can be written and read.
 
-        :raises DeltaRequestError: if nothing here serves the path
+        :raises DeltaRequestError: if nothing here serves the path, or the worker may not use it
         :raises DeltaResultError: if it cannot be written or read
         """
 
@@ -74,7 +76,12 @@ class ResultFolder:
                 raise OSError("what was written is not what is read")
             self._filesystem.rm_file(path)
 
-        self._reached(probe, "Nothing was submitted.")
+        try:
+            self._reached(probe, "Nothing was submitted.")
+        except DeltaResultError as error:
+            if isinstance(error.__cause__, _LASTING):
+                raise DeltaRequestError(str(error)) from error
+            raise
 
     def read(self, submission: str) -> tuple[str, dict[str, Any]] | None:
         """Return the channel and the document of a submission's answer; None where there is none.

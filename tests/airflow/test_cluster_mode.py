@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import airflow.providers.apache.spark.hooks.spark_submit as spark_submit_of_airflow
 import airflow.sdk
 import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
@@ -259,6 +261,54 @@ def test_manager_that_is_gone_leaves_the_driver_to_the_next_try(
     assert cluster.submitted == ["application_1_1"]
 
 
+@follows
+def test_manager_that_is_gone_while_the_driver_runs_leaves_it_to_the_next_try(
+    cluster: Cluster, enable: Enable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, looked = Store(), []
+
+    def wait(_: float) -> None:
+        looked.append(cluster.manager.status)
+        cluster.manager.status = 503
+
+    monkeypatch.setattr(spark_submit_of_airflow.time, "sleep", wait)
+    cluster.does(state="RUNNING", final="UNDEFINED")
+    with pytest.raises(DeltaJobError, match=r"application_1_1 is not known yet. The next try attaches to it"):
+        enable().execute(Run(store).context)
+    assert looked.count(503) > 3
+    cluster.manager.status = 200
+    cluster.manager.applications["application_1_1"].update(state="FINISHED", finalStatus="SUCCEEDED")
+    assert enable().execute(Run(store, try_number=2).context)["verdict"] == "PASS"
+    assert cluster.submitted == ["application_1_1"]
+
+
+@follows
+@pytest.mark.parametrize(("reports", "submitted"), [(True, 0), (False, 1)])
+def test_application_that_yarn_has_forgotten_has_ended(
+    cluster: Cluster, enable: Enable, monkeypatch: pytest.MonkeyPatch, reports: bool, submitted: int
+) -> None:
+    store = Store()
+    cluster.does(reports=reports)
+    killed_while_it_waits(enable, store, monkeypatch)
+    cluster.manager.applications.clear()
+    cluster.does()
+    assert enable().execute(Run(store, try_number=2).context)["verdict"] == "PASS"
+    assert len(cluster.submitted) == submitted
+
+
+@follows
+def test_damaged_report_of_an_earlier_try_is_named_before_the_job_looks_again(
+    cluster: Cluster, enable: Enable, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store()
+    cluster.does("VIOLATED", content="json.dumps(content)[:40]")
+    killed_while_it_waits(enable, store, monkeypatch)
+    cluster.does()
+    assert enable().execute(Run(store, try_number=2).context)["verdict"] == "PASS"
+    assert "The report of an earlier try could not be read: Unterminated string" in capsys.readouterr().out
+    assert len(cluster.submitted) == 2
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -278,8 +328,11 @@ def test_folder_that_the_worker_cannot_write_is_reported_before_the_submit(
     cluster: Cluster, enable: Enable, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DeltaJobError, match=r"The worker cannot use .*Nothing was submitted"):
+    with pytest.raises(DeltaRequestError, match=r"The worker cannot use .*Nothing was submitted"):
         enable(result_path=str(tmp_path / "file")).execute(Run(Store()).context)
+    with pytest.raises(DeltaJobError, match=r"The worker cannot use .*Nothing was submitted") as silent:
+        enable(result_path="webhdfs://127.0.0.1:9/results").execute(Run(Store()).context)
+    assert not isinstance(silent.value, AirflowFailException)
     with pytest.raises(DeltaRequestError, match="Install"):
         enable(result_path="gs://bucket/results").execute(Run(Store()).context)
     with pytest.raises(DeltaRequestError, match="relative"):

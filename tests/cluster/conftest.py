@@ -64,6 +64,8 @@ def home(yarn: Yarn, kubernetes: KubernetesApi, tmp_path_factory: pytest.TempPat
     # A task whose worker was killed is noticed after so many seconds.
     home.environment["AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT"] = "20"
     home.environment["AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL"] = "5"
+    # So are the tasks of a scheduler that was killed.
+    home.environment["AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL"] = "20"
     home.finish_migration(home.start_migration())
     return home
 
