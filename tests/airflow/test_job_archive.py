@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 import zipfile
@@ -29,6 +30,14 @@ for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
 """
+
+
+def test_python_that_is_too_old_is_named_with_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 9, 18, "final", 0))
+    with pytest.raises(
+        ImportError, match=r"needs Python 3\.10 or later, and this is Python 3\.9\. .*spark\.pyspark\.python"
+    ):
+        runpy.run_path(str(PACKAGE / "__init__.py"))
 
 
 def test_same_sources_give_the_same_bytes(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.soak
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 #: Words of spark-submit before the application.
-_BEFORE = ("spark-submit", "--deploy-mode", "client")
+_BEFORE = ("spark-submit", "--deploy-mode", "client", "--conf", "spark.pyspark.python=/usr/bin/python3.11")
 
 
 def serverless(operator: EmrServerlessStartJobOperator) -> tuple[str, Sequence[str]]:
