@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.jobs.delta.log import arrow_checkpoint
+from airflow_delta_provider.jobs.delta.log import arrow_checkpoint, python_checkpoint
 from tests.tables import log, row_tracking
 
 
@@ -18,6 +18,21 @@ def test_both_readers_find_the_same_table(built, session, kind, monkeypatch):
     assert table.read_state(with_files=True) == by_arrow
     assert {file.num_records for file in by_arrow.files.values()} != {None}
     assert by_arrow.version == log.newest(path)
+
+
+@pytest.mark.parametrize("codec", ["snappy", "gzip", "zstd", "lz4", "lz4_raw"])
+def test_checkpoint_is_read_without_packages_whichever_codec_spark_compressed_it_with(spark, tmp_path, codec):
+    path = tmp_path / "t"
+    spark.conf.set("spark.sql.parquet.compression.codec", codec)
+    try:
+        spark.range(30).write.format("delta").option("delta.checkpointInterval", "1").save(str(path))
+        spark.sql(f"INSERT INTO delta.`{path}` SELECT id FROM range(0, 300, 1, 300)")
+    finally:
+        spark.conf.unset("spark.sql.parquet.compression.codec")
+    (content,) = (file.read_bytes() for file in path.glob("_delta_log/*1.checkpoint.parquet"))
+    by_arrow = list(arrow_checkpoint.actions(arrow_checkpoint.read_table(content, {}, None)))
+    assert len(by_arrow) > 300
+    assert list(python_checkpoint.actions(content, {}, None)) == by_arrow
 
 
 @pytest.mark.parametrize("available", [True, False], ids=["arrow", "spark"])

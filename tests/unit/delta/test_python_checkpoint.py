@@ -84,6 +84,8 @@ def test_checkpoint_with_every_kind_has_the_same_actions():
     [
         {"compression": "gzip"},
         {"compression": "zstd"},
+        {"compression": "lz4"},
+        {"compression": "brotli"},
         {"data_page_version": "2.0", "use_dictionary": False},
         {"column_encoding": "PLAIN", "use_dictionary": False, "compression": "none"},
     ],
@@ -149,9 +151,9 @@ def test_kind_that_is_no_struct_is_damage():
         list(python_checkpoint.actions(content, {}, None))
 
 
-@pytest.mark.parametrize(("codec", "package"), [("brotli", "pyarrow"), ("lz4", "pyarrow"), ("zstd", "zstandard")])
+@pytest.mark.parametrize(("codec", "package"), [("brotli", "brotli"), ("zstd", "zstandard")])
 def test_package_that_is_needed_is_named(codec, package, monkeypatch):
-    monkeypatch.setattr(python_checkpoint, "_codecs_of_packages", dict)
+    monkeypatch.setattr(python_checkpoint, "codecs_of_packages", dict)
     content = written(pq.read_table(io.BytesIO(as_parquet(ACTIONS))), compression=codec)
 
     with pytest.raises(MissingPackageError, match="compressed with") as error:

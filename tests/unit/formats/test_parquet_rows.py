@@ -312,13 +312,13 @@ def test_two_fields_of_one_name_are_an_error():
         struct_of(file, "s").only([("a",)])
 
 
-@pytest.mark.parametrize("codec", ["zstd", "brotli", "lz4"])
+@pytest.mark.parametrize("codec", ["zstd", "brotli"])
 def test_codec_that_python_lacks_is_named(codec):
     content = written(pa.table({"c": ["x"]}), compression=codec)
 
     with pytest.raises(MissingCodecError) as error:
         rows(content)
-    assert error.value.codec in ("ZSTD", "BROTLI", "LZ4_RAW")
+    assert error.value.codec == codec.upper()
 
 
 def test_codec_that_is_passed_in_is_used():

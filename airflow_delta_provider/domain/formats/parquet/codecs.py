@@ -1,6 +1,6 @@
 """Decompressing pages with the standard library. parquet-format, ``Compression.md``.
 
-Python has no Zstandard before 3.14, no LZ4 and no Brotli: who has a package for one passes it as a codec.
+Python has no Zstandard before 3.14, no Brotli and no LZO: who has a package for one passes it as a codec.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping
 
-from airflow_delta_provider.domain.formats import snappy
+from airflow_delta_provider.domain.formats import lz4, snappy
 from airflow_delta_provider.domain.formats.parquet.parquet_error import (
     MissingCodecError,
     ParquetError,
@@ -73,5 +73,27 @@ def _gzip(page: bytes, size: int) -> bytes:
     return content
 
 
+def _lz4_raw(page: bytes, size: int) -> bytes:
+    try:
+        return lz4.decompress(page, size)
+    except lz4.Lz4Error as error:
+        raise ParquetError(f"a page cannot be decompressed: {error}") from None
+
+
+def _lz4(page: bytes, size: int) -> bytes:
+    """Decompress what is called LZ4: by Hadoop's codec as parquet-java has it, else a block, as old parquet-cpp did."""
+    try:
+        content = lz4.decompress_hadoop(page, size)
+    except lz4.Lz4Error:
+        content = b""
+    return content if len(content) == size else _lz4_raw(page, size)
+
+
 #: What needs nothing but Python.
-STANDARD_CODECS: Mapping[str, Codec] = {"UNCOMPRESSED": _stored, "SNAPPY": _snappy, "GZIP": _gzip}
+STANDARD_CODECS: Mapping[str, Codec] = {
+    "UNCOMPRESSED": _stored,
+    "SNAPPY": _snappy,
+    "GZIP": _gzip,
+    "LZ4": _lz4,
+    "LZ4_RAW": _lz4_raw,
+}

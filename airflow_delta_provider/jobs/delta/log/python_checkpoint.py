@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import repeat
 from typing import Any
 
@@ -11,7 +10,7 @@ from airflow_delta_provider.domain.delta.commit import KINDS, Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS
 from airflow_delta_provider.domain.delta.snapshot_comparison import MOST_PARSED
-from airflow_delta_provider.domain.formats.parquet.codecs import STANDARD_CODECS, Codec
+from airflow_delta_provider.domain.formats.parquet.codecs import STANDARD_CODECS
 from airflow_delta_provider.domain.formats.parquet.field_tree import Field, Struct
 from airflow_delta_provider.domain.formats.parquet.parquet_error import (
     BrokenValueError,
@@ -21,10 +20,10 @@ from airflow_delta_provider.domain.formats.parquet.parquet_error import (
 )
 from airflow_delta_provider.domain.formats.parquet.row_groups import ParquetFile, RowGroup
 from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import with_counts
-from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError, have
+from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError
+from airflow_delta_provider.jobs.tables.page_codecs import PACKAGES, codecs_of_packages
 
 _COUNT = "numRecords"
-_ZSTANDARD = "ZSTD"
 _PARSED = (PARTITION_VALUES, STATISTICS)
 
 
@@ -41,15 +40,14 @@ def actions(
     :raises MissingPackageError: if it takes a package to read it
     """
     try:
-        file = ParquetFile(content, {**STANDARD_CODECS, **_codecs_of_packages()})
+        file = ParquetFile(content, {**STANDARD_CODECS, **codecs_of_packages()})
         columns = [_wanted(column, fields) for column in file.fields if kinds is None or column.name in kinds]
         for group in file.row_groups():
             for column in columns:
                 yield from _actions(group, column, parsed)
     except MissingCodecError as error:
-        package = "zstandard" if error.codec == _ZSTANDARD else "pyarrow"
         raise MissingPackageError(
-            f"To read a checkpoint file that is compressed with {error.codec}", package
+            f"To read a checkpoint file that is compressed with {error.codec}", PACKAGES.get(error.codec, "pyarrow")
         ) from error
     except UnsupportedError as error:
         raise MissingPackageError(f"To read a checkpoint file ({error})", "pyarrow") from error
@@ -96,21 +94,3 @@ def _first_parsed(group: RowGroup, column: Struct) -> Sequence[Any] | None:
     except BrokenValueError:
         return None
     return found[column.fields[0].name]
-
-
-@cache
-def _codecs_of_packages() -> Mapping[str, Codec]:
-    """Return what installed packages decompress."""
-    if not have("zstandard"):
-        return {}
-    import zstandard
-
-    def decompress(page: bytes, size: int) -> bytes:
-        try:
-            with zstandard.ZstdDecompressor().stream_reader(page) as stream:
-                content: bytes = stream.read(size + 1)
-        except zstandard.ZstdError as error:
-            raise ParquetError(f"a page cannot be decompressed: {error}") from None
-        return content
-
-    return {_ZSTANDARD: decompress}

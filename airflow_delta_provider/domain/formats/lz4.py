@@ -1,0 +1,99 @@
+"""Decompressing LZ4, which Python lacks. lz4/lz4, ``lz4_Block_format.md``: blocks, without the frames around them."""
+
+from __future__ import annotations
+
+#: What a length in a token is that goes on in the bytes behind it, and the shortest match.
+_GOES_ON, _SHORTEST = 15, 4
+_FULL = 255
+_INT = 4
+
+
+class Lz4Error(ValueError):
+    """The bytes are not what LZ4 writes; the message says why."""
+
+
+def decompress(block: bytes, size: int) -> bytes:
+    """Return what a block comes to.
+
+    :param size: the most bytes that it may come to
+    :raises Lz4Error: if it is damaged, or comes to more
+    """
+    try:
+        return bytes(_content(block, size))
+    except IndexError:
+        raise Lz4Error("an LZ4 block ends too early") from None
+
+
+def decompress_hadoop(stream: bytes, size: int) -> bytes:
+    """Return what a stream comes to that Hadoop's codec wrote: blocks after their sizes.
+
+    The size of what was written at once precedes the blocks that it was cut into, and each block is preceded by its own
+    size: numbers of four bytes, the highest first.
+
+    :param size: the most bytes that it may come to
+    :raises Lz4Error: if it is damaged, or comes to more
+    """
+    parts, position, whole = [], 0, 0
+    while position < len(stream):
+        until, position = _number(stream, position)
+        until += whole
+        if until > size:
+            raise Lz4Error(f"an LZ4 stream says that it comes to {until} bytes or more, not to {size}")
+        while whole < until:
+            length, position = _number(stream, position)
+            if not length or position + length > len(stream):
+                raise Lz4Error("an LZ4 stream ends within a block")
+            parts.append(decompress(stream[position : position + length], until - whole))
+            position += length
+            whole += len(parts[-1])
+    return b"".join(parts)
+
+
+def _number(stream: bytes, position: int) -> tuple[int, int]:
+    end = position + _INT
+    if end > len(stream):
+        raise Lz4Error("an LZ4 stream ends within a size")
+    return int.from_bytes(stream[position:end], "big"), end
+
+
+def _content(block: bytes, size: int) -> bytearray:
+    """All sequences in one loop: calls would take longer than what they do."""
+    out = bytearray()
+    position, end = 0, len(block)
+    while True:
+        token = block[position]
+        position += 1
+        length = token >> 4
+        if length == _GOES_ON:
+            while block[position] == _FULL:
+                length += _FULL
+                position += 1
+            length += block[position]
+            position += 1
+        if length:
+            out += block[position : position + length]
+            position += length
+        if position >= end:  # the last sequence has no match
+            break
+        offset = block[position] | block[position + 1] << 8
+        position += 2
+        length = token & _GOES_ON
+        if length == _GOES_ON:
+            while block[position] == _FULL:
+                length += _FULL
+                position += 1
+            length += block[position]
+            position += 1
+        length += _SHORTEST
+        start = len(out) - offset
+        if start < 0 or not offset:
+            raise Lz4Error("an LZ4 block copies from where nothing is")
+        if length > size - len(out):
+            raise Lz4Error(f"an LZ4 block comes to more than {size} bytes")
+        if offset >= length:
+            out += out[start : start + length]
+        else:  # the copy overlaps what it writes: a pattern is repeated
+            out += (out[start:] * (length // offset + 1))[:length]
+    if position > end or len(out) > size:
+        raise Lz4Error(f"an LZ4 block ends too early, or comes to more than {size} bytes")
+    return out
