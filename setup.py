@@ -1,7 +1,8 @@
 """What a package index shows: the README, whose links lead there from anywhere.
 
-``PUBLISHED=https://github.com/OWNER/NAME make dist`` says where the repository is published. Links then lead to the files of
-this version there, and the index links to the repository. Without it, links to files are left out, and their words stay.
+``PUBLISHED=https://github.com/OWNER/NAME make dist`` says where the repository is published. Links then lead to the
+files of this version there, and the index links to the repository. Without it, links to files are left out, and their
+words stay.
 """
 
 import os
