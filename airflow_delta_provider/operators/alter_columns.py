@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
@@ -35,7 +33,6 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
     """
 
     options_type = AlterColumnsOptions
-    template_fields: Sequence[str] = (*DeltaChangeOperator.template_fields, *AlterColumnsOptions.templated())
 
     def __init__(
         self,

@@ -179,3 +179,17 @@ class SensorArguments(SensorTaskArguments, total=False):
     storage_conn_id: Text | None
     deferrable: bool
     mode: Mode | None
+
+
+_JINJA = ("{{", "{%", "{#")
+
+
+def is_literal(value: Any) -> bool:
+    """Whether ``value`` is what it will be when the task runs: no template, no XComArg."""
+    if isinstance(value, str):
+        return not any(mark in value for mark in _JINJA)
+    if isinstance(value, Mapping):
+        return all(is_literal(key) and is_literal(item) for key, item in value.items())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return all(is_literal(item) for item in value)
+    return value is None or isinstance(value, (bool, int, float, datetime))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.check_drift import CheckDriftOptions
@@ -29,7 +27,6 @@ class DeltaCheckDriftOperator(DeltaReadOperator):
     """
 
     options_type = CheckDriftOptions
-    template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *CheckDriftOptions.templated())
 
     def __init__(self, *, spec: Specs, policy: Document = None, **kwargs: Unpack[ReadArguments]) -> None:
         super().__init__(**kwargs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.engine.delta_library import PROVIDED
@@ -50,7 +48,6 @@ class PaimonCheckRowTrackingOperator(DeltaReadOperator):
     """
 
     options_type = PaimonCheckRowTrackingOptions
-    template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *PaimonCheckRowTrackingOptions.templated())
 
     def __init__(
         self,

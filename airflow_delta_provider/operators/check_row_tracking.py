@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
@@ -42,7 +40,6 @@ class DeltaCheckRowTrackingOperator(DeltaReadOperator):
     """
 
     options_type = CheckRowTrackingOptions
-    template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *CheckRowTrackingOptions.templated())
 
     def __init__(
         self,

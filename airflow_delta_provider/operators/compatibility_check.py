@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.check_compatibility import RECENT_DAYS, CheckCompatibilityOptions
@@ -32,7 +30,6 @@ class DeltaCompatibilityCheckOperator(DeltaReadOperator):
     """
 
     options_type = CheckCompatibilityOptions
-    template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *CheckCompatibilityOptions.templated())
 
     def __init__(
         self,

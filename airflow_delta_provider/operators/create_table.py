@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.create_table import CreateTableOptions
@@ -30,7 +28,6 @@ class DeltaCreateTableOperator(DeltaChangeOperator):
     """
 
     options_type = CreateTableOptions
-    template_fields: Sequence[str] = (*DeltaChangeOperator.template_fields, *CreateTableOptions.templated())
 
     def __init__(
         self,

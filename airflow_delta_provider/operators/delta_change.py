@@ -12,9 +12,8 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request import value as values
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.operators.arguments import Flag, JobArguments
+from airflow_delta_provider.operators.arguments import Flag, JobArguments, is_literal
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
-from airflow_delta_provider.operators.rendered import is_literal
 
 
 class DeltaChangeOperator(DeltaJobOperator):

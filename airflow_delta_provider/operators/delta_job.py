@@ -35,10 +35,16 @@ from airflow_delta_provider.hooks.masked_command import hide_secrets
 from airflow_delta_provider.hooks.owned_arguments import OWNED_ARGUMENTS, refuse_owned_arguments
 from airflow_delta_provider.hooks.result_folder import ResultFolder
 from airflow_delta_provider.notifications.delivery import new_receipt, received
-from airflow_delta_provider.operators.arguments import Names, OnUndetermined, OnViolation, SparkSubmitArguments, Text
+from airflow_delta_provider.operators.arguments import (
+    Names,
+    OnUndetermined,
+    OnViolation,
+    SparkSubmitArguments,
+    Text,
+    is_literal,
+)
 from airflow_delta_provider.operators.attaching import AttachingOperator
 from airflow_delta_provider.operators.finished_tables import FinishedTables
-from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.operators.reporting import Reporting
 from airflow_delta_provider.operators.worker_files import DagFiles, read_document
 from airflow_delta_provider.report_store import check_report_path
@@ -81,6 +87,12 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         "result_path",
         "storage_conn_id",
     )
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Template the arguments of the options, in addition to those of the base."""
+        super().__init_subclass__(**kwargs)
+        if "options_type" in vars(cls) and "template_fields" not in vars(cls):
+            cls.template_fields = (*cls.template_fields, *cls.options_type.templated())
 
     def __init__(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
@@ -41,7 +39,6 @@ class DeltaDisableColumnMappingOperator(DeltaChangeOperator):
     """
 
     options_type = DisableColumnMappingOptions
-    template_fields: Sequence[str] = (*DeltaChangeOperator.template_fields, *DisableColumnMappingOptions.templated())
 
     def __init__(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -60,7 +59,6 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
     """
 
     options_type = DropFeatureOptions
-    template_fields: Sequence[str] = (*DeltaChangeOperator.template_fields, *DropFeatureOptions.templated())
 
     def __init__(
         self,

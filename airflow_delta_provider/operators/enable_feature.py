@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from typing_extensions import Unpack
@@ -37,7 +37,6 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
     """
 
     options_type = EnableFeatureOptions
-    template_fields: Sequence[str] = (*DeltaChangeOperator.template_fields, *EnableFeatureOptions.templated())
 
     def __init__(
         self,

@@ -15,8 +15,7 @@ from airflow_delta_provider.access import Access
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.exceptions import DeltaReportUnavailableError, DeltaRequestError
-from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolation, TaskArguments, Text
-from airflow_delta_provider.operators.rendered import is_literal
+from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolation, TaskArguments, Text, is_literal
 from airflow_delta_provider.operators.reporting import Reporting
 from airflow_delta_provider.report_store import check_report_path, read_report
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from typing_extensions import Unpack
@@ -33,7 +32,6 @@ class DeltaPlanMigrationOperator(DeltaReadOperator):
     """
 
     options_type = PlanMigrationOptions
-    template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *PlanMigrationOptions.templated())
 
     def __init__(
         self, *, spec: Specs, policy: Document = None, fleet: Document = None, **kwargs: Unpack[ReadArguments]

@@ -26,9 +26,8 @@ from airflow_delta_provider.lineage import operator_lineage
 from airflow_delta_provider.links.delta_pages import DeltaPageLink, DeltaTablesLink
 from airflow_delta_provider.links.report import DeltaReportLink
 from airflow_delta_provider.notifications.delivery import Delivery
-from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolation, Text
+from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolation, Text, is_literal
 from airflow_delta_provider.operators.judgement import check_policy, judge
-from airflow_delta_provider.operators.rendered import is_literal
 from airflow_delta_provider.report_store import KeptReport, ReportStore, check_report_path
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
@@ -35,7 +33,6 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
     """
 
     options_type = WidenTypesOptions
-    template_fields: Sequence[str] = (*DeltaChangeOperator.template_fields, *WidenTypesOptions.templated())
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.request.config_file import Config, ConfigErro
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.value import Document
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.operators.rendered import is_literal
+from airflow_delta_provider.operators.arguments import is_literal
 
 
 class DagFiles:

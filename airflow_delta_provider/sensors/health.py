@@ -12,8 +12,7 @@ from typing_extensions import Unpack
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.operators.arguments import SensorArguments, Text
-from airflow_delta_provider.operators.rendered import is_literal
+from airflow_delta_provider.operators.arguments import SensorArguments, Text, is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
 from airflow_delta_provider.triggers.health import DeltaHealthTrigger
 from airflow_delta_provider.watch.delta.auditor import AuditScope

@@ -9,8 +9,7 @@ from airflow.providers.common.compat.sdk import Context, PokeReturnValue
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request import value as values
-from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version
-from airflow_delta_provider.operators.rendered import is_literal
+from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version, is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
 from airflow_delta_provider.watch.paimon.snapshot_watch import SnapshotWatch

@@ -22,8 +22,7 @@ from typing_extensions import Unpack
 from airflow_delta_provider.access import Access
 from airflow_delta_provider.airflow_release import TASK_STATE, task_state
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.operators.arguments import Mode, SensorTaskArguments, Text
-from airflow_delta_provider.operators.rendered import is_literal
+from airflow_delta_provider.operators.arguments import Mode, SensorTaskArguments, Text, is_literal
 from airflow_delta_provider.triggers.table_trigger import TableTrigger, WaitStatus
 from airflow_delta_provider.watch.errors import DeltaLogUnreadableError, DeltaWatchImpossibleError
 from airflow_delta_provider.watch.storage_address import StorageAddress

@@ -9,8 +9,7 @@ from typing_extensions import Unpack
 from airflow_delta_provider.domain.delta.head_condition import HeadCondition
 from airflow_delta_provider.domain.delta.head_mark import HeadMark
 from airflow_delta_provider.domain.request import value as values
-from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version
-from airflow_delta_provider.operators.rendered import is_literal
+from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version, is_literal
 from airflow_delta_provider.sensors.change_sensor import ChangeSensor
 from airflow_delta_provider.sensors.table_sensor import refusing
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from airflow_delta_provider.domain.changes.draft import Draft
-from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.plan import Draft, Planned
 from airflow_delta_provider.domain.changes.preconditions import (
     check_needed,
     check_table,

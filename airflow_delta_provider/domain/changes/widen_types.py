@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.changes.draft import Draft
-from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.plan import Draft, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_needed, check_table, check_upgrade
 from airflow_delta_provider.domain.changes.step import ColumnType, SetProperties, WidenColumns
 from airflow_delta_provider.domain.checks import requests

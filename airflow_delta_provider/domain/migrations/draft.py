@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.draft import Draft
 from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
+from airflow_delta_provider.domain.changes.plan import Draft
 from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.changes.widen_types import widening_preparation
 from airflow_delta_provider.domain.delta.data_type import parse_type

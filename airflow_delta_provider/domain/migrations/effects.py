@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 from airflow_delta_provider.domain.changes import step as steps
@@ -56,94 +55,83 @@ class Effects:
         }
 
 
-@singledispatch
+#: Of steps whose effects depend on nothing else.
+_EFFECTS = {
+    steps.AddColumns: Effects(
+        undo="Declare the column as dropped, which needs column mapping; RESTORE does it, too.",
+        breaks=(_RESTART, "Writers that insert by position with the old number of columns fail."),
+    ),
+    steps.OrderFields: Effects(
+        undo="Declare the old order; RESTORE does it, too.",
+        breaks=("Writers that insert by position write other columns.", "Readers of SELECT * see another order."),
+    ),
+    steps.ForbidNulls: Effects(
+        metadata_only=False,
+        undo="Declare the columns nullable.",
+        breaks=("Writers that leave the column out, or write NULL, fail.",),
+    ),
+    steps.ClusterBy: Effects(undo="Declare the old columns, or cluster_by: []; the table feature clustering stays."),
+}
+
+
 def effects_of(step: Step, before: TableState) -> Effects:
     """Return the effects of a step.
 
     :param before: the table that the plan was made on
     """
-    del step, before
-    return Effects()
+    match step:
+        case steps.SetProperties(enables=(_, *_)):
+            return _enabled(step, before)
+        case steps.RenameColumns():
+            columns = ", ".join(path_text(column.parts) for column in step.columns)
+            return Effects(
+                undo="Rename back; RESTORE does it, too.",
+                breaks=(_STREAMS, *_change_data(before), _VIEWS.format(columns=columns)),
+            )
+        case steps.WidenColumns():
+            return Effects(
+                undo="Not by a change of types. RESTORE brings the old type back only while no file with the new one "
+                "is live; the table feature stays.",
+                breaks=(
+                    _STREAMS,
+                    *_change_data(before),
+                    "Readers that do not know type widening cannot read the table.",
+                    "Readers with the old type in their own schema may overflow.",
+                ),
+            )
+        case steps.AddConstraint():
+            return Effects(
+                metadata_only=False,
+                undo="Drop the constraint; the table feature checkConstraints stays.",
+                breaks=(f"Writers fail on rows for which {step.expression} is not true.",),
+            )
+        case steps.DropColumns():
+            return _dropped(step.columns, before)
+        case steps.DropFeature():
+            return _without_feature(step)
+        case steps.RewriteTable():
+            return _rewritten(step, before)
+        case steps.InOneCommit():
+            found = [effects_of(each, before) for each in step.steps]
+            return Effects(
+                undo=" ".join(dict.fromkeys(each.undo for each in found)),
+                breaks=tuple(dict.fromkeys(text for each in found for text in each.breaks)),
+            )
+        case _:
+            return _EFFECTS.get(type(step), Effects())
 
 
-@effects_of.register
-def _(step: steps.SetProperties, before: TableState) -> Effects:
-    if not step.enables:
-        return Effects()
-    tracked = ROW_TRACKING.name in step.enables
+def _enabled(step: steps.SetProperties, before: TableState) -> Effects:
     return Effects(
         undo="RESTORE never takes a table feature away; DROP FEATURE does, where the feature can be dropped, and may "
         "add checkpointProtection.",
         breaks=(f"Readers or writers that do not know {', '.join(step.enables)} are locked out.",),
-        metadata_only=not (tracked and before.files),
+        metadata_only=not (ROW_TRACKING.name in step.enables and before.files),
     )
 
 
-@effects_of.register
-def _(_step: steps.AddColumns, _before: TableState) -> Effects:
-    return Effects(
-        undo="Declare the column as dropped, which needs column mapping; RESTORE does it, too.",
-        breaks=(_RESTART, "Writers that insert by position with the old number of columns fail."),
-    )
-
-
-@effects_of.register(steps.RenameColumns)
-def _(step: steps.RenameColumns, before: TableState) -> Effects:
-    columns = ", ".join(path_text(column.parts) for column in step.columns)
-    return Effects(
-        undo="Rename back; RESTORE does it, too.",
-        breaks=(_STREAMS, *_change_data(before), _VIEWS.format(columns=columns)),
-    )
-
-
-@effects_of.register
-def _(_step: steps.WidenColumns, before: TableState) -> Effects:
-    return Effects(
-        undo="Not by a change of types. RESTORE brings the old type back only while no file with the new one is live; "
-        "the table feature stays.",
-        breaks=(
-            _STREAMS,
-            *_change_data(before),
-            "Readers that do not know type widening cannot read the table.",
-            "Readers with the old type in their own schema may overflow.",
-        ),
-    )
-
-
-@effects_of.register
-def _(_step: steps.OrderFields, _before: TableState) -> Effects:
-    return Effects(
-        undo="Declare the old order; RESTORE does it, too.",
-        breaks=("Writers that insert by position write other columns.", "Readers of SELECT * see another order."),
-    )
-
-
-@effects_of.register
-def _(_step: steps.ForbidNulls, _before: TableState) -> Effects:
-    return Effects(
-        metadata_only=False,
-        undo="Declare the columns nullable.",
-        breaks=("Writers that leave the column out, or write NULL, fail.",),
-    )
-
-
-@effects_of.register
-def _(step: steps.AddConstraint, _before: TableState) -> Effects:
-    return Effects(
-        metadata_only=False,
-        undo="Drop the constraint; the table feature checkConstraints stays.",
-        breaks=(f"Writers fail on rows for which {step.expression} is not true.",),
-    )
-
-
-@effects_of.register
-def _(_step: steps.ClusterBy, _before: TableState) -> Effects:
-    return Effects(undo="Declare the old columns, or cluster_by: []; the table feature clustering stays.")
-
-
-@effects_of.register
-def _(step: steps.DropColumns, before: TableState) -> Effects:
-    columns = ", ".join(map(path_text, step.columns))
+def _dropped(dropped: tuple[steps.Parts, ...], before: TableState) -> Effects:
+    columns = ", ".join(map(path_text, dropped))
     return Effects(
         undo=f"{_RESTORE}, which also undoes all later changes of data. Files keep the values until they are "
         "rewritten.",
@@ -151,13 +139,12 @@ def _(step: steps.DropColumns, before: TableState) -> Effects:
             _STREAMS,
             *_change_data(before),
             _VIEWS.format(columns=columns),
-            *_dependents(step.columns, before.metadata),
+            *_dependents(dropped, before.metadata),
         ),
     )
 
 
-@effects_of.register
-def _(step: steps.DropFeature, _before: TableState) -> Effects:
+def _without_feature(step: steps.DropFeature) -> Effects:
     removal = REMOVALS.get(step.feature)
     protects = removal is not None and removal.protects and not step.truncate_history
     undo = "Enable the feature again; what it kept is not brought back."
@@ -175,8 +162,7 @@ def _(step: steps.DropFeature, _before: TableState) -> Effects:
     )
 
 
-@effects_of.register
-def _(step: steps.RewriteTable, before: TableState) -> Effects:
+def _rewritten(step: steps.RewriteTable, before: TableState) -> Effects:
     breaks = ["Streams that read the table stop, and need a new checkpoint: all rows are written again."]
     if before.metadata.properties.change_data_feed:
         breaks.append("The change data feed shows every row as deleted and inserted.")
@@ -188,15 +174,6 @@ def _(step: steps.RewriteTable, before: TableState) -> Effects:
         size=step.size,
         undo=f"{_RESTORE}, until VACUUM deletes the old files.",
         breaks=tuple(breaks),
-    )
-
-
-@effects_of.register
-def _(step: steps.InOneCommit, before: TableState) -> Effects:
-    found = [effects_of(each, before) for each in step.steps]
-    return Effects(
-        undo=" ".join(dict.fromkeys(each.undo for each in found)),
-        breaks=tuple(dict.fromkeys(text for each in found for text in each.breaks)),
     )
 
 

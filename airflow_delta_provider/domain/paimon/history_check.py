@@ -17,11 +17,10 @@ from airflow_delta_provider.domain.paimon.commit import Commit, Damage, DamageKi
 from airflow_delta_provider.domain.paimon.history import History
 from airflow_delta_provider.domain.paimon.id_ranges import IdRanges
 from airflow_delta_provider.domain.paimon.layout import snapshot_id_of, snapshot_path
-from airflow_delta_provider.domain.paimon.listed_manifests import ListedManifests
 from airflow_delta_provider.domain.paimon.live_files import Change, LiveFiles
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.manifest_checks import ListedManifests, RecordCounts
 from airflow_delta_provider.domain.paimon.open_violations import OpenViolation, OpenViolations
-from airflow_delta_provider.domain.paimon.record_counts import RecordCounts
 from airflow_delta_provider.domain.paimon.rewritten_rows import (
     BranchFiles,
     DeletedRows,

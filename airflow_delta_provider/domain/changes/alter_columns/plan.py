@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.alter_columns.resolution import resolve
 from airflow_delta_provider.domain.changes.alter_columns.restrictions import check_alteration
-from airflow_delta_provider.domain.changes.draft import Draft
-from airflow_delta_provider.domain.changes.plan import Plan, Planned
+from airflow_delta_provider.domain.changes.plan import Draft, Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_not_tracked, check_table
 from airflow_delta_provider.domain.changes.step import AddColumns, Alteration, DropColumns, RenameColumn, Step
 from airflow_delta_provider.domain.delta.column import lowered, path_text

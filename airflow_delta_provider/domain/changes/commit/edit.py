@@ -11,10 +11,35 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider import __version__
-from airflow_delta_provider.domain.changes.commit.in_commit_timestamp import has_in_commit_timestamps, timestamp_of
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
+from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP, IN_COMMIT_TIMESTAMP_PREVIEW
+from airflow_delta_provider.domain.delta.features.state import is_active
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_state import TableState
+
+_FEATURES = (IN_COMMIT_TIMESTAMP, IN_COMMIT_TIMESTAMP_PREVIEW)
+
+
+class NoTimestampError(Exception):
+    """The previous commit lacks the timestamp that the feature requires."""
+
+
+def has_in_commit_timestamps(state: TableState) -> bool:
+    """Whether commits that follow ``state`` need a timestamp that only grows."""
+    return any(is_active(feature, state.protocol, state.metadata) for feature in _FEATURES)
+
+
+def timestamp_of(commit: Commit) -> int:
+    """Return the timestamp of a commit, in milliseconds since 1970.
+
+    :raises NoTimestampError: if it has none
+    """
+    value = commit.info.get("inCommitTimestamp")
+    if type(value) is not int:
+        raise NoTimestampError(f"commit {commit.version} has no inCommitTimestamp")
+    return value
+
 
 #: The ``engineInfo`` of these commits.
 ENGINE_INFO = f"airflow-delta-provider/{__version__}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from airflow_delta_provider.domain.changes.commit.in_commit_timestamp import (
+from airflow_delta_provider.domain.changes.commit.edit import (
     NoTimestampError,
     has_in_commit_timestamps,
     timestamp_of,

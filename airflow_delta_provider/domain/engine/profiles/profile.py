@@ -70,35 +70,27 @@ class Release:
         source: str,
         *,
         both: Words = "",
-        reads: Words = "",
-        writes: Words = "",
         refuses: Words = "",
-        refuses_reading: Words = "",
-        refuses_writing: Words = "",
-        misreads: Words = "",
-        miswrites: Words = "",
-        undecided: Words = "",
-        writes_unused: Words = "",
         widenings: Iterable[tuple[str, str]] | None = None,
         lists_all: bool = True,
         crates: Words = "",
+        **features: Words,
     ) -> Release:
-        """Make a record from words; ``both`` is read and written, ``refuses`` neither."""
+        """Make a record from words; ``both`` is read and written, ``refuses`` neither.
+
+        :param features: any other field, by its name
+        """
+        named = {name: _set(words) for name, words in features.items()}
+        for names, words in ((("reads", "writes"), both), (("refuses_reading", "refuses_writing"), refuses)):
+            named |= {name: named.get(name, frozenset()) | _set(words) for name in names}
         return cls(
             version=version,
             date=date,
             source=source,
-            reads=_set(both, reads),
-            writes=_set(both, writes),
-            refuses_reading=_set(refuses, refuses_reading),
-            refuses_writing=_set(refuses, refuses_writing),
-            misreads=_set(misreads),
-            miswrites=_set(miswrites),
-            undecided=_set(undecided),
-            writes_unused=_set(writes_unused),
             widenings=None if widenings is None else frozenset(widenings),
             lists_all=lists_all,
             crates=tuple(crates.split()),
+            **named,
         )
 
     def then(

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.rendering.html_page.document import Document
 from airflow_delta_provider.domain.rendering.html_page.findings import badge, by_rule
+from airflow_delta_provider.domain.rendering.html_page.look import SCRIPT
 from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined, text
-from airflow_delta_provider.domain.rendering.html_page.script import SCRIPT
 from airflow_delta_provider.domain.rendering.html_page.tables import row
 from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.problem import problems

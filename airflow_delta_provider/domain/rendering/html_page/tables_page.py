@@ -10,8 +10,8 @@ from urllib.parse import quote, urlencode
 from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.rendering.html_page.document import Document
 from airflow_delta_provider.domain.rendering.html_page.findings import badge
+from airflow_delta_provider.domain.rendering.html_page.look import THEME_SCRIPT
 from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined
-from airflow_delta_provider.domain.rendering.html_page.script import THEME_SCRIPT
 from airflow_delta_provider.domain.report.table_rows import LatestLook, Origin
 from airflow_delta_provider.domain.report.verdict import Verdict
 

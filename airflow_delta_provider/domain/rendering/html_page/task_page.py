@@ -9,8 +9,8 @@ from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering.html_page import page
 from airflow_delta_provider.domain.rendering.html_page.document import Document
 from airflow_delta_provider.domain.rendering.html_page.findings import badge
+from airflow_delta_provider.domain.rendering.html_page.look import THEME_SCRIPT
 from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined
-from airflow_delta_provider.domain.rendering.html_page.script import THEME_SCRIPT
 from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.rule_link import RuleRoutes
 from airflow_delta_provider.domain.report.excerpt import Excerpt

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
+from airflow_delta_provider.domain.changes.sql import literal as text_literal
 from airflow_delta_provider.domain.checks.data_files.row_conditions import BrokenCondition
 from airflow_delta_provider.domain.delta.column_mapping import file_schema, physical_name
 from airflow_delta_provider.domain.delta.data_type import sql_name
@@ -99,7 +100,7 @@ class ConditionReader:
         for field in metadata.schema.fields:
             name = physical_name(field, mode)
             if field.name in named & partition_by:
-                value = f"nullif(`partition`[{_text(name)}], '')"
+                value = f"nullif(`partition`[{text_literal(name)}], '')"
                 columns.append(sql.expr(f"CAST({value} AS {sql_name(field.data_type)})").alias(field.name))
             elif field.name in named:
                 value = sql.col(quote(f"{_STORED}{name}"))
@@ -177,7 +178,3 @@ def _raise_if_cancelled(error: Exception) -> None:
 def _reason(error: Exception) -> str:
     condition = condition_of(error) if isinstance(error, PySparkException) else None
     return condition or type(error).__name__
-
-
-def _text(name: str) -> str:
-    return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
