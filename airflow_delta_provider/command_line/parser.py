@@ -20,25 +20,6 @@ _ALIASES = {"check-paimon": "check-paimon-row-tracking"}
 _WIDTH = 28
 
 
-#: By the kinds of jobs, in the order of the overview: arguments that show what a command is for.
-_EXAMPLES = {
-    "audit": "'s3://lake/**' --exclude 's3://lake/tmp/**' --baseline report.json",
-    "detail": "lake/orders --format json",
-    "init-spec": "lake/orders --out orders.yaml",
-    "check-row-tracking": "lake/orders --level footers",
-    "column-mapping-usage": "lake/orders",
-    "check-drift": "--spec tables/",
-    "check-compatibility": "lake/orders --feature rowTracking --fleet fleet.yaml",
-    "check-paimon-row-tracking": "lake/sales.db/orders",
-    "plan-migration": "--spec tables/orders.yaml",
-    "apply-migration": "--spec tables/orders.yaml --allow-protocol-upgrade",
-    "enable-feature": "lake/orders --feature typeWidening --allow-protocol-upgrade --dry-run",
-    "widen-types": "lake/orders --column quantity=bigint --dry-run",
-    "alter-columns": "lake/orders --rename qty=quantity --dry-run",
-    "drop-feature": "lake/orders --feature typeWidening --dry-run",
-    "disable-column-mapping": "lake/orders --dry-run",
-    "create-table": "lake/new --column id=bigint --acknowledge-writer-lockout",
-}
 #: Commands that look at no table.
 RULE_COMMANDS = {"explain": "Explain rules by their codes", "rules": "List all rules"}
 #: Commands that look at no table either, and make a worker's image ready.
@@ -48,7 +29,7 @@ IMAGE_COMMANDS = {"warm-up": "Put Delta's jars and an archive of Spark's classes
 def commands() -> Mapping[str, Kind]:
     """Return the commands that work on tables, those that change them last."""
     names = {kind: alias for alias, kind in _ALIASES.items()}
-    return {names.get(name, name): KINDS[name] for name in _EXAMPLES}
+    return {names.get(name, name): kind for name, kind in KINDS.items()}
 
 
 def kind_of(command: str) -> Kind | None:
@@ -86,7 +67,9 @@ def _overview() -> str:
     for title, listed in groups:
         lines += ["", f"{title}:", *(f"  {name:<{_WIDTH}}{about}" for name, about in listed.items())]
     lines += ["", "examples:"]
-    lines += [f"  {PROGRAM} {line}" for line in (f"audit {_EXAMPLES['audit']}", "audit lake/orders", "explain CODE")]
+    lines += [
+        f"  {PROGRAM} {line}" for line in (f"audit {KINDS['audit'].example}", "audit lake/orders", "explain CODE")
+    ]
     return "\n".join([*lines, "", f"`{PROGRAM} COMMAND --help` shows the options of a command."])
 
 
@@ -147,7 +130,7 @@ def table_parser(command: str, kind: Kind) -> argparse.ArgumentParser:
         prog=f"{PROGRAM} {command}",
         usage=f"{PROGRAM} {command} {'TABLE [TABLE ...]' if _must_name(options) else '[TABLE ...]'} [OPTIONS]",
         description=f"{kind.summary}.",
-        epilog=f"example:\n  {PROGRAM} {command} {_EXAMPLES[kind.name]}",
+        epilog=f"example:\n  {PROGRAM} {command} {kind.example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         # --fail-on is that of an audit, and one word more.
         conflict_handler="resolve",

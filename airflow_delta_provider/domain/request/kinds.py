@@ -23,6 +23,7 @@ class Kind:
 
     :param name: its name in requests, in reports and on the command line
     :param summary: what its job does, in a sentence without its full stop
+    :param example: arguments of the command that show what it is for
     :param job: function that does what a request asks for to one table, and reports on it; on Spark
     :param operator: that runs it; None where the command line alone does
     :param reading_job: the same as far as it only reads logs and footers, without Spark; None where nothing does
@@ -30,115 +31,92 @@ class Kind:
 
     name: str
     summary: str
+    example: str
     options: str
     job: str
     operator: str | None = None
     reading_job: str | None = None
 
 
+#: In the order in which the command line lists them.
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
         Kind(
-            "enable-feature",
-            "Enable table features",
-            options="domain.request.enable_feature:EnableFeatureOptions",
-            job="jobs.changes.kinds:enable_feature",
-            operator="operators.enable_feature:DeltaEnableFeatureOperator",
-        ),
-        Kind(
-            "widen-types",
-            "Widen the types of columns",
-            options="domain.request.widen_types:WidenTypesOptions",
-            job="jobs.changes.kinds:widen_types",
-            operator="operators.widen_types:DeltaWidenTypesOperator",
-        ),
-        Kind(
-            "alter-columns",
-            "Drop, rename and add columns, in this order",
-            options="domain.request.alter_columns:AlterColumnsOptions",
-            job="jobs.changes.kinds:alter_columns",
-            operator="operators.alter_columns:DeltaAlterColumnsOperator",
-        ),
-        Kind(
-            "create-table",
-            "Create an empty table with usage tracking of column mapping (experimental)",
-            options="domain.request.create_table:CreateTableOptions",
-            job="jobs.changes.create_table:create_table",
-            operator="operators.create_table:DeltaCreateTableOperator",
-        ),
-        Kind(
-            "check-row-tracking",
-            "Check that row ids are unique and stable",
-            options="domain.request.check_row_tracking:CheckRowTrackingOptions",
-            job="jobs.spark.kinds:check_row_tracking",
-            reading_job="jobs.row_tracking.check:run",
-            operator="operators.check_row_tracking:DeltaCheckRowTrackingOperator",
-        ),
-        Kind(
             "audit",
             "Check a table's full history against the Delta protocol",
+            example="'s3://lake/**' --exclude 's3://lake/tmp/**' --baseline report.json",
             options="domain.request.audit:AuditOptions",
             job="jobs.spark.kinds:audit",
             reading_job="jobs.audit.protocol_audit:run",
             operator="operators.audit_protocol:DeltaAuditProtocolOperator",
         ),
         Kind(
-            "check-drift",
-            "Check whether tables still are what is declared of them",
-            options="domain.request.check_drift:CheckDriftOptions",
-            job="jobs.migrations.drift:run",
-            reading_job="jobs.migrations.drift:run",
-            operator="operators.check_drift:DeltaCheckDriftOperator",
-        ),
-        Kind(
             "detail",
             "Show table metadata: schema, protocol, features, …",
+            example="lake/orders --format json",
             options="domain.request.detail:DetailOptions",
             job="jobs.run.table_detail:run",
             reading_job="jobs.run.table_detail:run",
             operator="operators.table_detail:DeltaTableDetailOperator",
         ),
         Kind(
+            "init-spec",
+            "Write the spec of existing tables: what declares them as they are",
+            example="lake/orders --out orders.yaml",
+            options="domain.request.init_spec:InitSpecOptions",
+            job="jobs.migrations.init_spec:run",
+            reading_job="jobs.migrations.init_spec:run",
+        ),
+        Kind(
+            "check-row-tracking",
+            "Check that row ids are unique and stable",
+            example="lake/orders --level footers",
+            options="domain.request.check_row_tracking:CheckRowTrackingOptions",
+            job="jobs.spark.kinds:check_row_tracking",
+            reading_job="jobs.row_tracking.check:run",
+            operator="operators.check_row_tracking:DeltaCheckRowTrackingOperator",
+        ),
+        Kind(
             "column-mapping-usage",
             "Find out whether columns were ever renamed or dropped",
+            example="lake/orders",
             options="domain.request.column_mapping_usage:ColumnMappingUsageOptions",
             job="jobs.column_mapping.usage:run",
             reading_job="jobs.column_mapping.usage:run",
             operator="operators.column_mapping_usage:DeltaColumnMappingUsageOperator",
         ),
         Kind(
-            "init-spec",
-            "Write the spec of existing tables: what declares them as they are",
-            options="domain.request.init_spec:InitSpecOptions",
-            job="jobs.migrations.init_spec:run",
-            reading_job="jobs.migrations.init_spec:run",
+            "check-drift",
+            "Check whether tables still are what is declared of them",
+            example="--spec tables/",
+            options="domain.request.check_drift:CheckDriftOptions",
+            job="jobs.migrations.drift:run",
+            reading_job="jobs.migrations.drift:run",
+            operator="operators.check_drift:DeltaCheckDriftOperator",
         ),
         Kind(
             "check-compatibility",
             "Find out which engines a table locks out, or would lock out with more features",
+            example="lake/orders --feature rowTracking --fleet fleet.yaml",
             options="domain.request.check_compatibility:CheckCompatibilityOptions",
             job="jobs.migrations.compatibility:run",
             reading_job="jobs.migrations.compatibility:run",
             operator="operators.compatibility_check:DeltaCompatibilityCheckOperator",
         ),
         Kind(
-            "disable-column-mapping",
-            "Disable column mapping",
-            options="domain.request.disable_column_mapping:DisableColumnMappingOptions",
-            job="jobs.changes.kinds:disable_column_mapping",
-            operator="operators.disable_column_mapping:DeltaDisableColumnMappingOperator",
-        ),
-        Kind(
-            "drop-feature",
-            "Drop table features",
-            options="domain.request.drop_feature:DropFeatureOptions",
-            job="jobs.changes.kinds:drop_feature",
-            operator="operators.drop_feature:DeltaDropFeatureOperator",
+            "check-paimon-row-tracking",
+            "Check row tracking of Apache Paimon tables",
+            example="lake/sales.db/orders",
+            options="domain.request.check_paimon_row_tracking:PaimonCheckRowTrackingOptions",
+            job="jobs.spark.kinds:check_paimon_table",
+            reading_job="jobs.paimon.check:check_paimon_table",
+            operator="operators.check_paimon_row_tracking:PaimonCheckRowTrackingOperator",
         ),
         Kind(
             "plan-migration",
             "Plan what makes tables what is declared of them",
+            example="--spec tables/orders.yaml",
             options="domain.request.plan_migration:PlanMigrationOptions",
             job="jobs.migrations.planning:run",
             reading_job="jobs.migrations.planning:run",
@@ -147,17 +125,58 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "apply-migration",
             "Make tables what is declared of them, as planned and approved",
+            example="--spec tables/orders.yaml --allow-protocol-upgrade",
             options="domain.request.apply_migration:ApplyMigrationOptions",
             job="jobs.changes.kinds:apply_migration",
             operator="operators.apply_migration:DeltaApplyMigrationOperator",
         ),
         Kind(
-            "check-paimon-row-tracking",
-            "Check row tracking of Apache Paimon tables",
-            options="domain.request.check_paimon_row_tracking:PaimonCheckRowTrackingOptions",
-            job="jobs.spark.kinds:check_paimon_table",
-            reading_job="jobs.paimon.check:check_paimon_table",
-            operator="operators.check_paimon_row_tracking:PaimonCheckRowTrackingOperator",
+            "enable-feature",
+            "Enable table features",
+            example="lake/orders --feature typeWidening --allow-protocol-upgrade --dry-run",
+            options="domain.request.enable_feature:EnableFeatureOptions",
+            job="jobs.changes.kinds:enable_feature",
+            operator="operators.enable_feature:DeltaEnableFeatureOperator",
+        ),
+        Kind(
+            "widen-types",
+            "Widen the types of columns",
+            example="lake/orders --column quantity=bigint --dry-run",
+            options="domain.request.widen_types:WidenTypesOptions",
+            job="jobs.changes.kinds:widen_types",
+            operator="operators.widen_types:DeltaWidenTypesOperator",
+        ),
+        Kind(
+            "alter-columns",
+            "Drop, rename and add columns, in this order",
+            example="lake/orders --rename qty=quantity --dry-run",
+            options="domain.request.alter_columns:AlterColumnsOptions",
+            job="jobs.changes.kinds:alter_columns",
+            operator="operators.alter_columns:DeltaAlterColumnsOperator",
+        ),
+        Kind(
+            "drop-feature",
+            "Drop table features",
+            example="lake/orders --feature typeWidening --dry-run",
+            options="domain.request.drop_feature:DropFeatureOptions",
+            job="jobs.changes.kinds:drop_feature",
+            operator="operators.drop_feature:DeltaDropFeatureOperator",
+        ),
+        Kind(
+            "disable-column-mapping",
+            "Disable column mapping",
+            example="lake/orders --dry-run",
+            options="domain.request.disable_column_mapping:DisableColumnMappingOptions",
+            job="jobs.changes.kinds:disable_column_mapping",
+            operator="operators.disable_column_mapping:DeltaDisableColumnMappingOperator",
+        ),
+        Kind(
+            "create-table",
+            "Create an empty table with usage tracking of column mapping (experimental)",
+            example="lake/new --column id=bigint --acknowledge-writer-lockout",
+            options="domain.request.create_table:CreateTableOptions",
+            job="jobs.changes.create_table:create_table",
+            operator="operators.create_table:DeltaCreateTableOperator",
         ),
     )
 }
