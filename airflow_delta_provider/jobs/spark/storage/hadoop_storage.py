@@ -51,10 +51,11 @@ class HadoopStorage:
 
     What the storage could not do it is asked for again, twice, where another try may help.
 
-    :param folder: at which relative paths start where they are of this machine; by default the working directory
+    :param folder: at which relative paths of this machine start; by default the working directory of the JVM
     """
 
     def __init__(self, spark: SparkSession, folder: str = "") -> None:
+        self._folder = folder
         self._local = LocalStorage(folder)
         self._spark = spark
         self._jvm: Any = spark._jvm
@@ -266,7 +267,8 @@ class HadoopStorage:
         """Return the absolute URI of a location, as the session understands it."""
         file_system, path = self._resolve(location)
         qualified = str(file_system.makeQualified(path).toString())
-        return self._local.qualify(location) if is_relative(location) and self.is_local(qualified) else qualified
+        at_folder = self._folder and is_relative(location) and self.is_local(qualified)
+        return self._local.qualify(location) if at_folder else qualified
 
     def real_location(self, location: str) -> str:
         """Return the absolute URI of where a location really lies, as :meth:`qualify` does, with links and mounts
