@@ -6,6 +6,7 @@ with the cloud before it, as in the environment (``aws_region``); those of anoth
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
@@ -126,9 +127,21 @@ def _open_google(uri: StoreUri, options: Mapping[str, str]) -> Any:
 
     config = _config(options, _GOOGLE)
     if emulator := os.environ.get("STORAGE_EMULATOR_HOST"):
-        address = emulator if "://" in emulator else f"http://{emulator}"
-        config = {"base_url": address, "skip_signature": "true", "allow_http": "true", **config}
+        config = {**_emulated(emulator), **config}
     return GCSStore(uri.container, config=config, retry_config=_ONCE)
+
+
+def _emulated(emulator: str) -> dict[str, str]:
+    """Return options for a server that takes requests without a token; `skip_signature` alone is for reading."""
+    address = emulator if "://" in emulator else f"http://{emulator}"
+    account = {
+        "gcs_base_url": address,
+        "disable_oauth": True,
+        "client_email": "",
+        "private_key": "",
+        "private_key_id": "",
+    }
+    return {"service_account_key": json.dumps(account), "skip_signature": "true", "allow_http": "true"}
 
 
 def _config(options: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -323,3 +325,26 @@ def test_azure_and_google_are_opened_by_their_usual_environment(monkeypatch: pyt
     for uri in ("gs://box/t", "abfss://box@account.dfs.core.windows.invalid/t"):
         with pytest.raises(StorageError, match="cannot be reached"):
             ObjectStorage().read(uri)
+
+
+def test_an_emulator_of_google_is_written_to_without_asking_for_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Emulator(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            asked.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.send_header("ETag", '"1"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Emulator) as server, ThreadPoolExecutor(1) as pool:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"127.0.0.1:{server.server_port}")
+        pool.submit(server.serve_forever)
+        try:
+            ObjectStorage().write("gs://box/t", b"content")
+        finally:
+            server.shutdown()
+    assert asked == [("/box/t", b"content")]
