@@ -180,9 +180,14 @@ def _account(connection: StorageConnection) -> str | None:
 
 
 def _google(connection: StorageConnection, *, local: bool, keep: Keep) -> dict[str, str]:
-    settings = {"fs.gs.auth.service.account.enable": "true"}
+    settings = {}
     if project := _extra(connection, "project"):
         settings["fs.gs.project.id"] = project
+    if endpoint := _extra(connection, "gcs.endpoint"):
+        settings["fs.gs.storage.root.url"] = endpoint
+    if _extra(connection, "is_anonymous"):
+        return settings | {"fs.gs.auth.type": "UNAUTHENTICATED"}
+    settings["fs.gs.auth.service.account.enable"] = "true"
     key, path = _extra(connection, "keyfile_dict"), _extra(connection, "key_path")
     if key:
         document = json.loads(key) if isinstance(key, str) else key

@@ -122,6 +122,14 @@ def test_credentials_of_azure_hold_for_the_account_of_the_table(fields: dict[str
     assert settings([LAKE], **fields) == found
 
 
+def test_google_is_asked_without_credentials_and_at_another_address_where_the_connection_says_so() -> None:
+    extra = {"is_anonymous": True, "gcs.endpoint": "http://127.0.0.1:4443"}
+    assert settings(["gs://b/t"], conn_type="google_cloud_platform", extra=extra) == {
+        "fs.gs.auth.type": "UNAUTHENTICATED",
+        "fs.gs.storage.root.url": "http://127.0.0.1:4443",
+    }
+
+
 def test_key_of_google_is_a_file_here_and_settings_elsewhere() -> None:
     google = {"conn_type": "google_cloud_platform", "extra": {"keyfile_dict": json.dumps(GOOGLE), "project": "p"}}
     here = settings(["gs://b/t"], **google)
