@@ -11,9 +11,11 @@ FILES := --dist loadfile
 S3 := .venv-s3
 PLATFORMS := .venv-platforms
 STORES := .stores
+GCS := .stores-gcs
+GCS_SERVER := $(GCS)/server/fake-gcs-server
 AZURITE := $(STORES)/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 azure catalogs matrix matrix-short measure platforms corpora lint docs site demo dist benchmark clean
+.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 azure gcs catalogs matrix matrix-short measure platforms corpora lint docs site demo dist benchmark clean
 
 setup: $(STAMP)
 
@@ -113,6 +115,19 @@ $(STORES)/.installed: tests/stores/requirements.txt
 $(AZURITE):
 	npm install --silent --no-audit --no-fund --prefix $(STORES)/azurite azurite@3.35.0
 
+# Nor this: it takes Go and Maven, besides.
+gcs: setup $(GCS)/.installed $(GCS_SERVER)
+	PYTHONPATH=$(GCS) $(BIN)/python -m pytest tests/stores --store gcs=$(CURDIR)/$(GCS_SERVER)
+
+$(GCS)/.installed: tests/stores/requirements-gcs.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(GCS) --requirement $<
+	@touch $@
+
+$(GCS_SERVER):
+	mvn --quiet --batch-mode dependency:copy -DoutputDirectory=$(CURDIR)/$(@D) \
+		-Dartifact=com.google.cloud.bigdataoss:gcs-connector:4.0.4:jar:shaded
+	GOBIN=$(CURDIR)/$(@D) go install github.com/fsouza/fake-gcs-server@v1.56.1
+
 # Nor this: a schema of Hive's metastore, audited by a submit.
 catalogs: setup
 	$(BIN)/python -m pytest -m soak tests/catalogs
@@ -181,4 +196,4 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_paimon_rows
 
 clean:
-	rm -rf $(VENV) .lineage .kubernetes .minicluster $(S3) $(STORES) $(PLATFORMS) .venv-matrix .demo build dist *.egg-info
+	rm -rf $(VENV) .lineage .kubernetes .minicluster $(S3) $(STORES) $(GCS) $(PLATFORMS) .venv-matrix .demo build dist *.egg-info

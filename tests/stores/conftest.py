@@ -15,9 +15,12 @@ from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 from tests.airflow import conftest as conftest
 from tests.stores.emulators import EMULATORS, Store
 
+#: What the operators' arguments are as settings of Spark.
+_SETTINGS = {"packages": "spark.jars.packages", "jars": "spark.jars"}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--store", help="s3 or azure, and the command that serves it: s3=/path/to/moto_server")
+    parser.addoption("--store", help="s3, azure or gcs, and the command that serves it: s3=/path/to/moto_server")
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +28,7 @@ def store(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory)
     """Start the server; Airflow has its connection as ``store``, and one of a local Spark."""
     name, _, command = (pytestconfig.getoption("--store") or "").partition("=")
     if not command:
-        pytest.skip("needs --store, as `make s3` and `make azure` give it")
+        pytest.skip("needs --store, as `make s3`, `make azure` and `make gcs` give it")
     with (
         EMULATORS[name](command, tmp_path_factory.mktemp("server")) as served,
         pytest.MonkeyPatch.context() as environment,
@@ -38,13 +41,20 @@ def store(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
-def session(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkDeltaSession]:
-    """Return a session that makes tables; jobs have their own."""
+def conf(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of settings for drivers that have no connection."""
     folder = tmp_path_factory.mktemp("conf")
-    settings = {"spark.jars.packages": store.connector["packages"], **store.settings, **store.keys}
+    connector = {_SETTINGS[argument]: value for argument, value in store.connector.items()}
+    settings = {**connector, **store.settings, **store.keys}
     (folder / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def session(conf: Path) -> Iterator[SparkDeltaSession]:
+    """Return a session that makes tables; jobs have their own."""
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("SPARK_CONF_DIR", str(folder))
+        environment.setenv("SPARK_CONF_DIR", str(conf))
         spark = own_session("tests", "local[2]")
     yield SparkDeltaSession(spark)
     spark.stop()

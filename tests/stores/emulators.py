@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+import pytest
 
 #: The account that every Azurite has, and its key, which Microsoft documents.
 _ACCOUNT = "devstoreaccount1"
@@ -31,6 +34,7 @@ class Store:
     :param options: of obstore
     :param settings: what Spark has to be told besides the connection
     :param keys: settings of Spark for a session that has no connection
+    :param several_drivers: whether Delta's log store keeps several drivers apart there
     """
 
     lake: str
@@ -39,6 +43,7 @@ class Store:
     options: Mapping[str, str]
     settings: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)
+    several_drivers: bool = True
 
 
 @contextmanager
@@ -71,6 +76,7 @@ def s3(command: str, folder: Path) -> Iterator[Store]:
                 "spark.hadoop.fs.s3a.access.key": "access",
                 "spark.hadoop.fs.s3a.secret.key": "secret",
             },
+            several_drivers=False,
         )
 
 
@@ -112,16 +118,58 @@ def azure(command: str, folder: Path) -> Iterator[Store]:
         )
 
 
+@contextmanager
+def gcs(command: str, folder: Path) -> Iterator[Store]:
+    """Serve Google's objects, by ``fake-gcs-server``, beside which lies the shaded jar of Google's connector."""
+    (jar,) = Path(command).parent.glob("gcs-connector-*.jar")
+    port, behind = _free_port(), _free_port()
+    url = f"http://127.0.0.1:{port}"
+    where = ["-scheme", "http", "-host", "127.0.0.1", "-port", str(behind)]
+    known_as = ["-public-host", f"127.0.0.1:{port}", "-external-url", url]
+    front = [sys.executable, "-m", "tests.stores.gcs_front", str(port), str(behind)]
+    with (
+        _served([command, "-backend", "memory", "-log-level", "error", *where, *known_as], folder),
+        _served(front, folder, at=Path.cwd()),
+        pytest.MonkeyPatch.context() as environment,
+    ):
+        environment.setenv("STORAGE_EMULATOR_HOST", url)
+        environment.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # it asks by gRPC, which the server has not
+        bucket = json.dumps({"name": "lake"}).encode()
+        kind = {"Content-Type": "application/json"}
+        _answered(urllib.request.Request(f"http://127.0.0.1:{behind}/storage/v1/b?project=lake", bucket, kind))
+        _answered(urllib.request.Request(f"{url}/storage/v1/b/lake"))
+        google = "com.google.cloud.hadoop.fs.gcs"
+        yield Store(
+            lake="gs://lake",
+            connector={"jars": str(jar)},
+            connection={
+                "conn_type": "google_cloud_platform",
+                "extra": {"is_anonymous": True, "project": "lake", "gcs.endpoint": url},
+            },
+            options={},
+            settings={
+                "spark.hadoop.fs.gs.impl": f"{google}.GoogleHadoopFileSystem",
+                "spark.hadoop.fs.AbstractFileSystem.gs.impl": f"{google}.GoogleHadoopFS",
+                "spark.hadoop.fs.gs.block.size": "67108864",
+            },
+            keys={
+                "spark.hadoop.fs.gs.storage.root.url": url,
+                "spark.hadoop.fs.gs.auth.type": "UNAUTHENTICATED",
+                "spark.hadoop.fs.gs.project.id": "lake",
+            },
+        )
+
+
 #: What serves a store with a command.
-EMULATORS: Mapping[str, Callable[[str, Path], AbstractContextManager[Store]]] = {"s3": s3, "azure": azure}
+EMULATORS: Mapping[str, Callable[[str, Path], AbstractContextManager[Store]]] = {"s3": s3, "azure": azure, "gcs": gcs}
 
 
 @contextmanager
-def _served(command: list[str], folder: Path) -> Iterator[None]:
+def _served(command: list[str], folder: Path, at: Path | None = None) -> Iterator[None]:
     found = shutil.which(command[0])
     assert found, f"{command[0]} is not there"
-    with open(folder / "log", "wb") as log:
-        server = subprocess.Popen([found, *command[1:]], stdout=log, stderr=log, cwd=folder)
+    with open(folder / "log", "ab") as log:
+        server = subprocess.Popen([found, *command[1:]], stdout=log, stderr=log, cwd=at or folder)
         try:
             yield
         finally:
