@@ -52,7 +52,7 @@ kills: setup
 	$(BIN)/python -m pytest -m soak tests/system
 
 # Nor this: `delta-provider warm-up` by one user, and the first task of another, without a home and a network. It takes root,
-# and a Python that other users can run.
+# and a Python that other users can run. The lines of the guide's Dockerfile are run in a copy of the machine, in memory (2 GB).
 images: setup
 	$(BIN)/python -m pytest -m soak tests/images
 
