@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from airflow_delta_provider.command_line.table_arguments import pairs
@@ -17,6 +16,7 @@ from airflow_delta_provider.domain.request.config_file import Config
 from airflow_delta_provider.domain.request.kinds import Kind
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.table_name import TableName, is_catalog_name
+from airflow_delta_provider.jobs.process.optional_packages import has_pyspark
 from airflow_delta_provider.jobs.storage.storage_errors import NoStorageError
 from airflow_delta_provider.jobs.storage.storages import Storages
 
@@ -87,7 +87,7 @@ def _why_rather_spark(tables: Iterable[str], parsed: argparse.Namespace) -> str 
         return f"--{given.replace('_', '-')} is given"
     if _SUBMITTED in os.environ:
         return "spark-submit runs this"
-    if find_spec("pyspark") is None:
+    if not has_pyspark():
         return None
     storages = Storages()
     for table in tables:
@@ -114,7 +114,7 @@ def opened(choice: EngineChoice, invocation: Invocation, terminal: Terminal, *, 
         options = {**invocation.config.storage, **pairs(invocation.parsed.storage)}
         yield python_session(Storages(options, folder=invocation.project.path))
         return
-    if find_spec("pyspark") is None:
+    if not has_pyspark():
         raise EngineUnavailableError(
             f"this takes Spark ({choice.why}), and PySpark is not installed. Install pyspark and delta-spark, "
             "or run it where Spark is."

@@ -80,7 +80,9 @@ def _exit_codes() -> str:
 
 def rules_parser(command: str) -> argparse.ArgumentParser:
     """Return the parser of a command that looks at no table."""
-    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {command}", description=f"{RULE_COMMANDS[command]}.")
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {command}", description=f"{RULE_COMMANDS[command]}.", allow_abbrev=False
+    )
     if command == "explain":
         parser.add_argument("codes", nargs="+", metavar="CODE", help="code of a rule, as findings have it")
     else:
@@ -95,7 +97,9 @@ def rules_parser(command: str) -> argparse.ArgumentParser:
 def warm_up_parser() -> argparse.ArgumentParser:
     """Return the parser of the command that makes an image ready."""
     (command,) = IMAGE_COMMANDS
-    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {command}", description=f"{IMAGE_COMMANDS[command]}.")
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {command}", description=f"{IMAGE_COMMANDS[command]}.", allow_abbrev=False
+    )
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
@@ -134,6 +138,7 @@ def table_parser(command: str, kind: Kind) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         # --fail-on is that of an audit, and one word more.
         conflict_handler="resolve",
+        allow_abbrev=False,
     )
     _add_tables(parser, options)
     own = parser.add_argument_group(f"options of {command}")

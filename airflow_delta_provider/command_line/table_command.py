@@ -119,7 +119,7 @@ def _run(
         from airflow_delta_provider.jobs.run.own_receipt import confirm  # late: it knows every kind that saves state
 
         confirm(session, request, report, terminal.note)
-    _hint(report, terminal)
+    _hint(invocation, report, terminal)
     return _end(invocation, report, missed=bool(unmatched))
 
 
@@ -135,9 +135,11 @@ def _request(invocation: Invocation, tables: Sequence[str]) -> JobRequest:
         raise UsageError(error.naming(flags_of(type(options)))) from None
 
 
-def _hint(report: JobReport, terminal: Terminal) -> None:
+def _hint(invocation: Invocation, report: JobReport, terminal: Terminal) -> None:
     """Say how to name the tables in a folder, where a folder was named that is not a table itself."""
     for table in report.tables:
+        if table.table not in invocation.tables or table.table.rpartition("/")[2] in DELTA_MARKS:
+            continue
         unlike = any(finding.code == requests.NOT_DELTA.code for finding in table.findings)
         if unlike and not is_catalog_name(table.table):
             terminal.note(f"To look at all tables below {table.table}, write '{table.table.rstrip('/')}/**'.")

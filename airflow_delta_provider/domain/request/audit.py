@@ -27,7 +27,7 @@ class RuleCodes(Names):
         for code in codes:
             if code not in RULES:
                 raise RequestError(
-                    "{option} names {code!r}.{hint} docs/reference/rules.md lists all codes.",
+                    "{option} names {code!r}, which is not a rule.{hint} `delta-provider rules` lists all.",
                     option=option,
                     code=code,
                     hint=did_you_mean(code, RULES),

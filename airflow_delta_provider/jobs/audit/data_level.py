@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.checks.row_tracking.rewrites import Rewrites
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.audit.deletion_vectors import check_vectors
 from airflow_delta_provider.jobs.audit.judging import Judging
@@ -86,12 +87,16 @@ class DataLevel(LogLevel):
         column = tracking.row_id_column if tracking.relied_upon else None
         data = DeltaFiles(self._session.storage, self._table.location)
         with self._timings.phase("footers"):
-            self._progress(f"{self._name}: reading the footers of {len(files)} files")
+            self._progress(f"{self._name}: reading the footers of {counted(len(files), 'file')}")
             surveyed = survey(data, files, column, FileSchemas(state.metadata, state.protocol), self._budget)
         found = surveyed.findings
         evidence: dict[str, Any] = {"files": len(files), "rows": live_rows(files, surveyed)}
         ids = LiveIds(data, files, surveyed, tracking)
-        read = "the footers of all files" if surveyed.is_complete else f"the footers of {len(surveyed.ids)} files"
+        read = (
+            "the footers of all files"
+            if surveyed.is_complete
+            else f"the footers of {counted(len(surveyed.ids), 'file')}"
+        )
         self.given_up = not surveyed.is_complete
         try:
             if tracking.relied_upon and not self.given_up:
@@ -127,7 +132,8 @@ class DataLevel(LogLevel):
         rows = RowConditions(self._table.log, state)
         if not rows.conditions:
             return ""
-        self._progress(f"{self._name}: checking {len(rows.conditions)} conditions on the rows of {len(files)} files")
+        conditions = counted(len(rows.conditions), "condition")
+        self._progress(f"{self._name}: checking {conditions} on the rows of {counted(len(files), 'file')}")
         with self._timings.phase("conditions"), self._limit():
             surveyed.findings += rows.check(proofs, data, [file for file in files if file.path in surveyed.ids])
         return " and the columns with conditions on rows"

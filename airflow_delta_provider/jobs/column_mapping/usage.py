@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.changes.disable_mapping.usage import (
 from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
 from airflow_delta_provider.domain.checks.usage_tracking import state as usage_tracking
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.column_mapping.column_reader import read_columns, survey_footers
@@ -37,7 +38,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
         return TableReport.judged(name, *undecidable, usage=usage.to_json(), **known)
     survey = None
     if needs_footers(schema, found.known):
-        progress(f"{name}: reading the footers of {len(found.state.files or ())} files")
+        progress(f"{name}: reading the footers of {counted(len(found.state.files or ()), 'file')}")
         with timings.phase("footers"):
             survey = survey_footers(DeltaFiles(session.storage, table.location), found.state)
     usage = usage_of(schema, found.known, survey, list(usage_tracking.check_state(found.state)))

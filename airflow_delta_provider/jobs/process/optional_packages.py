@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 
 #: What PySpark looks for. NumPy and PyArrow are of use to us as well.
 _SOUGHT = ("numpy", "pandas", "pyarrow")
@@ -29,6 +30,11 @@ def forgo_pandas() -> None:
     """
     for package in _SOUGHT:
         sys.modules.setdefault(package, None)  # type: ignore[arg-type]  # Python's way to say: not to be had
+
+
+def has_pyspark() -> bool:
+    """Whether PySpark is installed with what reaches a JVM; pyspark-client, which comes with Airflow, has no Py4J."""
+    return find_spec("pyspark") is not None and find_spec("py4j") is not None
 
 
 @cache

@@ -22,7 +22,7 @@ def silent(_: str) -> None:
 
 
 class TableCount:
-    """Reports each step of a few tables; of many, from time to time how many are done.
+    """Reports each step of a few tables; of many that take long, from time to time how many are done.
 
     :param total: number of tables
     :param progress: takes the lines
@@ -34,6 +34,7 @@ class TableCount:
         self._done = 0
         self._not_passed = 0
         self._told = time.monotonic()
+        self._takes_long = False
         self._one = threading.Lock()
 
     @property
@@ -50,6 +51,7 @@ class TableCount:
         self._done += 1
         self._not_passed += report.verdict is not Verdict.PASS
         now = time.monotonic()
-        if self._total > _TOLD_ONE_BY_ONE and (now - self._told >= _SECONDS_BETWEEN or self._done == self._total):
-            self._told = now
-            self._tell(f"{self._done} of {self._total} tables, {self._not_passed} of them not PASS")
+        is_time = now - self._told >= _SECONDS_BETWEEN
+        if self._total > _TOLD_ONE_BY_ONE and (is_time or (self._takes_long and self._done == self._total)):
+            self._told, self._takes_long = now, True
+            self._tell(f"{self._done:,} of {self._total:,} tables, {self._not_passed:,} of them not PASS")

@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.checks.row_tracking.state import check_enable
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
+from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
@@ -112,7 +113,7 @@ class RowTrackingCheck:
         name = self._table.name.text
         data = DeltaFiles(self._session.storage, self._table.location)
         with self._timings.phase("footers"):
-            self._progress(f"{name}: reading the footers of {len(files)} files")
+            self._progress(f"{name}: reading the footers of {counted(len(files), 'file')}")
             surveyed = survey(data, files, tracking.row_id_column)
             findings = [*surveyed.findings, *check_fresh_ids(state, tracking, surveyed.rows_of)]
         ids = LiveIds(data, files, surveyed, tracking)

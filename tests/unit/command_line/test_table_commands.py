@@ -206,6 +206,18 @@ class TestTables:
         assert main(["audit", "lake"]) == 3
         assert capsys.readouterr().err == "To look at all tables below ./lake, write './lake/**'.\n"
 
+    @pytest.mark.parametrize("name", ["lake/*", "lake/a/_delta_log"])
+    def test_but_without_one_where_that_would_not_help(self, name, lake, capsys):
+        (lake / "lake" / "a" / "_delta_log").mkdir(parents=True)
+        assert main(["audit", name]) == 3
+        assert capsys.readouterr().err == ""
+
+    def test_flags_have_to_be_written_out(self, lake, capsys):
+        sound(lake / "t")
+        with pytest.raises(SystemExit, match="2"):
+            main(["audit", "t", "--engin", "python"])
+        assert "unrecognized arguments: --engin" in capsys.readouterr().err
+
     def test_name_that_is_no_text_is_left_out_and_named(self, lake, capsys):
         sound(lake / "lake" / "a")
         sound(Path(os.fsdecode(bytes(lake) + b"/lake/\xff")))
@@ -387,8 +399,9 @@ class TestEngine:
         assert f"engine {engine}: {why}" in capsys.readouterr().err.splitlines()[0]
 
     @pytest.mark.parametrize("words", [["audit", "t", "--level", "data"], ["audit", "t", "--conf", "a=b"]])
-    def test_spark_that_is_not_there_is_one_clear_line(self, words, lake, capsys, monkeypatch):
-        monkeypatch.setitem(sys.modules, "pyspark", None)
+    @pytest.mark.parametrize("package", ["pyspark", "py4j"])
+    def test_spark_that_is_not_there_is_one_clear_line(self, package, words, lake, capsys, monkeypatch):
+        monkeypatch.setitem(sys.modules, package, None)
         sound(lake / "t")
         assert main(words) == 4
         assert "PySpark is not installed" in one_line(capsys)
@@ -398,7 +411,7 @@ class TestEngine:
         [
             (("--conf", "a"), "--conf a is not KEY=VALUE."),
             (("--master", "spark:/host"), "--master: The Spark master 'spark:/host' is malformed"),
-            (("--rule", "AC8"), "--rule names 'AC8'. Did you mean "),
+            (("--rule", "AC8"), "--rule names 'AC8', which is not a rule. Did you mean "),
             (("--since-version", "4", "--version", "3"), "--since-version is 4, which is after --version 3."),
         ],
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.jobs.process import progress
 from airflow_delta_provider.jobs.process.progress import TableCount
 
 
@@ -20,5 +23,12 @@ def test_few_tables_are_told_step_by_step() -> None:
     assert told(3) == ["table 0: a step", "table 1: a step", "table 2: a step"]
 
 
-def test_many_tables_are_counted() -> None:
-    assert told(5000) == ["5000 of 5000 tables, 2500 of them not PASS"]
+def test_of_many_tables_that_are_done_at_once_the_report_says_enough() -> None:
+    assert told(5000) == []
+
+
+def test_many_tables_that_take_long_are_counted(monkeypatch) -> None:
+    seconds = itertools.count()
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(seconds) / 60)
+    done = ("1,800 of 5,000 tables, 900", "3,600 of 5,000 tables, 1,800", "5,000 of 5,000 tables, 2,500")
+    assert told(5000) == [f"{line} of them not PASS" for line in done]

@@ -19,6 +19,7 @@ from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_list import check_tables
 from airflow_delta_provider.domain.request.table_name import TableNameError
+from airflow_delta_provider.jobs.process.optional_packages import has_pyspark
 from airflow_delta_provider.jobs.run.command_line.options import add_options, flags_of, read_options
 from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
 from airflow_delta_provider.jobs.run.command_line.spec_file import SpecFile
@@ -37,6 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def progress(line: str) -> None:
         print(line, file=sys.stderr)
 
+    if not has_pyspark():
+        _say("PySpark is not installed. Install pyspark and delta-spark, or run it by spark-submit.")
+        return FAULT
     # Imported late: an invalid command line is answered without starting Spark.
     from airflow_delta_provider.jobs.run.own_receipt import confirm
     from airflow_delta_provider.jobs.run.runner import run
