@@ -8,6 +8,7 @@ from functools import cache
 
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_log import PastLog
+from airflow_delta_provider.domain.audit.renamed_columns import called
 from airflow_delta_provider.domain.audit.restore_detection import Restored
 from airflow_delta_provider.domain.audit.violation import Before, Detected, Violation, key_of, sound_before, worded
 from airflow_delta_provider.domain.audit.written_types import WrittenTypes
@@ -27,6 +28,7 @@ from airflow_delta_provider.domain.delta.features.lists import has_feature
 from airflow_delta_provider.domain.delta.features.registry import with_requirements
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Past, Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -102,7 +104,7 @@ class ChangeJudge:
         """
         before, transition = transition.before, self._with_past(transition, restored)
         found = [
-            (finding, _compared(check, finding, before, transition.past))
+            (finding, _compared(check, finding, before, transition.past, transition.after.metadata))
             for check in on_change
             for finding in check(transition)
         ]
@@ -179,8 +181,13 @@ class ChangeJudge:
         return StillOpen(holds)
 
 
-def _compared(check: ChangeCheck, finding: Finding, before: TableState, past: Past) -> StillOpen:
-    """Return what tells whether later states still differ so from ``before`` that the rule is broken."""
+def _compared(
+    check: ChangeCheck, finding: Finding, before: TableState, past: Past, then: Metadata | None = None
+) -> StillOpen:
+    """Return what tells whether later states still differ so from ``before`` that the rule is broken.
+
+    :param then: the metadata under which it was found, by whose names it calls columns; None where nobody knows
+    """
     key, broken = key_of(finding), RULES.get(finding.code)
     of_protocol = broken is not None and broken.family is PROTOCOL
     of_removal = broken is RECORD_LEFT_BY_DROP
@@ -197,7 +204,8 @@ def _compared(check: ChangeCheck, finding: Finding, before: TableState, past: Pa
             return True
         as_if = Commit(commit.version, commit.info, protocols=commit.protocols[-1:], metadata=commit.metadata[-1:])
         found = [key_of(finding) for finding in check(Transition(before, as_if, later.after, {}, past=past))]
-        return any(code == key[0] for code, *_ in found) if of_removal else key in found
+        keys = key, called(key, then or before.metadata, later.after.metadata)
+        return any(code == key[0] for code, *_ in found) if of_removal else not {*keys}.isdisjoint(found)
 
     return StillOpen(holds)
 

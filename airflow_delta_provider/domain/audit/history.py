@@ -432,7 +432,7 @@ class HistoryAudit:
     ) -> list[Violation]:
         """Judge protocol, metadata and domains of a state, with its files; return what is healed in it."""
         found = [self._placed(finding, where, actions) for finding in on_state.run(state)]
-        healed = self._violations.look(_HEAD, state.version, found, before)
+        healed = self._violations.look(_HEAD, state.version, found, before, state.metadata)
         return healed + self._look_at_tracking(state, where, actions, before)
 
     def _look_at_tracking(
@@ -445,7 +445,7 @@ class HistoryAudit:
             if broken.still_open is not None and not recalled:
                 self._violations.open(broken.finding, broken.still_open)
         seen = [broken.finding for broken in placed if broken.still_open is None]
-        return self._violations.look(_TRACKING, state.version, seen, before)
+        return self._violations.look(_TRACKING, state.version, seen, before, state.metadata)
 
     def _open(self, broken: Detected, actions: Sequence[Action]) -> None:
         finding = replace(broken.finding, action=excerpt(broken.finding, actions))

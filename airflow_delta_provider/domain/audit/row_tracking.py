@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 
 from airflow_delta_provider.domain.audit.healing import still_open_after
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
@@ -28,6 +29,7 @@ from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     OVERLAPPING_ROW_IDS,
     check_files,
     check_fresh_ids,
+    check_row_ids,
 )
 from airflow_delta_provider.domain.checks.row_tracking.orderly import is_orderly_append
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, moves_of, tracked
@@ -183,7 +185,12 @@ class RowTrackingAudit:
         """
         tracking = state.row_tracking
         if tracking.relied_upon and not transition.before.row_tracking.relied_upon:
-            yield from check_files(state, tracking)
+            for finding in check_files(state, tracking):
+                if finding.code == MISSING_ROW_IDS.code:  # each file by itself, as they get ids one by one
+                    files = (state.files or {}).values()
+                    yield from chain.from_iterable(check_row_ids([file], tracking) for file in files)
+                else:
+                    yield finding
 
     def check_files(self, state: TableState) -> Iterator[Finding]:
         """Yield what is wrong with single files of a state, however the table came there.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_delta_provider.domain.audit.violation import Violation
 from airflow_delta_provider.domain.checks.registry import CAUSES, RULES
-from airflow_delta_provider.domain.checks.rule import Causes
+from airflow_delta_provider.domain.checks.rule import Causes, Rule
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -15,6 +15,7 @@ def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
     how = _causes(finding)
     if how.any_commit:
         return next((other for other in others if _explains(other.finding, finding)), None)
+    afterwards = [rule if isinstance(rule, Rule) else RULES[rule] for rule in how.afterwards]
     for code in CAUSES.get(finding.code, ()):
         for other in others:
             cause = other.finding
@@ -22,7 +23,9 @@ def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
                 continue
             is_later = (cause.version or 0) > (finding.version or 0)
             allowed = (how.earlier if is_later else how.later) or cause.version == finding.version
-            columns = finding.column is None or cause.column is None or _related(finding.column, cause.column)
+            columns = how.same_file or _related(finding.column, cause.column)
+            if RULES[code] in afterwards:
+                allowed, columns = (cause.version or 0) < (finding.version or 0), True
             if how.same_file and cause.path != finding.path:
                 continue
             if columns and allowed and _has_no_part_in(other, violation):
@@ -41,7 +44,9 @@ def _explains(cause: Finding, derived: Finding) -> bool:
     return from_commit and (cause.version or 0) <= (derived.version or 0)
 
 
-def _related(one: str, other: str) -> bool:
+def _related(one: str | None, other: str | None) -> bool:
+    if one is None or other is None:
+        return True
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
+from airflow_delta_provider.domain.audit.renamed_columns import called
 from airflow_delta_provider.domain.audit.violation import (
     Before,
     Violated,
@@ -21,6 +22,7 @@ from airflow_delta_provider.domain.audit.violation_causes import cause_of
 from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -54,18 +56,35 @@ class Violations:
         self._ids.append((version, table_id))
 
     def look(
-        self, aspect: str, version: int, findings: Iterable[Finding], before: TableState | None = None
+        self,
+        aspect: str,
+        version: int,
+        findings: Iterable[Finding],
+        before: TableState | None = None,
+        after: Metadata | None = None,
     ) -> list[Violation]:
         """Take all that is wrong with an aspect of the state of ``version``; heal and return what is not among it.
 
         :param before: the state before that one
+        :param after: the metadata of the state; None where columns have the names that they had before
         """
         found: dict[Violated, Finding] = {(key_of(finding), None): finding for finding in findings}
+        if before is not None and after is not None:
+            self._rename(aspect, found, before.metadata, after)
         healed = [self._heal(key, version) for key in self._aspects[aspect] - found.keys()]
         self._aspects[aspect] = set(found)
         for key, finding in found.items():
             self._open(key, finding, None, None if before is None else lambda: before)
         return [violation for violation in healed if violation is not None]
+
+    def _rename(self, aspect: str, found: Container[Violated], before: Metadata, after: Metadata) -> None:
+        """Know by its new name what is still wrong with a column that was renamed."""
+        for key in [key for key in self._aspects[aspect] if key not in found]:
+            renamed: Violated = (called(key[0], before, after), None)
+            if renamed in found and renamed not in self._standing and (violation := self._standing.pop(key, None)):
+                violation.key = renamed
+                self._standing[renamed] = violation
+                self._aspects[aspect].remove(key)
 
     def open(
         self,

@@ -56,7 +56,10 @@ RULES: Mapping[str, Rule] = {rule.code: rule for family in FAMILIES for rule in 
 
 
 def _causes() -> Mapping[str, tuple[str, ...]]:
-    found = {rule.code: [_code(cause) for cause in rule.follows_from.rules] for rule in RULES.values()}
+    found = {
+        rule.code: [_code(cause) for cause in (*rule.follows_from.rules, *rule.follows_from.afterwards)]
+        for rule in RULES.values()
+    }
     for rule in RULES.values():
         for consequence in rule.leads_to:
             found[consequence.code].append(rule.code)

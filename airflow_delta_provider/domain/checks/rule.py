@@ -98,6 +98,7 @@ class Causes:
     :param earlier: whether it is wrong with files that were right before the cause
     :param same_file: whether it follows only where both are about the same file
     :param any_commit: whether it follows from any error in a commit
+    :param afterwards: more rules, from which it follows in later commits only
     """
 
     rules: tuple[Rule | str, ...] = ()
@@ -105,11 +106,18 @@ class Causes:
     earlier: bool = False
     same_file: bool = False
     any_commit: bool = False
+    afterwards: tuple[Rule | str, ...] = ()
 
 
-def causes(*rules: Rule | str, later: bool = False, earlier: bool = False, same_file: bool = False) -> Causes:
+def causes(
+    *rules: Rule | str,
+    later: bool = False,
+    earlier: bool = False,
+    same_file: bool = False,
+    afterwards: tuple[Rule | str, ...] = (),
+) -> Causes:
     """Return causes; the parameters as in :class:`Causes`."""
-    return Causes(rules, later, earlier, same_file)
+    return Causes(rules, later, earlier, same_file, afterwards=afterwards)
 
 
 #: What follows from any error in a commit, as a file does that was derived from the commits.

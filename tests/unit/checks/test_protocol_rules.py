@@ -79,7 +79,6 @@ HEALTHY = {
         },
     ),
     "a type and its feature": table(LEGACY.supporting(["timestampNtz"]), schema=NTZ),
-    "a type from a widening, which TW14 judges": table(LEGACY, schema=WIDENED),
     "a constraint that the version implies": table(Protocol(1, 3), CHECKED),
     "a schema that MD02 judges": replace(table(LEGACY), metadata=replace(metadata_of(NTZ), schema_string="{")),
     "catalog-managed": supporting("catalogManaged"),

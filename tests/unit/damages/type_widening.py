@@ -313,6 +313,7 @@ CASES = (
         lambda t: t.widen("d", "timestamp_ntz"),
         nothing,
         "schemaString",
+        follows={"TF22"},
         column="d",
     ),
     Case(

@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
 from airflow_delta_provider.domain.checks.protocol.lists import LISTS
+from airflow_delta_provider.domain.checks.row_tracking.live_files import UNKNOWN_ROW_COUNT
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError, check_descriptor
 from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
@@ -57,6 +58,7 @@ WRONG_CARDINALITY = _commit.error(
     remedy=WRITE_AGAIN,
     healing=Healing(_vector_is_there, _vectors, needs_details=True, by_files=True),
     about_live_files=True,
+    leads_to=(UNKNOWN_ROW_COUNT,),
 )
 
 

@@ -12,6 +12,8 @@ from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISH
 from airflow_delta_provider.domain.checks.protocol.lists import LISTS
 from airflow_delta_provider.domain.checks.protocol.missing_features import MISSING_DEPENDENCY
 from airflow_delta_provider.domain.checks.row_tracking import state as row_tracking
+from airflow_delta_provider.domain.checks.row_tracking.commits import REISSUED_ROW_IDS
+from airflow_delta_provider.domain.checks.row_tracking.history import HIGH_WATER_MARK_LOWERED
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.commits import DOMAIN_METADATA
@@ -32,6 +34,7 @@ DOMAIN_TWICE = _commit.error(
     remedy="Set the domain again in one commit, and update the engine that wrote this one.",
     healing=Healing(_domain_not_set_once),
     shows="domainMetadata",
+    leads_to=(HIGH_WATER_MARK_LOWERED, REISSUED_ROW_IDS),
 )
 
 

@@ -10,6 +10,8 @@ from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, 
 from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_transition
 from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.log.duplicate_files import TWO_DELETION_VECTORS
+from airflow_delta_provider.domain.checks.row_tracking.commits import REISSUED_ROW_IDS
+from airflow_delta_provider.domain.checks.row_tracking.live_files import OVERLAPPING_ROW_IDS
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.commits import APPEND_ONLY
@@ -70,7 +72,7 @@ ROWS_NOT_KEPT = _pair.error(
     effect="Rows disappeared or appeared although nobody deleted or inserted them, and readers that follow the table "
     "do not notice it.",
     remedy="RESTORE the table to the previous version, and update the engine that wrote the commit.",
-    follows_from=causes("AC10", "AC22", later=True),
+    follows_from=causes("AC10", "AC22", TWO_DELETION_VECTORS, later=True),
     healing=Healing(_rows_are_elsewhere, by_files=True),
     needs=(Need.FILES,),
     shows="remove",
@@ -206,6 +208,7 @@ ROWS_CHANGED = _pair.error(
     healing=Healing(_rows_are_others, _rows_before, needs_details=True, by_files=True),
     needs=(Need.FILES,),
     about_live_files=True,
+    leads_to=(OVERLAPPING_ROW_IDS,),
 )
 
 
@@ -266,6 +269,7 @@ LIVE_UNDER_TWO_PATHS = _pair.error(
     healing=Healing(_other_is_live, _other_path, needs_details=True, by_files=True),
     needs=(Need.FILES,),
     about_live_files=True,
+    leads_to=(REISSUED_ROW_IDS,),
 )
 
 

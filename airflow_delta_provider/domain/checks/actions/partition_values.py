@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.changes import ILLEGAL_MODE_CHANGE
 from airflow_delta_provider.domain.checks.column_mapping.state import UNKNOWN_MODE
 from airflow_delta_provider.domain.checks.metadata.changes import PARTITIONING_CHANGED
+from airflow_delta_provider.domain.checks.metadata.schema import BAD_PARTITION_COLUMNS
 from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
 from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Scope, causes
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
@@ -32,7 +33,9 @@ NO_PARTITION_VALUES = _commit.error(
     effect="Readers fail on the table, or read NULL in the partition columns of the file, and filters miss its rows.",
     remedy=WRITE_AGAIN,
     source=ADD_AND_REMOVE,
-    follows_from=causes(PARTITIONING_CHANGED, ILLEGAL_MODE_CHANGE, UNKNOWN_MODE, FIELD_MISSING, later=True),
+    follows_from=causes(
+        PARTITIONING_CHANGED, BAD_PARTITION_COLUMNS, ILLEGAL_MODE_CHANGE, UNKNOWN_MODE, FIELD_MISSING, later=True
+    ),
     about_live_files=True,
 )
 WRONG_PARTITION_VALUE = _commit.error(

@@ -11,6 +11,8 @@ from typing import Any
 from airflow_delta_provider.domain.checks.actions.family import FAMILY, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.metadata.changes import WRITTEN_WITHOUT_COLUMNS
+from airflow_delta_provider.domain.checks.metadata.clustering import NO_STATISTICS
+from airflow_delta_provider.domain.checks.row_tracking.live_files import UNKNOWN_ROW_COUNT
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.column_statistics import (
     BOUNDS,
@@ -32,6 +34,7 @@ MALFORMED_STATISTICS = _commit.error(
     effect="Strict readers fail on the file; others ignore its statistics, or read other values from them.",
     remedy=WRITE_AGAIN,
     follows_from=causes(WRITTEN_WITHOUT_COLUMNS, later=True),
+    leads_to=(UNKNOWN_ROW_COUNT, NO_STATISTICS),
     about_live_files=True,
 )
 CONTRADICTORY_STATISTICS = _commit.error(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.column_mapping.family import DO_NOT_ADD, FAMILY, RESTORE, SPEC
+from airflow_delta_provider.domain.checks.metadata.changes import SEVERAL_METADATA
 from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
 from airflow_delta_provider.domain.checks.protocol.iceberg_compat import NOT_ICEBERG_COMPATIBLE
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
@@ -24,7 +25,7 @@ ILLEGAL_MODE_CHANGE = _pair.error(
     "illegal change of the mapping mode",
     effect="Columns read NULL in files that were not written for the new mode.",
     remedy=RESTORE,
-    follows_from=causes("CM20", FIELD_MISSING),
+    follows_from=causes("CM20", FIELD_MISSING, SEVERAL_METADATA),
     leads_to=(NOT_ICEBERG_COMPATIBLE,),
     needs=_NEEDS,
     about_older_files=True,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY
+from airflow_delta_provider.domain.checks.metadata.domains import DOMAIN_OF_MISSING_FEATURE
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.clustering import (
     CLUSTERING,
@@ -28,7 +29,7 @@ CLUSTERING_NAMES = FAMILY.of(Scope.STATE).error(
     "longer clustered.",
     remedy="RESTORE the table to the previous version, or write it again with CREATE OR REPLACE TABLE … CLUSTER BY.",
     source="PROTOCOL.md, Writer Requirements for Clustered Table",
-    follows_from=causes("CM03", "CM11"),
+    follows_from=causes("CM03", "CM11", DOMAIN_OF_MISSING_FEATURE),
     shows="domainMetadata",
 )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.metadata.clustering import NO_STATISTICS
 from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.column_statistics import read_statistics
@@ -41,6 +42,7 @@ STATISTICS = _commit.error(
     effect="Readers find no statistics for the column and cannot skip the file; where that name is or was another "
     "column's physical name, they skip rows that should be read.",
     remedy=WRITE_AGAIN,
+    leads_to=(NO_STATISTICS,),
 )
 
 

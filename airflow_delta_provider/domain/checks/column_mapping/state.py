@@ -7,6 +7,8 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.column_mapping.family import DO_NOT_ADD, FAMILY, PATH, READERS, RESTORE, SPEC
+from airflow_delta_provider.domain.checks.metadata.changes import COLUMN_LOST
+from airflow_delta_provider.domain.checks.metadata.schema import DUPLICATE_COLUMN, FIELD_OF_SCHEMA_MISSING
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
 from airflow_delta_provider.domain.checks.protocol.lists import LISTS, WRITER_FEATURE_ONLY
 from airflow_delta_provider.domain.checks.rule import Rule, Scope, causes
@@ -44,6 +46,7 @@ UNKNOWN_MODE = _state.error(
     effect="Engines refuse to open the table.",
     remedy="Restore the log file from a backup or another replica, and update the engine that wrote it.",
     source=SPEC,
+    leads_to=(COLUMN_LOST,),
 )
 
 
@@ -87,6 +90,7 @@ NO_ID = _state.error(
     effect="Engines refuse the table, or find no values of the column in files that they search by id.",
     remedy=_ADD_AGAIN,
     source=SPEC,
+    follows_from=causes(FIELD_OF_SCHEMA_MISSING),
 )
 
 
@@ -112,7 +116,7 @@ NO_PHYSICAL_NAME = _state.error(
     effect="It is unknown under which name data files store the column: engines refuse the table or read NULL.",
     remedy=_ADD_AGAIN,
     source=SPEC,
-    follows_from=causes("CM09", "CM02"),
+    follows_from=causes("CM09", "CM02", FIELD_OF_SCHEMA_MISSING),
 )
 
 
@@ -136,6 +140,7 @@ DUPLICATE_ID = _state.error(
     effect="Readers that find columns by id mix up their values, and the table can no longer be altered.",
     remedy=RESTORE,
     source=SPEC,
+    follows_from=causes(DUPLICATE_COLUMN, afterwards=("CM06", "CM07", "CM10")),
 )
 
 
@@ -161,7 +166,7 @@ DUPLICATE_PATH = _state.error(
     remedy=RESTORE,
     source=PATH,
     threads=("delta-io/delta#6939",),
-    follows_from=causes("CM04"),
+    follows_from=causes("CM04", DUPLICATE_COLUMN, later=True),
 )
 
 
@@ -204,7 +209,7 @@ MAX_COLUMN_ID_TOO_LOW = _state.error(
     "maxColumnId below a column's id",
     effect="The next column that is added gets an id that is already taken, and readers mix up the two columns.",
     remedy=DO_NOT_ADD,
-    follows_from=causes("CM10", "CM04", "CM12"),
+    follows_from=causes("CM10", "CM04", "CM12", afterwards=("CM06",)),
 )
 
 

@@ -197,6 +197,7 @@ COLUMN_LOST = _pair.warning(
     effect="Its values can no longer be read; the next column with its name gets them, or cannot be read.",
     remedy="RESTORE the table to the previous version; to drop a column, enable column mapping first.",
     source=FILES,
+    follows_from=causes(later=True),
     needs=OF_EARLIER,
 )
 

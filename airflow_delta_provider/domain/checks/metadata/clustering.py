@@ -9,7 +9,8 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_demand, on_state
 from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.metadata.family import CLUSTERED, FAMILY
-from airflow_delta_provider.domain.checks.rule import Need, Scope
+from airflow_delta_provider.domain.checks.row_tracking.live_files import UNKNOWN_ROW_COUNT
+from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.clustering import (
     CLUSTERING,
     clustering_columns,
@@ -34,6 +35,7 @@ CLUSTERED_AND_PARTITIONED = FAMILY.of(Scope.STATE).error(
     remedy="Rewrite the table with only one of the two; ALTER TABLE … CLUSTER BY NONE removes clustering.",
     source=CLUSTERED,
     shows="domainMetadata",
+    follows_from=causes("MD05", "MD11", "MD28"),
 )
 
 
@@ -63,6 +65,8 @@ NO_STATISTICS = FAMILY.of(Scope.COMMIT).error(
     remedy="Write the file again with statistics of these columns, for example with OPTIMIZE.",
     source=CLUSTERED,
     shows="add",
+    follows_from=causes(same_file=True),
+    leads_to=(UNKNOWN_ROW_COUNT,),
 )
 _STATISTICS = ("minValues", "maxValues", "nullCount")
 

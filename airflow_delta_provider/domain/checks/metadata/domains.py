@@ -83,6 +83,7 @@ BROKEN_CLUSTERING = _state.error(
     effect="Engines fail to cluster the table, or no longer do so.",
     remedy="Set the columns again: ALTER TABLE … CLUSTER BY (…).",
     shows="domainMetadata",
+    follows_from=causes("MD28"),
 )
 
 

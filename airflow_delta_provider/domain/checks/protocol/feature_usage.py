@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
 
 _BY_FIELD = {feature.name: feature.field_key for feature in FEATURES.values() if feature.field_key}
 _BY_TYPE = {feature.name: feature.column_type for feature in FEATURES.values() if feature.column_type}
@@ -28,11 +26,6 @@ def needed_features(state: TableState) -> dict[str, tuple[str, str | None]]:
             if column.kinds[-1] == "field" and column.field.metadata.get(key) is not None:
                 needed.setdefault(name, (f"The column {column}, with {key},", str(column)))
         for name, data_type in _BY_TYPE.items():
-            if column.data_type == data_type and not _was_widened(column):
+            if column.data_type == data_type:
                 needed.setdefault(name, (f"The column {column} of the type {data_type}", str(column)))
     return needed
-
-
-def _was_widened(column: Column) -> bool:
-    """Whether the type is from a widening, whose rules judge it."""
-    return column.field.metadata.get(TYPE_CHANGES_KEY) is not None

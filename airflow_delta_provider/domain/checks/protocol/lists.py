@@ -89,6 +89,7 @@ WRITER_VERSION_TOO_LOW = _state.error(
     effect="Engines refuse the table, or write it without its features.",
     remedy="Write a protocol action with writer version 7 that lists the features in use; RESTORE would keep this one.",
     source=NEW_TABLES,
+    follows_from=causes("TF28"),
 )
 
 
@@ -145,6 +146,7 @@ READER_FEATURES_NOT_ALLOWED = _state.error(
     remedy="Write a protocol action without the list, or with reader version 3 and writer version 7.",
     source=EVOLUTION,
     threads=("delta-io/delta-rs#3354", "duckdb/duckdb-delta#151"),
+    follows_from=causes("TF28"),
 )
 
 
@@ -165,6 +167,7 @@ WRITER_FEATURES_NOT_ALLOWED = _state.error(
     effect="Some engines refuse the table; others ignore the list, and write without its features.",
     remedy="Write a protocol action without the list, or with writer version 7.",
     source=EVOLUTION,
+    follows_from=causes("TF28"),
 )
 
 
@@ -186,6 +189,7 @@ READER_FEATURE_ONLY = _state.error(
     effect="Writers do not know that they must support the feature, and strict engines refuse the table.",
     remedy=_LIST_IN_BOTH,
     source=SUPPORTED,
+    follows_from=causes("TF09", "TF11", "TF12"),
 )
 
 

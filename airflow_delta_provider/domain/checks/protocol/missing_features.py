@@ -31,7 +31,7 @@ CHECKED_ELSEWHERE = (ROW_TRACKING, TYPE_WIDENING, TYPE_WIDENING_PREVIEW, COLUMN_
 #: is demanded by the protocol. Without the others it writes where versions imply features, and fails where they are
 #: listed.
 _DEMANDED_BY_PROPERTY = {f.name for f in (VARIANT_SHREDDING, ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2, IN_COMMIT_TIMESTAMP)}
-_LOST = causes("TF11", "TF12", "TF14")
+_LOST = causes("TF09", "TF11", "TF12", "TF14")
 _state = FAMILY.of(Scope.STATE)
 
 MISSING_DEPENDENCY = _state.error(

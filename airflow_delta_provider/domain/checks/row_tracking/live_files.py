@@ -45,7 +45,7 @@ def check_files(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
     :param state: with its files
     """
     files = _files(state)
-    yield from _missing_ids(files, tracking)
+    yield from check_row_ids(files, tracking)
     if tracking.state is not FeatureState.ABSENT:
         yield from _commit_version_in_future(files, state.version)
         yield from _live_twice(files)
@@ -62,7 +62,8 @@ MISSING_ROW_IDS = _state.error(
 
 
 @on_demand(MISSING_ROW_IDS)
-def _missing_ids(files: Collection[LiveFile], tracking: RowTracking) -> Iterator[Finding]:
+def check_row_ids(files: Collection[LiveFile], tracking: RowTracking) -> Iterator[Finding]:
+    """Yield which files have no row ids, though a table's are relied upon: RT05."""
     without = [file for file in files if lacks_row_ids(file)] if tracking.relied_upon else []
     if without:
         names = lacking(*without)
@@ -193,7 +194,7 @@ OVERLAPPING_ROW_IDS = _state.error(
     "two files assign the same row ids",
     effect="Joins on row ids (change feeds, incremental views) mix up the rows that share one.",
     remedy=NEW_IDS,
-    follows_from=causes("RT15", "RT14", "RT11", "RT10", "RT07", later=True),
+    follows_from=causes("RT15", "RT14", "RT11", "RT10", "RT07", later=True, earlier=True),
     needs=(Need.STATE, Need.FILES),
     about_live_files=True,
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_change
+from airflow_delta_provider.domain.checks.column_mapping.changes import ILLEGAL_MODE_CHANGE
 from airflow_delta_provider.domain.checks.metadata.schema import DUPLICATE_COLUMN, UNKNOWN_TYPE_OR_VALUE, is_known_type
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
@@ -65,7 +66,7 @@ LOST_TYPE_CHANGES = _pair.error(
     "earlier delta.typeChanges lost or rewritten",
     effect="Readers can no longer tell that older files hold other types; they fail or read wrong values.",
     remedy=RESTORE,
-    follows_from=causes("TW03", "TW08"),
+    follows_from=causes("TW03", "TW08", "TW09", ILLEGAL_MODE_CHANGE),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 RECORD_LEFT_BY_DROP = _pair.error(

@@ -9,6 +9,7 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
 from airflow_delta_provider.domain.checks.protocol.lists import LISTS, WRITER_FEATURE_ONLY
+from airflow_delta_provider.domain.checks.protocol.missing_features import FEATURE_NEEDED
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.checks.type_widening.family import (
     FAMILY,
@@ -95,7 +96,7 @@ BROKEN_CHAIN = _state.warning(
     "recorded type changes do not form a chain",
     effect=UNEXPECTED_TYPES,
     remedy=RESTORE_OR_REWRITE,
-    follows_from=causes("TW12"),
+    follows_from=causes("TW12", afterwards=("TW07",)),
 )
 OTHER_LAST_TYPE = _state.warning(
     7,
@@ -123,6 +124,7 @@ TIMESTAMP_WITHOUT_FEATURE = _state.error(
     effect="Readers that do not know the type try to read the table, and fail.",
     remedy="Enable the feature: DeltaEnableFeatureOperator(features=['timestampNtz']).",
     source="PROTOCOL.md, Timestamp without timezone",
+    leads_to=(FEATURE_NEEDED,),
 )
 
 

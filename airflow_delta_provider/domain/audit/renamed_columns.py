@@ -1,0 +1,52 @@
+"""Which columns have another name than before: what is wrong with one stays wrong however it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from airflow_delta_provider.domain.audit.violation import Key
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
+from airflow_delta_provider.domain.delta.metadata import Metadata
+
+
+def called(key: Key, before: Metadata, after: Metadata) -> Key:
+    """Return what a violation is about, with the name that its column has later.
+
+    :param before: under which it was found
+    """
+    code, path, column, subject = key
+    if column is None or before.schema_string == after.schema_string:
+        return key
+    renamed = _renamed(before.schema_string, after.schema_string)
+    above = next((name for name in _upwards(column) if name in renamed), None)
+    return key if above is None else (code, path, renamed[above] + column[len(above) :], subject)
+
+
+def _upwards(column: str) -> Iterator[str]:
+    """Yield a column and what it may be in, whose names may hold dots."""
+    yield column
+    while "." in column:
+        column = column.rpartition(".")[0]
+        yield column
+
+
+@lru_cache(maxsize=16)
+def _renamed(before: str, after: str) -> Mapping[str, str]:
+    """Return the new name of each column of a schema that another one has under another name."""
+    try:
+        old, new = (MappedSchema.of(Metadata("", text)) for text in (before, after))
+    except BrokenLogError:
+        return {}
+    pairs = ((field, _same(field, old, new)) for field in old.fields)
+    return {
+        str(was.column): str(now.column) for was, now in pairs if now is not None and str(now.column) != str(was.column)
+    }
+
+
+def _same(field: MappedField, old: MappedSchema, new: MappedSchema) -> MappedField | None:
+    """Return the field of another schema that has the same id or, where that says nothing, the same place in files."""
+    if field.id in old.by_id and field.id in new.by_id:
+        return new.by_id[field.id]
+    return new.by_path.get(field.path) if field.path in old.by_path else None
