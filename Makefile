@@ -128,7 +128,7 @@ $(GCS_SERVER):
 		-Dartifact=com.google.cloud.bigdataoss:gcs-connector:4.0.4:jar:shaded
 	GOBIN=$(CURDIR)/$(@D) go install github.com/fsouza/fake-gcs-server@v1.56.1
 
-# Nor this: a schema of Hive's metastore, audited by a submit.
+# Nor this: tables by name in Hive's metastore, and a schema, audited by a submit.
 catalogs: setup
 	$(BIN)/python -m pytest -m soak tests/catalogs
 
