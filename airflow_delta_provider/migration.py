@@ -116,7 +116,7 @@ def delta_migrations(
     Tables are migrated in waves: a wave begins when the one before it is through. Each table is in a later wave than
     those that it comes ``after``. The specs are read where DAGs are parsed, so a changed ``after`` changes the DAG.
 
-    :param spec: a YAML or JSON file, or a folder of such, relative to the DAG's file; each spec names its table
+    :param spec: a YAML or JSON file, or a folder of them, relative to the DAG's file; each spec names its table
     :param at_once: how many tables are in a wave
     :param on_failure: ``"stop"``: no wave begins after one in which a table failed or was rejected. ``"continue"``:
         only tables that come after that one are left out. The run fails either way if a table did

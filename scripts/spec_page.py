@@ -29,7 +29,7 @@ _SECTIONS: Mapping[str, Mapping[str, Key]] = {
 }
 _AFTER = {
     "Column": "Fields of structs have the same keys, without `default` and `generated`.",
-    "File of several tables": "`defaults` takes the keys of a table but for `table` and `table_id`.",
+    "File of several tables": "`defaults` takes all keys of a table except `table` and `table_id`.",
 }
 
 

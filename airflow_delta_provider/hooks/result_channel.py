@@ -35,18 +35,15 @@ class ResultChannel(Protocol):
 
     def take_line(self, line: str) -> list[str] | None:
         """Take a line of the driver's output; None if it is not ours, else progress to show."""
-        ...
 
     def report(self) -> JobReport | None:
         """Return the report, None where there is none.
 
         :raises JobCrash: if the job sent an error instead
         """
-        ...
 
     def explain_absence(self) -> str:
         """Return why there is no report, as far as that is known."""
-        ...
 
 
 class OutputChannel:

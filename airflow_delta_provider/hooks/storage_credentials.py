@@ -33,7 +33,6 @@ class StorageConnection(Protocol):
     @property
     def extra_dejson(self) -> dict[str, Any]:
         """Its extra fields."""
-        ...
 
 
 def storage_settings(

@@ -16,7 +16,7 @@ class DeltaCheckDriftOperator(DeltaReadOperator):
     what is declared, what is there, and the version, operation, engine and user that brought it about, as far as the
     log is kept. Findings reach notifiers and asset events like those of an audit.
 
-    :param spec: what tables should be: the path of a YAML or JSON file, or of a folder of such, relative to the DAG's
+    :param spec: what tables should be: the path of a YAML or JSON file, or of a folder of them, relative to the DAG's
         file, written so that it ends in ``.yaml``, ``.yml``, ``.json`` or ``/``; or the same as Python values. Without
         ``table`` and ``tables``, all tables that it names are checked. (templated)
 

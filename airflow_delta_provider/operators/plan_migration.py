@@ -19,7 +19,7 @@ class DeltaPlanMigrationOperator(DeltaReadOperator):
     SQL, a diff, what rules find about it, whom it locks out, and whether somebody has to approve it. A plan
     without steps means that the table is what its spec says.
 
-    :param spec: what tables should be: the path of a YAML or JSON file, or of a folder of such, relative to the DAG's
+    :param spec: what tables should be: the path of a YAML or JSON file, or of a folder of them, relative to the DAG's
         file, written so that it ends in ``.yaml``, ``.yml``, ``.json`` or ``/``; or the same as Python values.
         ``docs/guides/declare-tables.md`` has the keys. Without ``table`` and ``tables``, all tables that it names are
         planned. (templated)

@@ -25,11 +25,9 @@ class Observation(Protocol):
     @property
     def holds(self) -> bool:
         """Whether the wait is over."""
-        ...
 
     def to_json(self, table: str) -> dict[str, Any]:
         """Return the wire form, which is also the sensor's XCom value."""
-        ...
 
 
 Seen = TypeVar("Seen", bound=Observation)

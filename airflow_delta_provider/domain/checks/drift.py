@@ -60,7 +60,7 @@ OTHER_NULLABILITY = _spec.error(
 OTHER_ORDER = _spec.error(
     7,
     "columns are in another order",
-    effect="What goes by position reads and writes the wrong columns.",
+    effect="Tools that match columns by position read and write the wrong ones.",
     remedy=_APPLY,
 )
 OTHER_COMMENT = _spec.error(

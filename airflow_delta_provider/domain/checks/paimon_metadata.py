@@ -144,4 +144,4 @@ ROWS_NOT_READ = _state.undecided(
 NEW_IDS_FOR_OLD_ROWS = _pair.error(
     19, "UPDATE or DELETE assigned new row ids", effect=_ROWS_SEEM_REPLACED, remedy=_ROLL_BACK
 )
-LOST_ROWS = _pair.error(20, "UPDATE lost rows", effect="Rows are gone that nobody deleted.", remedy=_ROLL_BACK)
+LOST_ROWS = _pair.error(20, "UPDATE lost rows", effect="Rows that nobody deleted are gone.", remedy=_ROLL_BACK)

@@ -40,7 +40,7 @@ EXCHANGED_KEYS = _data.error(8, "keys exchanged their row ids", effect=_OTHER_RO
 COMPACTION = _data.error(
     9,
     "compaction did not keep rows unchanged",
-    effect="Rows are lost or changed that nobody touched.",
+    effect="Rows that nobody touched are lost or changed.",
     remedy=_ROLL_BACK,
 )
 NOT_AS_RECORDED = _data.error(
@@ -78,4 +78,4 @@ KEYS_NOT_USABLE = _data.undecided(
 NEW_IDS_FOR_OLD_ROWS = _data.error(
     15, "UPDATE or DELETE gave rows new ids", effect=_ROWS_SEEM_REPLACED, remedy=_ROLL_BACK
 )
-LOST_ROWS = _data.error(16, "UPDATE lost rows", effect="Rows are gone that nobody deleted.", remedy=_ROLL_BACK)
+LOST_ROWS = _data.error(16, "UPDATE lost rows", effect="Rows that nobody deleted are gone.", remedy=_ROLL_BACK)

@@ -207,7 +207,7 @@ NEEDS_TIME_ZONE = _rule(
 NOT_ADDITIVE = _rule(
     59,
     "change that is not an addition",
-    effect="The spec says that nobody may be broken (only_additive).",
+    effect="The spec allows only changes that break no consumer (only_additive).",
     remedy="Take the change out of the spec, or set only_additive to false.",
 )
 NEEDS_REWRITE = _rule(

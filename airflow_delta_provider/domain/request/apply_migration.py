@@ -72,7 +72,7 @@ class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
     kind: ClassVar[str] = "apply-migration"
 
     spec: tuple[Mapping[str, Any], ...] = option(
-        Specs(), "what tables should be: a YAML or JSON file, or a folder of such; planned now", metavar="FILE"
+        Specs(), "what tables should be: a YAML or JSON file, or a folder of them; planned now", metavar="FILE"
     )
     plan: tuple[Mapping[str, Any], ...] = option(
         Plans(), "approved plans, as a report has them, instead of specs: a JSON file", metavar="FILE"

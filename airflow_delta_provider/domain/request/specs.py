@@ -84,7 +84,7 @@ class DeclaresTables(Options):
 
     spec: tuple[Mapping[str, Any], ...] = option(
         Specs(),
-        "what tables should be: a YAML or JSON file, or a folder of such",
+        "what tables should be: a YAML or JSON file, or a folder of them",
         metavar="FILE",
         one="one table with what it should be",
     )

@@ -63,7 +63,6 @@ class RowProofs(Protocol):
         :param location: as a URI
         :raises PaimonFormatError: if an option of the newest schema has a value that it cannot have
         """
-        ...
 
     def check_by_catalog(
         self, name: TableName, options: PaimonCheckRowTrackingOptions, progress: Progress
@@ -72,4 +71,3 @@ class RowProofs(Protocol):
 
         :raises TableError: if the job must not reach it
         """
-        ...

@@ -59,13 +59,11 @@ class RowProofs(Protocol):
 
         :raises OutOfTimeError: if something was ended
         """
-        ...
 
     def unique_ids(
         self, data: DeltaFiles, files: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking
     ) -> Proof:
         """Prove that live rows of ``files`` have unique ids, or find those that do not."""
-        ...
 
     def conditions(
         self,
@@ -79,7 +77,6 @@ class RowProofs(Protocol):
 
         :param partition_values: reads those of the files, where a condition needs them
         """
-        ...
 
     def moved_rows(
         self, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None, commits: Iterable[RowMoves]
@@ -89,7 +86,6 @@ class RowProofs(Protocol):
         :param known: row ids of files whose footers were read before, by path
         :param column: the column of the row ids in ``known``
         """
-        ...
 
     def changes_since(
         self,
@@ -109,4 +105,3 @@ class RowProofs(Protocol):
         :param surveyed: the footers of its files
         :param keys: columns that identify rows
         """
-        ...

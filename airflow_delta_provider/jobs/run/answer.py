@@ -18,11 +18,9 @@ class Answer(Protocol):
 
     def begin(self, storage: Storage) -> None:
         """Make sure, before anything else is done, that an answer can be given."""
-        ...
 
     def progress(self, line: str) -> None:
         """Take a line for the log."""
-        ...
 
     def finish(self, channel: str, document: Any, stop: Callable[[], object]) -> None:
         """Give the report, or the error that kept it from being made.
@@ -30,7 +28,6 @@ class Answer(Protocol):
         :param channel: ``report`` or ``error``
         :param stop: stops the session of Spark
         """
-        ...
 
 
 class OutputAnswer:

@@ -37,7 +37,7 @@ _SOURCE = "PROTOCOL.md, Writer Requirements for Catalog-managed tables"
 WITHOUT_TIMESTAMPS = FAMILY.of(Scope.STATE, _SOURCE).error(
     19,
     "catalog-managed table without in-commit timestamps",
-    effect="Commits are published later than they are made, so readers that go by the times of files get other "
+    effect="Commits are published later than they are made, so readers that rely on the times of files get other "
     "versions than the catalog says.",
     remedy="Set delta.enableInCommitTimestamps to true.",
     shows="metaData",

@@ -118,8 +118,8 @@ def _nulls_forbidden(plan: PlannedMigration) -> Iterator[Finding]:
 REORDERED = _plan.warning(
     7,
     "columns get another order",
-    effect="Writers and readers that go by position, such as INSERT INTO without a list of columns and UNION, put "
-    "values into the wrong columns or fail.",
+    effect="Writers and readers that match columns by position, such as INSERT INTO without a list of columns and "
+    "UNION, put values into the wrong columns or fail.",
     remedy="Make sure that they name the columns.",
 )
 
@@ -160,7 +160,7 @@ PARTITION_WIDENED = _plan.warning(
     "type of a partition column changes",
     effect="Files keep their partition values as they were written: one value may then be spelled in several ways, and "
     "tools that read partitions from the names of directories see them as different.",
-    remedy="Check the tools that go by directories; rewriting the table spells all values alike.",
+    remedy="Check the tools that use the names of directories; rewriting the table spells all values alike.",
     source="PROTOCOL.md, Partition Value Serialization",
 )
 

@@ -18,11 +18,9 @@ class Storage(Protocol):
 
     def qualify(self, location: str) -> str:
         """Return the absolute URI of a location."""
-        ...
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file as a whole."""
-        ...
 
 
 class ReportFile:

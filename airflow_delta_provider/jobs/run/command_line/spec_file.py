@@ -21,7 +21,6 @@ class ReadableStorage(Storage, Protocol):
 
         :raises MissingFileError: if there is none
         """
-        ...
 
 
 class SpecFile:

@@ -54,18 +54,15 @@ class DeletedInTasks(Protocol):
 
     def covers(self, file: RowFile) -> bool:
         """Whether the deleted rows of a file are found there."""
-        ...
 
     def live(self, rows: DataFrame, files: Mapping[int, RowFile]) -> DataFrame:
         """Return those of ``rows``, which have columns ``file`` and ``position``, that are not deleted.
 
         :param files: those that are covered, by the number that ``file`` has
         """
-        ...
 
     def release(self) -> None:
         """Free what is kept."""
-        ...
 
 
 class DistributedIds:
