@@ -7,45 +7,11 @@ small table behind, and together they do whatever changes protocol, metadata, sc
 
 from __future__ import annotations
 
-from tests.tables.audit_stories import (
-    append_only,
-    changing,
-    checkpoints,
-    cloning,
-    clustering,
-    column_mapping,
-    columns,
-    concurrency,
-    creating,
-    dropping,
-    properties,
-    protocols,
-    restoring,
-    row_tracking,
-    streams,
-    timestamps,
-    type_widening,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-_THEMES = (
-    append_only,
-    changing,
-    checkpoints,
-    cloning,
-    clustering,
-    column_mapping,
-    columns,
-    concurrency,
-    creating,
-    dropping,
-    properties,
-    protocols,
-    restoring,
-    row_tracking,
-    streams,
-    timestamps,
-    type_widening,
-)
+_MODULES = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+_THEMES = [module for module in _MODULES if hasattr(module, "STORIES")]
 STORIES = {name: story for theme in _THEMES for name, story in theme.STORIES.items()}
 assert len(STORIES) == sum(len(theme.STORIES) for theme in _THEMES), "two themes tell a story of one name"
 
