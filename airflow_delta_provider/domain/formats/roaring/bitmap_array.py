@@ -57,7 +57,7 @@ def _read(data: bytes, limit: int) -> int:
         base = bucket << _BUCKET_BITS
         bitmap = read_bitmap(data, position, min(max(limit - base, 0), 1 << _BUCKET_BITS))
         if not portable and bitmap.end != position + head:
-            raise BrokenBitmapError(f"its bitmap of bucket {bucket} does not have the {head} bytes that it should have")
+            raise BrokenBitmapError(f"its bitmap of bucket {bucket} has not the {head} bytes that it is said to have")
         if bitmap.bits:
             rows = rows | bitmap.bits << base if base else bitmap.bits
         position = bitmap.end
