@@ -6,7 +6,7 @@ import os
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-from airflow_delta_provider.exceptions import DeltaConnectionError
+from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError
 from airflow_delta_provider.hooks.driver_search import driver_pod, is_forgotten, why_pod_ended, yarn_application
 from airflow_delta_provider.hooks.hadoop_configuration import HadoopConfiguration
 
@@ -52,6 +52,16 @@ class ClusterSubmitHook(SparkSubmitHook):
         elif self.driver is None:
             self._kubernetes_driver_pod = driver_pod(self._connection["namespace"], submission)
         return self.driver
+
+    def check_answers(self, submission: str) -> None:
+        """Ask the cluster before anything is submitted: spark-submit would try for minutes to reach one that is gone.
+
+        :raises DeltaJobError: if its API does not answer, so that no driver could be followed
+        """
+        try:
+            self.find_driver(submission)
+        except DeltaJobError as error:
+            raise DeltaJobError(f"{error}. Nothing was submitted.") from error
 
     def query_yarn_application_status(self, application_id: str) -> str:
         """Like the parent's; an application that YARN no longer knows has ended, whether well or not."""

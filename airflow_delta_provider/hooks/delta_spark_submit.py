@@ -126,6 +126,8 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         """
         del application
         failure: Exception | None = None
+        if self.detaches:
+            self.check_answers(self._submission)
         with Workspace(self._submission) as workspace:
             if self._results is not None:
                 self._results.prepare()

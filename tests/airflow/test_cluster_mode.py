@@ -262,6 +262,20 @@ def test_manager_that_is_gone_leaves_the_driver_to_the_next_try(
 
 
 @follows
+def test_manager_that_does_not_answer_is_reported_before_the_submit(
+    cluster: Cluster, enable: Enable, spark_submit: FakeSparkSubmit
+) -> None:
+    store = Store()
+    cluster.manager.status = 503
+    with pytest.raises(DeltaJobError, match=r"YARN cannot be asked .*503.*Nothing was submitted"):
+        enable().execute(Run(store).context)
+    assert spark_submit.calls == []
+    cluster.manager.status = 200
+    assert enable().execute(Run(store, try_number=2).context)["verdict"] == "PASS"
+    assert cluster.submitted == ["application_1_1"]
+
+
+@follows
 def test_manager_that_is_gone_while_the_driver_runs_leaves_it_to_the_next_try(
     cluster: Cluster, enable: Enable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
