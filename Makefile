@@ -73,8 +73,8 @@ lineage: setup .lineage/.installed
 migrations: setup
 	$(BIN)/python -m pytest -m soak tests/spark/test_migration_under_load.py
 
-# Nor this: Hadoop's YARN and HDFS on loopback (100 MB are downloaded, by Maven), a stand-in for the API of Kubernetes,
-# drivers in deploy mode cluster, and workers that are killed meanwhile (half an hour).
+# Nor this: Hadoop's YARN and HDFS on loopback (100 MB are downloaded, by Maven), a standalone cluster of Spark, a stand-in for
+# the API of Kubernetes, drivers in deploy mode cluster, and what is killed meanwhile: workers, drivers, masters (an hour).
 cluster: setup .minicluster .kubernetes/.installed
 	PYTHONPATH=.kubernetes $(BIN)/python -m pytest tests/cluster --minicluster .minicluster
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.jobs.spark.session.spark_session import own_session
 from demo.airflow_home import AirflowHome
+from tests.airflow import conftest as conftest  # operators that run in this process have an Airflow of their own
 from tests.cluster.kubernetes_api import KubernetesApi
 from tests.cluster.yarn import Yarn
 from tests.system.airflow_services import AirflowServices, airflow_home, services_of
@@ -31,6 +33,23 @@ def yarn(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) 
         pytest.skip("needs --minicluster, as `make cluster` gives it")
     with Yarn(Path(file).read_text().strip(), tmp_path_factory.mktemp("yarn")) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _spark_on_path() -> Iterator[None]:
+    """Have operators and drivers find spark-submit as in an environment that is active."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+        yield
+
+
+@pytest.fixture
+def on_yarn(yarn: Yarn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have operators of this process submit to the cluster, whose drivers run there."""
+    for name, value in yarn.environment.items():
+        monkeypatch.setenv(name, value)
+    connection = {"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from tests.system.process_tree import wait_for, with_descendants
 from tests.tables import log
 
 #: Seconds for a job on the cluster, on a busy machine.
-LONG = 300
+LONG = 600
 
 
 def ended(run: DagRun) -> bool:

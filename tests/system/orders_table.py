@@ -31,6 +31,13 @@ def with_row_tracking(spark: SparkSession, path: Path) -> Path:
     return orders(spark, path, properties=ROW_TRACKING)
 
 
+def with_stored_row_ids(spark: SparkSession, path: Path, *, properties: str = ROW_TRACKING) -> Path:
+    """Row tracking, and a file that stores row ids of rows that were updated: to compare them takes reading rows."""
+    orders(spark, path, properties=properties)
+    spark.sql(f"UPDATE delta.`{path}` SET quantity = quantity + 1 WHERE id % 2 = 0")
+    return path
+
+
 def without_row_ids(spark: SparkSession, path: Path) -> Path:
     """Row tracking, but the live file has lost its ids: a commit added it again without (RT05)."""
     with_row_tracking(spark, path)

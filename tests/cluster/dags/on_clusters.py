@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
+from pathlib import Path
 
+import pyspark
 from airflow.sdk import DAG, Param
 
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.operators.widen_types import DeltaWidenTypesOperator
 
-SMALL = {"spark.executor.instances": "1", "spark.executor.memory": "512m", "spark.ui.enabled": "false"}
+SMALL = {
+    "spark.executor.instances": "1",
+    "spark.executor.memory": "512m",
+    "spark.ui.enabled": "false",
+    "spark.yarn.jars": f"local:{Path(pyspark.__file__).parent}/jars/*",
+}
 
 with DAG(dag_id="widen_on_yarn", schedule=None, params={"table": Param("", type="string")}):
     DeltaWidenTypesOperator(
