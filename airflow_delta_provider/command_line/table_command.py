@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 
 from airflow_delta_provider.command_line.baseline import Baseline
@@ -30,8 +29,6 @@ from airflow_delta_provider.jobs.run.table_patterns import DELTA_MARKS, matches
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.tables.table_session import TableError
 
-#: Seconds of silence, while tables are looked for.
-_PATIENCE = 5.0
 #: The directories that every Paimon table has.
 _PAIMON_MARKS = frozenset({"schema", "snapshot"})
 
@@ -191,7 +188,7 @@ def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -
                 continue
             if fitting is None:
                 yield text
-            elif listed := sorted(_counted(fitting, text, terminal)):
+            elif listed := sorted(fitting):
                 yield from filter(_can_be_named, listed)
                 unnamed = (name for name in listed if not _can_be_named(name))
                 unmatched.extend(f"{name!a} is left out: its name is not valid Unicode. Rename it." for name in unnamed)
@@ -203,16 +200,6 @@ def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -
         if not exclusion.covers(project.absolute(table) if "/" in table else table):
             found.setdefault(project.place(table), table)
     return list(found.values()), unmatched
-
-
-def _counted(found: Iterable[str], pattern: str, terminal: Terminal) -> Iterator[str]:
-    """Yield tables as they are found; where that takes long, say how many there are so far."""
-    told = time.monotonic()
-    for number, table in enumerate(found, start=1):
-        if time.monotonic() - told > _PATIENCE:
-            told = time.monotonic()
-            terminal.note(f"{pattern}: {number:,} tables found so far")
-        yield table
 
 
 def _can_be_named(table: str) -> bool:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.request.path_pattern import PathPattern, States, is_hidden
+from airflow_delta_provider.jobs.process.progress import Progress, silent
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
 
 #: Listings at once, where each waits for its storage.
 _AT_ONCE = 16
+#: Seconds between two lines about a search that takes long.
+_SECONDS_BETWEEN = 5.0
 
 
 @dataclass(frozen=True)
@@ -26,12 +31,14 @@ class PathSearch:
     """Looks for tables below the root of a pattern.
 
     :param marks: names of directories that every table has, such as ``_delta_log``
+    :param progress: receives from time to time how far a search is that takes long
     """
 
-    def __init__(self, storage: Storage, marks: Collection[str]) -> None:
+    def __init__(self, storage: Storage, marks: Collection[str], progress: Progress = silent) -> None:
         self._storage = storage
         self._marks = frozenset(marks)
         self._entered: set[str] = set()
+        self._progress = progress
 
     def tables(self, pattern: str) -> Iterator[str]:
         """Yield the tables that fit, those nearer to the root first; also a directory that cannot be listed.
@@ -44,6 +51,7 @@ class PathSearch:
         parsed = PathPattern(pattern)
         level: Mapping[str, States] = {parsed.root: parsed.start}
         self._entered = set()
+        told, folders, tables = time.monotonic(), 0, 0
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             while level:
                 here = self._storage.is_local(self._qualified(parsed.root))
@@ -51,6 +59,11 @@ class PathSearch:
                 following: defaultdict[str, States] = defaultdict(frozenset)
                 for seen in look(lambda each: self._look(parsed, *each), sorted(level.items())):
                     yield from seen.tables
+                    folders, tables = folders + 1, tables + len(seen.tables)
+                    if time.monotonic() - told > _SECONDS_BETWEEN:
+                        told = time.monotonic()
+                        found = f"{counted(folders, 'folder')} listed, {counted(tables, 'table')} found so far"
+                        self._progress(f"{pattern}: {found}")
                     for path, states in (seen.below or {}).items():
                         following[path] |= states
                 level = following

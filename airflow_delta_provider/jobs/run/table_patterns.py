@@ -59,7 +59,7 @@ def matches(
     """Return the tables that fit a pattern; None where a text is the name of one table.
 
     :param marks: names of directories that each table has
-    :param progress: receives what else a schema has
+    :param progress: receives what else a schema has, and how far a search is that takes long
     :raises TableError: if there is no such schema, or it has no table of the format
     """
     try:
@@ -69,7 +69,7 @@ def matches(
     if not name.may_be_pattern:
         return None
     if name.location is not None:
-        search = PathSearch(session.storage, marks)
+        search = PathSearch(session.storage, marks, progress)
         try:
             return None if search.is_table(name.location) else search.tables(name.location)
         except Exception:  # of a storage that cannot be reached, which is reported when it is opened as a table

@@ -19,6 +19,7 @@ from airflow_delta_provider.command_line.parser import commands
 from airflow_delta_provider.domain.rendering.formats import FORMATS
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.kinds import KINDS
+from airflow_delta_provider.jobs.run import path_search
 from tests.unit.command_line.tables import damaged, damaged_again, sound, unreadable
 
 ERROR, OTHER_ERROR, WARNING, UNDECIDED = "AC08", "RT15", "AC27", "LG06"
@@ -106,6 +107,17 @@ class TestTables:
         (lake / "lake" / "x" / "file").write_text("")
         assert main(["audit", "lake/**", "--format", "json"]) == 0
         assert tables(capsys) == ["lake/a", "lake/x/b", "lake/x/y/z/c"]
+
+    def test_search_that_takes_long_says_how_far_it_is(self, lake, capsys, monkeypatch):
+        for place in ("a", "x/b", "y/z"):
+            sound(lake / "lake" / place)
+        monkeypatch.setattr(path_search, "_SECONDS_BETWEEN", -1)
+        assert main(["audit", "lake/**"]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert lines[0] == "lake/**: 1 folder listed, 0 tables found so far"
+        assert lines[-1] == "lake/**: 6 folders listed, 3 tables found so far"
+        assert main(["audit", "lake/**", "-q"]) == 0
+        assert capsys.readouterr().err == ""
 
     def test_links_that_form_a_loop_end(self, lake, capsys):
         sound(lake / "lake" / "a" / "t")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
 
 from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.rendering.html_page.document import Document
@@ -59,7 +60,7 @@ def document(
 
 def _header(report: JobReport, counts: Mapping[Verdict, int], above: Markup | None) -> Markup:
     engine = " ".join(f"{name} {version}" for name, version in report.engine.items() if version)
-    about = " · ".join(filter(None, (report.started_at, took(report), engine)))
+    about = " · ".join(filter(None, (_time(report.started_at), took(report), engine)))
     return element(
         "header",
         element("h1", f"Delta {report.kind} ", badge(report.verdict.value)),
@@ -68,6 +69,15 @@ def _header(report: JobReport, counts: Mapping[Verdict, int], above: Markup | No
         above or "",
         element("nav", element("a", "Go to the tables", href="#tables")) if len(report.tables) > 1 else "",
     )
+
+
+def _time(text: str) -> str:
+    """Return a time as people write it, to the minute; what is not a time stays as it is."""
+    try:
+        time = datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(timezone.utc)
+    except ValueError:
+        return text
+    return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def _tiles(report: JobReport, counts: Mapping[Verdict, int]) -> Iterator[Markup]:
