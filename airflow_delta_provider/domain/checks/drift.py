@@ -18,8 +18,7 @@ FAMILY = RuleFamily(
     "about, as far as the log is kept.",
 )
 _APPLY = "If the spec is right, apply it (apply-migration); if the table is, declare what it has."
-
-_spec = FAMILY.of(Scope.SPEC)
+_spec = FAMILY.of(Scope.SPEC, remedy=_APPLY)
 
 ANOTHER_TABLE = _spec.error(
     1,
@@ -28,52 +27,32 @@ ANOTHER_TABLE = _spec.error(
     remedy="Check the location; if the table was replaced on purpose, declare its id.",
 )
 COLUMN_MISSING = _spec.error(
-    2,
-    "declared column is missing",
-    effect="What was built for the declared columns fails, or reads NULL.",
-    remedy=_APPLY,
+    2, "declared column is missing", effect="What was built for the declared columns fails, or reads NULL."
 )
 OTHER_NAME = _spec.error(
-    3,
-    "column has another name",
-    effect="What was built for the declared name fails, or reads NULL.",
-    remedy=_APPLY,
+    3, "column has another name", effect="What was built for the declared name fails, or reads NULL."
 )
 COLUMN_UNDECLARED = _spec.error(
-    4,
-    "column that should not be there",
-    effect="What reads all columns gets one more than declared.",
-    remedy=_APPLY,
+    4, "column that should not be there", effect="What reads all columns gets one more than declared."
 )
 OTHER_TYPE = _spec.error(
-    5,
-    "column has another type",
-    effect="What was built for the declared type fails, overflows or converts.",
-    remedy=_APPLY,
+    5, "column has another type", effect="What was built for the declared type fails, overflows or converts."
 )
 OTHER_NULLABILITY = _spec.error(
     6,
     "column is nullable, or NOT NULL, other than declared",
     effect="NULL values reach readers that do not expect them, or writers fail that may write them.",
-    remedy=_APPLY,
 )
 OTHER_ORDER = _spec.error(
-    7,
-    "columns are in another order",
-    effect="Tools that match columns by position read and write the wrong ones.",
-    remedy=_APPLY,
+    7, "columns are in another order", effect="Tools that match columns by position read and write the wrong ones."
 )
 OTHER_COMMENT = _spec.error(
-    8,
-    "column has another comment",
-    effect="Catalogs and people read something else than was declared.",
-    remedy=_APPLY,
+    8, "column has another comment", effect="Catalogs and people read something else than was declared."
 )
 OTHER_DEFAULT = _spec.error(
     9,
     "column has another default",
     effect="Rows that are written without the column get another value than declared.",
-    remedy=_APPLY,
     source="PROTOCOL.md, Default Columns",
 )
 OTHER_GENERATION = _spec.error(
@@ -87,48 +66,39 @@ OTHER_PROPERTY = _spec.error(
     11,
     "table property is not as declared",
     effect="Engines treat the table otherwise than declared.",
-    remedy=_APPLY,
     source="PROTOCOL.md, Table Properties",
 )
 FEATURE_MISSING = _spec.error(
     12,
     "declared table feature is not enabled",
     effect="What relies on the feature does not get it.",
-    remedy=_APPLY,
     source="PROTOCOL.md, Table Features",
 )
 FEATURE_UNWANTED = _spec.error(
     13,
     "table feature that should not be there",
     effect="Engines that do not support the feature are locked out.",
-    remedy=_APPLY,
     source="PROTOCOL.md, Table Features",
 )
 OTHER_CONSTRAINT = _spec.error(
     14,
     "CHECK constraint is not as declared",
     effect="Rows can be written that the spec forbids, or writers fail on rows that it allows.",
-    remedy=_APPLY,
     source="PROTOCOL.md, CHECK Constraints",
 )
 OTHER_PARTITIONING = _spec.error(
     15,
     "table is partitioned otherwise",
     effect="Queries that filter by the declared partition columns read more files.",
-    remedy=_APPLY,
 )
 OTHER_CLUSTERING = _spec.error(
     16,
     "table is clustered otherwise",
     effect="Queries that filter by the declared columns read more files.",
-    remedy=_APPLY,
     source="PROTOCOL.md, Clustered Table",
 )
 OTHER_TABLE_COMMENT = _spec.error(
-    17,
-    "table has another comment",
-    effect="Catalogs and people read something else than was declared.",
-    remedy=_APPLY,
+    17, "table has another comment", effect="Catalogs and people read something else than was declared."
 )
 
 #: What is declared, or is there: a text, several, or nothing.

@@ -17,7 +17,6 @@ FAMILY = RuleFamily(
 )
 _state = FAMILY.of(Scope.STATE)
 _commit = FAMILY.of(Scope.COMMIT)
-_pair = FAMILY.of(Scope.PAIR)
 _history = FAMILY.of(Scope.HISTORY)
 
 _ROLL_BACK = "Roll the table back to the previous snapshot (sys.rollback), and find the writer of this one."
@@ -25,6 +24,8 @@ _NEW_TABLE = "Roll the table back to the previous snapshot, or write its rows in
 _RESTORE_FILE = "Restore the file from a backup or replica, or roll the table back to a snapshot that does not need it."
 _TWO_ROWS_ONE_ID = "Anything that joins on row ids confuses these rows."
 _ROWS_SEEM_REPLACED = "Consumers that follow row ids see the rows as deleted, and the same rows inserted again."
+
+_pair = FAMILY.of(Scope.PAIR, remedy=_ROLL_BACK)
 
 TRACKING_OFF = _state.error(
     1,
@@ -49,7 +50,6 @@ GROWTH = _pair.error(
     4,
     "growth of nextRowId differs from the number of new rows",
     effect="Ids are skipped, or will be assigned a second time.",
-    remedy=_ROLL_BACK,
     source=_SNAPSHOT,
 )
 NO_ROW_IDS = _commit.error(
@@ -66,7 +66,6 @@ NOT_TILED = _pair.error(
     7,
     "new files do not have the new row ids, each once",
     effect="Two rows share an id, or an id belonged to another row before.",
-    remedy=_ROLL_BACK,
 )
 OVERLAPPING_ROW_IDS = _state.error(
     8, "two live files with the same row ids", effect=_TWO_ROWS_ONE_ID, remedy=_NEW_TABLE
@@ -82,7 +81,6 @@ CONTRADICTING_MANIFESTS = _pair.error(
     10,
     "manifests contradict the previous snapshot",
     effect="Readers fail, or rows appear and vanish that no commit wrote or deleted.",
-    remedy=_ROLL_BACK,
     source=_MANIFEST,
 )
 RECORD_COUNT = _state.error(
@@ -141,7 +139,5 @@ ROWS_NOT_READ = _state.undecided(
     remedy="Fix what the other findings say about the table's metadata first.",
 )
 
-NEW_IDS_FOR_OLD_ROWS = _pair.error(
-    19, "UPDATE or DELETE assigned new row ids", effect=_ROWS_SEEM_REPLACED, remedy=_ROLL_BACK
-)
-LOST_ROWS = _pair.error(20, "UPDATE lost rows", effect="Rows that nobody deleted are gone.", remedy=_ROLL_BACK)
+NEW_IDS_FOR_OLD_ROWS = _pair.error(19, "UPDATE or DELETE assigned new row ids", effect=_ROWS_SEEM_REPLACED)
+LOST_ROWS = _pair.error(20, "UPDATE lost rows", effect="Rows that nobody deleted are gone.")

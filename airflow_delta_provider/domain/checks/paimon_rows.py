@@ -11,7 +11,6 @@ FAMILY = RuleFamily(
     "to the next. The version of a finding is the id of a snapshot.",
     "Apache Paimon, Row Tracking",
 )
-_data = FAMILY.of(Scope.DATA)
 
 _ROLL_BACK = "Roll the table back to the previous snapshot (sys.rollback), and find the writer of this one."
 _NEW_TABLE = "Roll the table back to the previous snapshot, or write its rows into a new table, where they get new ids."
@@ -19,6 +18,8 @@ _RESTORE_FILE = "Restore the file from a backup or replica, or roll the table ba
 _OTHER_ROW = "Consumers that follow row ids mistake one row for another."
 _CHANGES = "Consumers that read changes by _SEQUENCE_NUMBER miss rows, or see unchanged ones."
 _ROWS_SEEM_REPLACED = "Consumers that follow row ids see the rows as deleted, and the same rows inserted again."
+
+_data = FAMILY.of(Scope.DATA, remedy=_ROLL_BACK)
 
 NO_ID = _data.error(1, "row without an id", effect="Reading _ROW_ID of the row fails.", remedy=_NEW_TABLE)
 REPEATED_ID = _data.error(
@@ -30,18 +31,13 @@ OUT_OF_RANGE = _data.error(
     effect="Ids that are not below nextRowId are assigned again; wrong sequence numbers hide changes or invent them.",
     remedy=_NEW_TABLE,
 )
-SEQUENCE_WENT_BACK = _data.error(4, "sequence number of a row went back", effect=_CHANGES, remedy=_ROLL_BACK)
-SILENT_CHANGE = _data.error(
-    5, "row changed under the same sequence number", effect=f"{_OTHER_ROW} {_CHANGES}", remedy=_ROLL_BACK
-)
-OTHER_SEQUENCE = _data.error(6, "sequence number that is not the commit's own", effect=_CHANGES, remedy=_ROLL_BACK)
-INVENTED_ID = _data.error(7, "new row with an id that was assigned before", effect=_OTHER_ROW, remedy=_ROLL_BACK)
-EXCHANGED_KEYS = _data.error(8, "keys exchanged their row ids", effect=_OTHER_ROW, remedy=_ROLL_BACK)
+SEQUENCE_WENT_BACK = _data.error(4, "sequence number of a row went back", effect=_CHANGES)
+SILENT_CHANGE = _data.error(5, "row changed under the same sequence number", effect=f"{_OTHER_ROW} {_CHANGES}")
+OTHER_SEQUENCE = _data.error(6, "sequence number that is not the commit's own", effect=_CHANGES)
+INVENTED_ID = _data.error(7, "new row with an id that was assigned before", effect=_OTHER_ROW)
+EXCHANGED_KEYS = _data.error(8, "keys exchanged their row ids", effect=_OTHER_ROW)
 COMPACTION = _data.error(
-    9,
-    "compaction did not keep rows unchanged",
-    effect="Rows that nobody touched are lost or changed.",
-    remedy=_ROLL_BACK,
+    9, "compaction did not keep rows unchanged", effect="Rows that nobody touched are lost or changed."
 )
 NOT_AS_RECORDED = _data.error(
     10,
@@ -75,7 +71,5 @@ KEYS_NOT_USABLE = _data.undecided(
     effect="Whether these keys kept their row ids is not known.",
     remedy="Set key_columns (--key) to columns whose values identify one row.",
 )
-NEW_IDS_FOR_OLD_ROWS = _data.error(
-    15, "UPDATE or DELETE gave rows new ids", effect=_ROWS_SEEM_REPLACED, remedy=_ROLL_BACK
-)
-LOST_ROWS = _data.error(16, "UPDATE lost rows", effect="Rows that nobody deleted are gone.", remedy=_ROLL_BACK)
+NEW_IDS_FOR_OLD_ROWS = _data.error(15, "UPDATE or DELETE gave rows new ids", effect=_ROWS_SEEM_REPLACED)
+LOST_ROWS = _data.error(16, "UPDATE lost rows", effect="Rows that nobody deleted are gone.")

@@ -258,9 +258,12 @@ class RuleFamily:
         """All rules of the family, by code."""
         return tuple(rule for _, rule in sorted(self._rules.items()))
 
-    def of(self, scope: Scope, source: str | None = None) -> RuleGroup:
-        """Return what makes those rules of the family that look at ``scope``."""
-        return RuleGroup(self, scope, self.source if source is None else source)
+    def of(self, scope: Scope, source: str | None = None, remedy: str = "") -> RuleGroup:
+        """Return what makes those rules of the family that look at ``scope``.
+
+        :param remedy: of those that name no remedy of their own
+        """
+        return RuleGroup(self, scope, self.source if source is None else source, remedy)
 
     def register(self, rule: Rule) -> Rule:
         """Take a rule into the family, and return it.
@@ -280,6 +283,7 @@ class RuleGroup:
     family: RuleFamily
     scope: Scope
     source: str
+    remedy: str = ""
 
     @property
     def error(self) -> RuleMaker:
@@ -309,7 +313,7 @@ class RuleMaker:
         number: int,
         title: str,
         *,
-        remedy: str,
+        remedy: str = "",
         effect: str = "",
         source: str | None = None,
         threads: tuple[str, ...] = (),
@@ -328,7 +332,7 @@ class RuleMaker:
                 self.severity,
                 title,
                 self.group.scope,
-                remedy,
+                remedy or self.group.remedy,
                 effect,
                 self.group.source if source is None else source,
                 threads,

@@ -230,10 +230,6 @@ def _circle(column: ColumnSpec, named: Mapping[tuple[str, ...], ColumnSpec]) -> 
     return []
 
 
-def _name(said: Said, problems: Problems) -> str | None:
-    return read_text(said, problems)
-
-
 def _source(said: Said, problems: Problems) -> Text:
     """Return the old name of a column; None for null, which says that it is a new one."""
     return None if said.value is None else read_text(said, problems) or UNSAID
@@ -265,7 +261,7 @@ def _checked(
 
 
 _READ = {
-    "name": _name,
+    "name": read_text,
     "nullable": read_flag,
     "comment": read_nullable_text,
     "default": _default,

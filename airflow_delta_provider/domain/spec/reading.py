@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -142,16 +143,8 @@ def _features(said: Said, problems: Problems) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _properties(said: Said, problems: Problems) -> Mapping[str, str | None]:
-    return _settings(said, problems, _check_property)
-
-
-def _constraints(said: Said, problems: Problems) -> Mapping[str, str | None]:
-    return _settings(said, problems, _check_constraint)
-
-
 def _settings(
-    said: Said, problems: Problems, check: Callable[[str, str | None, Said, Problems], None]
+    check: Callable[[str, str | None, Said, Problems], None], said: Said, problems: Problems
 ) -> Mapping[str, str | None]:
     if not is_mapping(said.value):
         problems.add(said, f"has to be a mapping, not {described(said)}")
@@ -197,10 +190,10 @@ _READ: Mapping[str, Callable[[Said, Problems], Any]] = {
     "table_id": read_text,
     "columns": _columns,
     "drop": _paths,
-    "properties": _properties,
+    "properties": partial(_settings, _check_property),
     "features": _features,
     "drop_features": _features,
-    "constraints": _constraints,
+    "constraints": partial(_settings, _check_constraint),
     "partition_by": _names,
     "cluster_by": _paths,
     "comment": read_nullable_text,

@@ -11,14 +11,6 @@ from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 
 
-def _is_mapped(metadata: Metadata) -> bool:
-    return metadata.properties.is_mapped
-
-
-def _is_left_mapped(metadata: Metadata) -> bool:
-    return any(field.is_mapped for field in MappedSchema.of(metadata).fields)
-
-
 def _unreachable(value: str, metadata: Metadata) -> str | None:
     """Return why no engine changes the mode to ``value``: files do not have the ids that mode id needs."""
     current = metadata.configuration.get(properties.COLUMN_MAPPING_MODE, properties.MappingMode.NONE.value)
@@ -63,8 +55,8 @@ COLUMN_MAPPING = Feature(
         protects=True,
         leaves="Streams that read the table fail once, and have to be started again.",
         obstacle=_obstacle,
-        in_metadata=_is_mapped,
-        left_in_metadata=_is_left_mapped,
+        in_metadata=lambda metadata: metadata.properties.is_mapped,
+        left_in_metadata=lambda metadata: any(field.is_mapped for field in MappedSchema.of(metadata).fields),
     ),
 )
 USAGE_TRACKING = Feature(
