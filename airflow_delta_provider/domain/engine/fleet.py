@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.engine.profiles.profile import Profile, Versions
 from airflow_delta_provider.domain.engine.profiles.registry import PROFILES, profile_named
-from airflow_delta_provider.domain.engine.profiles.user_profile import UserProfileError, read_profile
+from airflow_delta_provider.domain.engine.profiles.user_profile import FleetError, mapping_of, read_profile
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 _EVERYWHERE = ("*",)
@@ -23,20 +23,6 @@ _KEYS = ("engines", "profiles", "policy", _READABLE, _WRITABLE)
 _ENGINE_KEYS = ("engine", "version", "versions", "name", "reads", "writes")
 _POLICY_KEYS = ("tables", _READABLE, _WRITABLE)
 _VERSION = re.compile(r"\d+(?:\.\d+)*(?:[-.+]?[A-Za-z0-9]+)*")
-
-
-class FleetError(ValueError):
-    """What is wrong with a fleet file.
-
-    :param where: keys and positions that lead there
-    :param key: the key there that is wrong, where it is not a value
-    """
-
-    def __init__(self, where: tuple[str | int, ...], what: str, key: object = None) -> None:
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
-        super().__init__(f"{place}: {what}" if place else what)
-        self.where = where
-        self.key = key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,13 +96,10 @@ class Fleet:
         :param features: names of table features, to find mistyped ones in profiles
         :raises FleetError: if they make no sense
         """
-        given = _mapping((), wire, _KEYS)
+        given = mapping_of((), wire, _KEYS)
         profiles = dict(PROFILES)
         for index, entry in enumerate(_list(("profiles",), given.get("profiles"))):
-            try:
-                profile = read_profile(entry, tuple(features))
-            except UserProfileError as error:
-                raise FleetError(("profiles", index, *error.where), str(error), error.key) from None
+            profile = read_profile(entry, tuple(features), ("profiles", index))
             profiles[profile.name] = profile
         engines = tuple(
             engine
@@ -164,7 +147,7 @@ class Fleet:
 
 def _engines(where: tuple[str | int, ...], entry: Any, profiles: Mapping[str, Profile]) -> Iterator[_Engine]:
     """Yield an entry of ``engines``, once per version."""
-    given = _mapping(where, entry, _ENGINE_KEYS)
+    given = mapping_of(where, entry, _ENGINE_KEYS)
     if "engine" not in given:
         raise FleetError(where, "it has no engine. Name one, such as 'Delta Spark'.")
     profile = _profile((*where, "engine"), given["engine"], profiles)
@@ -196,7 +179,7 @@ def _engines(where: tuple[str | int, ...], entry: Any, profiles: Mapping[str, Pr
 def _policy(
     where: tuple[str | int, ...], entry: Any, engines: tuple[_Engine, ...], profiles: Mapping[str, Profile]
 ) -> _Policy:
-    given = _mapping(where, entry, _POLICY_KEYS)
+    given = mapping_of(where, entry, _POLICY_KEYS)
     named = {
         key: tuple(
             engine
@@ -273,16 +256,6 @@ def _patterns(where: tuple[str | int, ...], value: Any) -> tuple[str, ...]:
     if not isinstance(listed, (list, tuple)) or not all(isinstance(item, str) and item for item in listed):
         raise FleetError(where, f"it is {value!r}; it has to be true, false, or patterns of tables.")
     return tuple(listed)
-
-
-def _mapping(where: tuple[str | int, ...], value: Any, known: tuple[str, ...]) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise FleetError(where, f"it has to be a mapping with any of {', '.join(known)}.")
-    for key in value:
-        if key not in known:
-            hint = did_you_mean(str(key), known) or f" It may have {', '.join(known)}."
-            raise FleetError(where, f"it has the unknown key {key!r}.{hint}", key)
-    return value
 
 
 def _list(where: tuple[str | int, ...], value: Any) -> list[Any]:

@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.engine.fleet import Fleet, FleetError, TableFleet
+from airflow_delta_provider.domain.engine.fleet import Fleet, TableFleet
+from airflow_delta_provider.domain.engine.profiles.user_profile import FleetError
 from airflow_delta_provider.domain.formats.yaml_text import key_mark_of, mark_of
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_name import TableName, normal_location

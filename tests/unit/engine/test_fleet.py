@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from airflow_delta_provider.domain.engine.fleet import Fleet, FleetError
+from airflow_delta_provider.domain.engine.fleet import Fleet
+from airflow_delta_provider.domain.engine.profiles.user_profile import FleetError
 from airflow_delta_provider.domain.formats.yaml_text import parse_yaml
 from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
 from airflow_delta_provider.domain.request.fleet import fleet_of

@@ -26,52 +26,54 @@ _LISTS = (
 _RELEASE_KEYS = ("version", "date", "source", *_LISTS, "type_changes", "lists_all")
 
 
-class UserProfileError(ValueError):
-    """What is wrong with a profile.
+class FleetError(ValueError):
+    """What is wrong with a fleet file.
 
     :param where: keys and positions that lead there
     :param key: the key there that is wrong, where it is not a value
     """
 
     def __init__(self, where: tuple[str | int, ...], what: str, key: object = None) -> None:
-        super().__init__(what)
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
+        super().__init__(f"{place}: {what}" if place else what)
         self.where = where
         self.key = key
 
 
-def read_profile(wire: Any, features: Collection[str] = ()) -> Profile:
+def read_profile(wire: Any, features: Collection[str], where: tuple[str | int, ...]) -> Profile:
     """Read a profile: what it does not say is unknown, unless a release says ``lists_all: true``.
 
+    :param where: the keys and positions that lead to it
     :param features: names of table features, to find mistyped ones
-    :raises UserProfileError: if it is invalid
+    :raises FleetError: if it is invalid
     """
-    given = _checked((), wire, _KEYS)
+    given = mapping_of(where, wire, _KEYS)
     name = given.get("engine")
     if not isinstance(name, str) or not name.strip():
-        raise UserProfileError((), "it has no engine: the name of the engine that it describes.")
+        raise FleetError(where, "it has no engine: the name of the engine that it describes.")
     entries = given.get("releases")
     if not isinstance(entries, (list, tuple)) or not entries:
-        raise UserProfileError(("releases",), f"it is {entries!r}; it has to be a list of releases.")
-    releases = [_release(("releases", index), entry, features) for index, entry in enumerate(entries)]
+        raise FleetError((*where, "releases"), f"it is {entries!r}; it has to be a list of releases.")
+    releases = [_release((*where, "releases", index), entry, features) for index, entry in enumerate(entries)]
     if len(releases) > 1 and not all(version_of(release.version) for release in releases):
-        raise UserProfileError(("releases",), "where there are several, each needs a version.")
+        raise FleetError((*where, "releases"), "where there are several, each needs a version.")
     return Profile(
         name=name,
         label=str(given.get("label") or name),
         releases=tuple(sorted(releases, key=lambda release: version_of(release.version))),
-        read_only=_flag(("read_only",), given.get("read_only", False)),
+        read_only=_flag((*where, "read_only"), given.get("read_only", False)),
         remark=str(given.get("remark") or ""),
     )
 
 
 def _release(where: tuple[str | int, ...], entry: Any, features: Collection[str]) -> Release:
-    given = _checked(where, entry, _RELEASE_KEYS)
+    given = mapping_of(where, entry, _RELEASE_KEYS)
     version = given.get("version", "")
     if isinstance(version, float):
-        raise UserProfileError((*where, "version"), f"{version!r} is a number. Write the version between quotes.")
+        raise FleetError((*where, "version"), f"{version!r} is a number. Write the version between quotes.")
     text = str(version)
     if text and not version_of(text):
-        raise UserProfileError((*where, "version"), f"{version!r} is not a version such as '1.0'.")
+        raise FleetError((*where, "version"), f"{version!r} is not a version such as '1.0'.")
     lists = {name: _words((*where, name), given[name], features) for name in _LISTS if name in given}
     changes = given.get("type_changes")
     return Release.of(
@@ -87,32 +89,36 @@ def _release(where: tuple[str | int, ...], entry: Any, features: Collection[str]
 def _words(where: tuple[str | int, ...], value: Any, features: Collection[str]) -> str:
     listed = value.split() if isinstance(value, str) else value
     if not isinstance(listed, (list, tuple)) or not all(isinstance(item, str) and item for item in listed):
-        raise UserProfileError(where, f"it is {value!r}; it has to be a list of table features.")
+        raise FleetError(where, f"it is {value!r}; it has to be a list of table features.")
     for name in listed:
         hint = did_you_mean(name, features)
         if hint and name.removesuffix(BY_VERSION) not in features:
-            raise UserProfileError(where, f"there is no table feature {name!r}.{hint}")
+            raise FleetError(where, f"there is no table feature {name!r}.{hint}")
     return " ".join(listed)
 
 
 def _change(where: tuple[str | int, ...], value: Any) -> tuple[str, str]:
     parts = value.split(" to ") if isinstance(value, str) else value
     if not isinstance(parts, (list, tuple)) or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
-        raise UserProfileError(where, f"{value!r} is not a type change such as 'integer to long'.")
+        raise FleetError(where, f"{value!r} is not a type change such as 'integer to long'.")
     return str(parts[0]).strip(), str(parts[1]).strip()
 
 
 def _flag(where: tuple[str | int, ...], value: Any) -> bool:
     if not isinstance(value, bool):
-        raise UserProfileError(where, f"it is {value!r}; it has to be true or false.")
+        raise FleetError(where, f"it is {value!r}; it has to be true or false.")
     return value
 
 
-def _checked(where: tuple[str | int, ...], value: Any, known: tuple[str, ...]) -> Mapping[str, Any]:
+def mapping_of(where: tuple[str | int, ...], value: Any, known: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return a mapping that has known keys only.
+
+    :raises FleetError: for anything else
+    """
     if not isinstance(value, Mapping):
-        raise UserProfileError(where, f"it has to be a mapping with any of {', '.join(known)}.")
+        raise FleetError(where, f"it has to be a mapping with any of {', '.join(known)}.")
     for key in value:
         if key not in known:
             hint = did_you_mean(str(key), known) or f" It may have {', '.join(known)}."
-            raise UserProfileError(where, f"it has the unknown key {key!r}.{hint}", key)
+            raise FleetError(where, f"it has the unknown key {key!r}.{hint}", key)
     return value
