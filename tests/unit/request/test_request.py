@@ -198,7 +198,7 @@ WAIVER = {"code": "TF17", "owner": "ann", "reason": "a pilot", "expires": "2030-
         ({"since_version": 8, "version": 7}, "since_version is 8, which is after version 7"),
         ({"version": 7, "timestamp": "2026-01-01"}, "version is 7 and timestamp '2026-01-01'. Give only one"),
         ({"timestamp": "yesterday"}, "timestamp is 'yesterday'; it has to be a time such as"),
-        ({"rules": ["CM99"]}, r"rules names 'CM99'.*docs/reference/rules.md"),
+        ({"rules": ["CM99"]}, r"rules names 'CM99'.*Did you mean 'CM19'.*delta-provider rules"),
         ({"rules": "CM01"}, "rules has to be a list of names"),
         ({"state_path": ""}, "state_path is ''; it has to be a directory"),
         ({"state_path": "/s", "since_version": 1}, "Leave out since_version"),
