@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.metadata.family import FAMILY, MOST_TEXT, RESTORE
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.data_type import VARIANT
 from airflow_delta_provider.domain.delta.expression import expression_of_invariant, is_no_condition, unknown_names
+from airflow_delta_provider.domain.delta.expression_syntax import wrong_syntax
 from airflow_delta_provider.domain.delta.features.columns import ALLOW_COLUMN_DEFAULTS, GENERATED_COLUMNS, INVARIANTS
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -72,6 +74,13 @@ def _expressions(state: TableState) -> Iterator[Finding]:
             )
         elif not found.text.strip():
             yield UNUSABLE_EXPRESSION.found("{subject} is empty.", **where)
+        elif (wrong := wrong_syntax(found.text)) is not None:
+            yield UNUSABLE_EXPRESSION.found(
+                "{subject} is {expression!r}, which {wrong}.",
+                expression=found.text[:MOST_TEXT],
+                wrong=Prose(wrong),
+                **where,
+            )
         elif (unknown := unknown_names(found.text, columns)).names:
             yield COLUMN_OF_EXPRESSION_MISSING.found(
                 "{subject} is {expression!r}, but the table has no column {missing}."
