@@ -55,7 +55,7 @@ def test_configuration_is_valid_for_an_audit(tmp_path, monkeypatch, capsys):
 
 def scripts() -> dict[str, str]:
     """Return the scripts for CI, by what runs them."""
-    workflow, hooks = (yaml.safe_load(block) for block in blocks("yaml"))
+    workflow, _, hooks = (yaml.safe_load(block) for block in blocks("yaml"))
     first, second = (step["run"] for step in workflow["jobs"]["audit"]["steps"] if "run" in step)
     (shell,) = blocks("bash")
     return {

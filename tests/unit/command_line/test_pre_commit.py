@@ -1,0 +1,88 @@
+"""The hooks of the guide, run by pre-commit itself in a repository that has tables."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.unit.command_line.tables import damaged, sound
+from tests.unit.command_line.test_guide import blocks, with_program
+
+ROOT = Path(__file__).parents[3]
+PUBLISHED, LOCAL = (block for block in blocks("yaml") if block.startswith("repos:"))
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ("-c", "user.name=ann", "-c", "user.email=ann@example.com", "-c", "commit.gpgsign=false")
+    return subprocess.check_output(["git", *identity, *words], cwd=folder, text=True).strip()
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory) -> Path:
+    """A repository with the package and its hook, as one has it who clones this one."""
+    folder = tmp_path_factory.mktemp("published")
+    leave_out = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "airflow_delta_provider", folder / "airflow_delta_provider", ignore=leave_out)
+    (folder / "scripts").mkdir()
+    for name in (".pre-commit-hooks.yaml", "scripts/pre_commit_hook.py"):
+        shutil.copy(ROOT / name, folder / name)
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "release")
+    git(folder, "tag", "v0.1.0")
+    return folder
+
+
+@pytest.fixture(params=["published", "local"])
+def repository(request, tmp_path, published) -> Path:
+    """A repository with a sound table and a hook."""
+    folder = tmp_path / "repository"
+    sound(folder / "lake" / "sales" / "orders")
+    text = LOCAL if request.param == "local" else PUBLISHED.replace("../airflow-delta-provider", str(published))
+    (folder / ".pre-commit-config.yaml").write_text(text, encoding="utf-8")
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "before")
+    return folder
+
+
+@pytest.fixture
+def run(request, repository) -> Callable[[], subprocess.CompletedProcess[str]]:
+    """Run the hooks on what is staged; ``delta-provider`` is installed for the hook that needs it alone."""
+    given = with_program(repository.parent) if "local" in request.node.callspec.id else os.environ
+    environment = {**given, "PRE_COMMIT_HOME": str(repository.parent / "pre-commit")}
+    command = [sys.executable, "-m", "pre_commit", "run", "--color", "never"]
+    return lambda: subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_commit_of_a_damaged_log_fails_and_one_of_a_sound_log_passes(repository, run):
+    sound(repository / "lake" / "new")
+    git(repository, "add", ".")
+    passed = run()
+    assert (passed.returncode, "Passed" in passed.stdout) == (0, True), passed.stdout + passed.stderr
+    damaged(repository / "lake" / "bad", "AC08")
+    git(repository, "add", ".")
+    failed = run()
+    assert failed.returncode == 1, failed.stdout + failed.stderr
+    assert "VIOLATED  lake/bad  version 6  AC08" in failed.stdout
+    assert "3 tables · 2 pass · 1 violated (AC08)" in failed.stdout
+
+
+def test_commit_of_anything_else_audits_nothing(repository, run):
+    damaged(repository / "lake" / "bad", "AC08")
+    (repository / "README.md").write_text("About the lake\n")
+    git(repository, "add", "README.md")
+    skipped = run()
+    assert (skipped.returncode, "no files to check" in skipped.stdout) == (0, True), skipped.stdout + skipped.stderr
+
+
+def test_hook_looks_at_every_table_unless_it_is_told_otherwise():
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert hook["args"] == ["**"]
