@@ -33,11 +33,11 @@ class ClusterSubmitHook(SparkSubmitHook):
         return self._kubernetes_driver_pod and f"{self._connection['namespace']}:{self._kubernetes_driver_pod}"
 
     @driver.setter
-    def driver(self, driver: str) -> None:
+    def driver(self, driver: str | None) -> None:
         if self._is_yarn:
             self._yarn_application_id = driver
         else:
-            self._kubernetes_driver_pod = driver.partition(":")[2]
+            self._kubernetes_driver_pod = driver and driver.partition(":")[2]
 
     def find_driver(self, submission: str) -> str | None:
         """Return the id of a submission's driver; None where the cluster has none.

@@ -89,7 +89,7 @@ class AttachingOperator(SparkSubmitOperator):
             hook.receive()
             return True
         if not is_active:
-            hook.submission = fresh
+            hook.submission, hook.driver = fresh, None
         return False
 
     def _may_run(self, driver: str | None, context: Context) -> bool:

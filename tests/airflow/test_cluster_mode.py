@@ -194,6 +194,19 @@ def killed_while_it_waits(enable: Enable, store: Store, monkeypatch: pytest.Monk
 
 
 @follows
+def test_driver_of_a_later_try_is_not_mistaken_for_that_of_an_earlier_one_where_the_log_does_not_name_it(
+    cluster: Cluster, enable: Enable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store()
+    cluster.does(state="KILLED", final="KILLED", reports=False)
+    killed_while_it_waits(enable, store, monkeypatch)
+    assert store["spark_job_id"] == "application_1_1"
+    cluster.does(state="RUNNING", final="UNDEFINED", reports=False, prints=False)
+    killed_while_it_waits(enable, store, monkeypatch)
+    assert store["spark_job_id"] == "application_1_2"
+
+
+@follows
 def test_cleared_task_runs_again_though_an_earlier_driver_has_left_its_report(
     cluster: Cluster, enable: Enable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
