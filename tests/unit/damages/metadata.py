@@ -248,7 +248,7 @@ CASES = (
         name="default",
     ),
     Case("MD21", checked, set_property, column("v", metadata={"delta.invariants": "v > 3"}), "v > 3", column="v"),
-    Case("MD21", checked, set_property, column("d", metadata={"CURRENT_DEFAULT": "7 +"}), "7 +", column="d", name="SQL"),
+    Case("MD21", checked, set_property, column("d", metadata={"CURRENT_DEFAULT": "7+"}), "7+", column="d", name="SQL"),
     Case(
         "MD21",
         checked,
