@@ -46,7 +46,7 @@ DROPPED_IN_FILES = _request.error(
 REUSED_PATH = _request.error(
     4,
     "a column is stored under the name of a dropped column",
-    effect="The values of the two columns cannot be told apart.",
+    effect="The values of the two columns cannot be distinguished.",
     remedy="Investigate that first; then have all files rewritten: repeat the request with allow_rewrite=True "
     "(--allow-rewrite).",
     threads=_THREADS,

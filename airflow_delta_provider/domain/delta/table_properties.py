@@ -1,7 +1,7 @@
 """Table properties that Delta gives a meaning, parsed once.
 
 Delta Spark takes ``true`` and ``false`` in any case (Scala's ``toBoolean``) and refuses the commit that sets anything
-else, spaces around them included; so whatever is not ``true`` counts as off here. What stands in the log is in
+else, spaces around them included; so whatever is not ``true`` counts as off here. What the log has is in
 :attr:`Metadata.configuration <airflow_delta_provider.domain.delta.metadata.Metadata.configuration>`.
 """
 

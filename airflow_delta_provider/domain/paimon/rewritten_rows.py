@@ -119,8 +119,8 @@ def _is_rewrite(change: Change, new: NewIds) -> bool:
 
 
 def _is_merge_by_vectors(change: Change, new: NewIds) -> bool:
-    """Whether a MERGE deleted rows by deletion vectors and wrote others, where it cannot update columns in files
-    beside."""
+    """Whether a MERGE deleted rows by deletion vectors and wrote others, where it cannot update columns in
+    separate files."""
     snapshot, previous = change.snapshot, change.previous
     return (
         snapshot.operation == "MERGE"

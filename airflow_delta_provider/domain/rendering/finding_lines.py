@@ -45,7 +45,7 @@ def version_text(finding: Finding) -> str | None:
 
 
 def facts(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield label and value of what is known of a finding beside its words: the commit, and where it applies."""
+    """Yield label and value of what is known of a finding apart from its words: the commit, and where it applies."""
     known = (
         ("version", version_text(finding)),
         ("operation", finding.operation),

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 class Format:
     """A format of reports. Its module is imported when it is used: a text needs no HTML.
 
-    :param module: beside this one; it defines ``render(report, presentation)``
+    :param module: in this package; it defines ``render(report, presentation)``
     :param suffix: of files, with its dot
     :param about: what it is for, in a few words
     """

@@ -212,7 +212,7 @@ def _check_names(columns: Iterable[tuple[Said, ColumnSpec]], problems: Problems)
             problems.add(
                 said,
                 f"the renames go in a circle, {' from '.join(map(repr, circle))}. Whether names were exchanged already "
-                "cannot be told from a table: rename one of them to a third name first, in a migration of its own",
+                "does not show in a table: rename one of them to a third name first, in a migration of its own",
             )
 
 
