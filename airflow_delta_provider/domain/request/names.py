@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from airflow_delta_provider.domain.delta.features.mistyped import is_feature_name, meant_by
-from airflow_delta_provider.domain.delta.features.registry import FEATURES
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, is_feature_name, meant_by
 from airflow_delta_provider.domain.request import rendered
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.value import Value

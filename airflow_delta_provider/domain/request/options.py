@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Any, ClassVar
 
-from airflow_delta_provider.domain.delta.features.mistyped import is_unknown
+from airflow_delta_provider.domain.delta.features.registry import is_unknown
 from airflow_delta_provider.domain.request.names import FeatureNames
 from airflow_delta_provider.domain.request.option import Option, option
 from airflow_delta_provider.domain.request.request_error import RequestError

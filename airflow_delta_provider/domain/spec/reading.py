@@ -10,8 +10,7 @@ from zoneinfo import available_timezones
 
 from airflow_delta_provider.domain.delta.column import UnknownColumnError, lowered, parse_path, path_text
 from airflow_delta_provider.domain.delta.expression_syntax import wrong_syntax
-from airflow_delta_provider.domain.delta.features.mistyped import is_feature_name, meant_by
-from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named, is_feature_name, meant_by
 from airflow_delta_provider.domain.delta.property_values import FORMS
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.spec.columns import known_keys, read_columns, read_nullable_text, read_on_loss

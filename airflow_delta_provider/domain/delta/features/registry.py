@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from airflow_delta_provider.domain.delta.features import (
     column_mapping,
     columns,
@@ -12,7 +14,7 @@ from airflow_delta_provider.domain.delta.features import (
     row_tracking,
     types,
 )
-from airflow_delta_provider.domain.delta.features.feature import Feature
+from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureKind
 
 #: In the order in which one is named where several would do: a stable feature before its preview.
 FEATURES: dict[str, Feature] = {
@@ -59,3 +61,36 @@ def dependents(feature: str, present: frozenset[str]) -> tuple[str, ...]:
             if any(required.name == feature for required in FEATURES[name].all_required)
         )
     )
+
+
+_FEATURE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*")
+#: How alike a mistyped name and its own are.
+_ALIKE = 0.85
+#: What distinguishes a future feature from the one that it follows: its number, or a stage.
+_EDITION = re.compile(r"v?\d+$|-[a-z0-9]+$", re.IGNORECASE)
+
+
+def is_feature_name(name: str) -> bool:
+    """Whether a table feature could be called so."""
+    return _FEATURE.fullmatch(name) is not None
+
+
+def is_unknown(feature: str) -> bool:
+    """Whether this package does not know a table feature of this name; an engine may."""
+    return feature_named(feature).kind is FeatureKind.UNKNOWN
+
+
+def meant_by(name: str) -> str | None:
+    """Return the feature whose name was mistyped; None for a name of its own, which an engine may know."""
+    from difflib import SequenceMatcher  # late: few names are mistyped
+
+    folded = name.casefold()
+    if not is_unknown(name):
+        return None
+    for known in FEATURES:
+        other = known.casefold()
+        if _EDITION.sub("", folded) == _EDITION.sub("", other):
+            return None
+        if SequenceMatcher(None, folded, other).ratio() >= _ALIKE:
+            return known
+    return None
