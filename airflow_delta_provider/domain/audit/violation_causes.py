@@ -13,8 +13,8 @@ def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
     """Return the violation that this one only follows from: in the same commit, or earlier where it may show later."""
     finding = violation.finding
     how = _causes(finding)
-    if how.any_commit:
-        return next((other for other in others if _explains(other.finding, finding)), None)
+    if how.any_commit and (commit := next((other for other in others if _explains(other.finding, finding)), None)):
+        return commit
     afterwards = [rule if isinstance(rule, Rule) else RULES[rule] for rule in how.afterwards]
     for code in CAUSES.get(finding.code, ()):
         for other in others:
@@ -26,7 +26,7 @@ def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
             columns = how.same_file or _related(finding.column, cause.column)
             if RULES[code] in afterwards:
                 allowed, columns = (cause.version or 0) < (finding.version or 0), True
-            if how.same_file and cause.path != finding.path:
+            if (how.same_file or how.any_commit) and cause.path != finding.path:
                 continue
             if columns and allowed and _has_no_part_in(other, violation):
                 return other

@@ -29,6 +29,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     commit_versions,
     compaction_files,
     incomplete_checkpoints,
+    newest_version,
 )
 from airflow_delta_provider.domain.delta.snapshot import Snapshot
 from airflow_delta_provider.domain.delta.snapshot_comparison import Originals
@@ -55,7 +56,7 @@ class DerivedFiles:
     def look(self, last: int) -> Iterator[Finding]:
         """Yield what is wrong with the names of files, and with the pointer, as the log is now, up to a version."""
         names = [name for name in self._names if not name[:20].isdecimal() or int(name[:20]) <= last]
-        yield from (*check_names(names), *check_versions(names), *check_oldest(names))
+        yield from (*check_names(names), *self._ahead(last), *check_oldest(names))
         newest = max(commit_versions(names), default=-1)
         pointer = list(self._pointer())
         pointed_to = [(finding.facts or {}).get("pointed_to") for finding in pointer]
@@ -63,6 +64,12 @@ class DerivedFiles:
             if version < newest and version not in pointed_to:  # the newest one may still be written
                 yield incomplete_checkpoint(version, len(found), parts, found[0])
         yield from pointer
+
+    def _ahead(self, last: int) -> Iterator[Finding]:
+        """Yield what is of versions after the newest commit, where the log is looked at up to that."""
+        if last >= newest_version(self._names) and any(check_versions(self._names)):
+            # A commit may have been written since the names were listed.
+            yield from check_versions(self._log.list_names())
 
     def compare(self, audit: HistoryAudit, checksum: bytes | None) -> Iterator[Finding]:
         """Yield how the files that end with the version that was audited last contradict it.

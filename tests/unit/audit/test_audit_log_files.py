@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,11 @@ from airflow_delta_provider.domain.delta.last_checkpoint import canonical_form, 
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.audit import checkpoint_audit
+from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.run.runner import run
 from tests.unit import audits_in_parts
 from tests.unit.audits_in_parts import Kept, content_of, told
 from tests.unit.checkpoint_builder import (
@@ -26,6 +31,7 @@ from tests.unit.checkpoint_builder import (
     uuid_name,
     v2_metadata,
 )
+from tests.unit.command_line.tables import write
 from tests.unit.damages import edits
 from tests.unit.log_builder import TIMESTAMPS, TRACKING, Actions, Table, body
 from tests.unit.states import field
@@ -411,6 +417,15 @@ def test_file_that_is_ahead_of_the_commits_is_found(name: str) -> None:
     storage = Kept(table.commits)
     storage.files[name] = as_parquet(at(table))
     assert error("LG17")[0] in codes(told(storage)[0])
+
+
+@pytest.mark.parametrize("name", [checksum_name(30), part_name(30, 1, 2), f"{1:020d}.{30:020d}.compacted.json"])
+def test_file_that_is_ahead_of_the_newest_commit_is_found_by_audits_of_the_whole_log(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "t", history())
+    (path / "_delta_log" / name).write_bytes(b"{}")
+    for version, codes in ((None, ["LG17"]), (3, [])):
+        (report,) = run(JobRequest((str(path),), AuditOptions(version=version)), python_session()).tables
+        assert [finding.code for finding in report.findings] == codes
 
 
 def test_commits_that_no_checkpoint_leads_to_are_said() -> None:

@@ -21,7 +21,9 @@ from tests.unit.audit.test_audit_random import (
     update,
     widen,
 )
-from tests.unit.damages import CASES
+from tests.unit.audits_in_parts import Kept, told
+from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
+from tests.unit.damages import CASES, histories
 from tests.unit.damages.case import Case
 from tests.unit.damages.histories import KEY, S
 from tests.unit.damages.steps import carry_on
@@ -86,6 +88,15 @@ def test_what_an_ordinary_commit_makes_of_a_damage_follows_from_it(name: str, op
     table.append()
     found = audited(table.commits)
     assert {(f.code, f.version) for f in roots(found)} == {(case.code, version)}
+
+
+def test_checkpoint_of_a_wrong_form_that_also_contradicts_the_commits_is_one_error() -> None:
+    table = histories.plain().append()
+    storage = Kept(table.commits)
+    live = next(iter(table.now.files.values()))
+    removed = {"path": live["path"], "deletionTimestamp": 1_790_000_000_000, "dataChange": True}
+    storage.files[classic_name(3)] = as_parquet([*reconciled(table.commits), {"remove": removed}])
+    assert errors(roots(told(storage)[0])) == [("LG14", 3)]
 
 
 # -- tables with many features ---------------------------------------------------------------------

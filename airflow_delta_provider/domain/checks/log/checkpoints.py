@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.log.family import CHECKPOINTS, FAMILY
-from airflow_delta_provider.domain.checks.rule import ANY_COMMIT, Need, Scope
+from airflow_delta_provider.domain.checks.rule import Causes, Need, Scope
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.log_files import LogSegment
 from airflow_delta_provider.domain.delta.snapshot_comparison import Originals, SnapshotComparison
@@ -14,6 +14,8 @@ from airflow_delta_provider.domain.delta.table_state import TableState, differen
 from airflow_delta_provider.domain.report.finding import Finding
 
 _history = FAMILY.of(Scope.HISTORY, CHECKPOINTS)
+#: What a checkpoint lacks or has too much may be the commits' damage, or be a matter of its form.
+_OF_COMMITS_OR_FORM = Causes(("LG14",), later=True, any_commit=True)
 
 DOMAIN_NOT_IN_CHECKPOINT = _history.error(
     5,
@@ -22,7 +24,7 @@ DOMAIN_NOT_IN_CHECKPOINT = _history.error(
     "tracking they assign row ids twice.",
     remedy="Delete the checkpoint while the commits are still kept, and update the engine that wrote it.",
     threads=("delta-io/delta-kernel-rs#1716",),
-    follows_from=ANY_COMMIT,
+    follows_from=_OF_COMMITS_OR_FORM,
     needs=(Need.LOG,),
 )
 CONTRADICTING_CHECKPOINT = _history.error(
@@ -31,7 +33,7 @@ CONTRADICTING_CHECKPOINT = _history.error(
     effect="Readers that start from the checkpoint see another table than those that replay the commits.",
     remedy="Find out which is right. If it is the commits, delete the checkpoint; otherwise restore them from a backup "
     "or another replica of the log.",
-    follows_from=ANY_COMMIT,
+    follows_from=_OF_COMMITS_OR_FORM,
     needs=(Need.LOG,),
 )
 

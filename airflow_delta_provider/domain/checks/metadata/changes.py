@@ -178,6 +178,7 @@ NOTHING_CHANGED = _pair.warning(
     "metaData action that changes nothing",
     effect="Readers are unaffected, but every concurrent writer fails because the metadata seems to have changed.",
     remedy="Avoid such commits.",
+    follows_from=causes("MD17"),
     needs=OF_EARLIER,
 )
 

@@ -208,6 +208,7 @@ WRITER_FEATURE_ONLY = _state.error(
     remedy=_LIST_IN_BOTH,
     source=SUPPORTED,
     threads=("trinodb/trino#24910", "delta-io/delta-kernel-rs#3097"),
+    follows_from=causes("TF09", "TF11", "TF12"),
 )
 
 
