@@ -23,7 +23,7 @@ def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
                 continue
             is_later = (cause.version or 0) > (finding.version or 0)
             allowed = (how.earlier if is_later else how.later) or cause.version == finding.version
-            columns = how.same_file or _related(finding.column, cause.column)
+            columns = how.same_file or RULES[code].of_all_columns or _related(finding.column, cause.column)
             if RULES[code] in afterwards:
                 allowed, columns = (cause.version or 0) < (finding.version or 0), True
             if (how.same_file or how.any_commit) and cause.path != finding.path:

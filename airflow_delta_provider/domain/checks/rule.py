@@ -153,6 +153,7 @@ class Rule:
     :param of_first_commit: whether it says what the first commit of a table lacks, and later ones may bring
     :param survives_replacement: whether replacing all of the table does not heal it
     :param reported_once: whether it is reported once, though it stays true
+    :param of_all_columns: whether its findings are about all columns of a table, of which they name one
     :param blames: what is wrong with the file that its findings name: they belong to the commit that wrote that first;
         None: as its family
     """
@@ -176,6 +177,7 @@ class Rule:
     of_first_commit: bool = False
     survives_replacement: bool = False
     reported_once: bool = False
+    of_all_columns: bool = False
     blames: FileAspect | None = None
 
     def found(

@@ -23,11 +23,11 @@ from tests.unit.audit.test_audit_random import (
 )
 from tests.unit.audits_in_parts import Kept, told
 from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
-from tests.unit.damages import CASES, histories
+from tests.unit.damages import CASES, edits, histories
 from tests.unit.damages.case import Case
 from tests.unit.damages.histories import KEY, S
-from tests.unit.damages.steps import carry_on
-from tests.unit.log_builder import TIMESTAMPS, TRACKING, WIDENING, Table, audited, roots
+from tests.unit.damages.steps import carry_on, set_property
+from tests.unit.log_builder import TIMESTAMPS, TRACKING, WIDENING, Damage, Table, audited, roots
 from tests.unit.mapped_tables import MODE, NAME
 from tests.unit.states import field
 
@@ -88,6 +88,16 @@ def test_what_an_ordinary_commit_makes_of_a_damage_follows_from_it(name: str, op
     table.append()
     found = audited(table.commits)
     assert {(f.code, f.version) for f in roots(found)} == {(case.code, version)}
+
+
+@pytest.mark.parametrize(
+    ("damage", "code"),
+    [(edits.configured(delta__columnMapping__mode=None), "CM09"), (edits.metadata(partitionColumns=[]), "MD11")],
+)
+def test_files_after_the_partition_columns_were_lost_follow_from_that(damage: Damage, code: str) -> None:
+    table = everything(clustered=False)
+    carry_on(set_property(table.damaged(damage)))
+    assert errors(roots(audited(table.commits))) == [(code, table.version - 3)]
 
 
 def test_checkpoint_of_a_wrong_form_that_also_contradicts_the_commits_is_one_error() -> None:
@@ -151,7 +161,20 @@ def test_table_with_most_features_is_sound(clustered: bool) -> None:
     "case",
     cases(
         *("AC10", "AC22 without vectors", "AC23", "AC23 absolute", "AC23 encoded", "AC18 not JSON"),
-        *("CM04", "CM10", "CM15", "CM17", "MD03", "MD06", "MD19 nested", "MD28", "MD29"),
+        *(
+            "CM04",
+            "CM09 names forgotten",
+            "CM10",
+            "CM15",
+            "CM17",
+            "MD03",
+            "MD05",
+            "MD06",
+            "MD11",
+            "MD19 nested",
+            "MD28",
+            "MD29",
+        ),
         *("RT05", "RT08", "RT10", "RT11", "RT15", "RT33", "TF06", "TF08", "TF09", "TF11 domain metadata", "TF12"),
         *("TF11 row tracking", "TF28 below one", "TW04", "TW08", "TW09"),
     ),

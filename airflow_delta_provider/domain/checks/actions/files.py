@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, FAMILY, RECONCILIATION, UPDATE
 from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_transition
+from airflow_delta_provider.domain.checks.data_files.files import ROW_COUNT
 from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.log.duplicate_files import TWO_DELETION_VECTORS
 from airflow_delta_provider.domain.checks.row_tracking.commits import REISSUED_ROW_IDS
@@ -208,7 +209,7 @@ ROWS_CHANGED = _pair.error(
     healing=Healing(_rows_are_others, _rows_before, needs_details=True, by_files=True),
     needs=(Need.FILES,),
     about_live_files=True,
-    leads_to=(OVERLAPPING_ROW_IDS,),
+    leads_to=(OVERLAPPING_ROW_IDS, ROW_COUNT),
 )
 
 

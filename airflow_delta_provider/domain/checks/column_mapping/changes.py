@@ -29,6 +29,7 @@ ILLEGAL_MODE_CHANGE = _pair.error(
     leads_to=(NOT_ICEBERG_COMPATIBLE,),
     needs=_NEEDS,
     about_older_files=True,
+    of_all_columns=True,
 )
 
 
@@ -109,6 +110,7 @@ PHYSICAL_NAME_CHANGED = _pair.error(
     remedy=RESTORE,
     needs=_NEEDS,
     about_older_files=True,
+    leads_to=(NOT_ICEBERG_COMPATIBLE,),
 )
 
 

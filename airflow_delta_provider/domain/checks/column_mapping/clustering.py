@@ -29,7 +29,7 @@ CLUSTERING_NAMES = FAMILY.of(Scope.STATE).error(
     "longer clustered.",
     remedy="RESTORE the table to the previous version, or write it again with CREATE OR REPLACE TABLE … CLUSTER BY.",
     source="PROTOCOL.md, Writer Requirements for Clustered Table",
-    follows_from=causes("CM03", "CM11", DOMAIN_OF_MISSING_FEATURE),
+    follows_from=causes("CM03", "CM09", "CM11", DOMAIN_OF_MISSING_FEATURE),
     shows="domainMetadata",
 )
 
@@ -47,8 +47,8 @@ def _names(state: TableState) -> Iterator[Finding]:
         if field_called(parts, in_files) is not None:
             continue
         field = field_called(parts, logical)
-        if field is not None and field.path is None:
-            continue  # its missing physical name is the fault
+        if None in {of.path for of in ([field] if field else schema.fields if schema.is_mapped else ())}:
+            continue  # a missing physical name is the fault
         name = ".".join(parts[0])
         if field is not None:
             what = "the physical name of that column is {physical}"

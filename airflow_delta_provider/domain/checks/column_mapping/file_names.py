@@ -12,6 +12,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.metadata.changes import PARTITIONING_CHANGED
 from airflow_delta_provider.domain.checks.metadata.clustering import NO_STATISTICS
 from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
 from airflow_delta_provider.domain.checks.rule import Scope, causes
@@ -33,7 +34,7 @@ PARTITION_VALUES = _commit.error(
     "partition values not by physical name",
     effect="The partition columns read NULL for the rows of the file, and filters miss them.",
     remedy=WRITE_AGAIN,
-    follows_from=causes(FIELD_MISSING, later=True),
+    follows_from=causes(FIELD_MISSING, PARTITIONING_CHANGED, "CM09", later=True),
     about_live_files=True,
 )
 STATISTICS = _commit.error(

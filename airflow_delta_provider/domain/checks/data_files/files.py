@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.data_files.family import FAMILY
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.rule import FileAspect, Scope
+from airflow_delta_provider.domain.checks.rule import FileAspect, Scope, causes
 from airflow_delta_provider.domain.report.finding import Finding
 
 _AFTER_LOSS = "RESTORE the table to a version before the file was added, or restore the file from a backup."
@@ -47,6 +47,7 @@ ROW_COUNT = _data.error(
     effect="Engines that count or skip by statistics return wrong results, and row ids may be assigned twice.",
     remedy="Rewrite the file: OPTIMIZE, or an UPDATE of its rows that leaves them as they are.",
     source="PROTOCOL.md, Per-file Statistics",
+    follows_from=causes(same_file=True),
     blames=FileAspect.ROW_COUNT,
 )
 

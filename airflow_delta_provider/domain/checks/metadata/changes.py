@@ -153,6 +153,7 @@ PARTITIONING_CHANGED = _pair.error(
     follows_from=causes("MD17"),
     needs=OF_EARLIER,
     about_older_files=True,
+    of_all_columns=True,
 )
 
 
