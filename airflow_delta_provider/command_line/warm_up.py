@@ -25,7 +25,10 @@ def run_warm_up(words: Sequence[str], terminal: Terminal) -> int:
         from airflow_delta_provider.hooks.spark_installation import NoSparkError
         from airflow_delta_provider.hooks.warm_up import FolderError, WarmUpError, warm_up
     except ModuleNotFoundError as error:
-        raise UsageError(f"warm-up prepares workers of Airflow, and there is no {error.name} here.") from None
+        missing = "Airflow" if (error.name or "").startswith(__package__.partition(".")[0]) else error.name
+        raise UsageError(
+            f"warm-up prepares workers of Airflow, and {missing} is not installed here. Run it where the tasks run."
+        ) from None
     try:
         warmed = warm_up(
             None if parsed.folder is None else Path(parsed.folder),
@@ -42,7 +45,7 @@ def run_warm_up(words: Sequence[str], terminal: Terminal) -> int:
         return ExitCode.FAULT
     lines = [_line("Delta's jars", warmed.jars)] if warmed.jars else []
     lines += [_line("Class archive", [warmed.archive])] if warmed.archive else []
-    printed = terminal.result("".join(f"{line}\n" for line in [*lines, *warmed.notes]))
+    printed = terminal.result(f"{line}\n" for line in [*lines, *warmed.notes])
     return ExitCode.OK if printed else ExitCode.FAULT
 
 

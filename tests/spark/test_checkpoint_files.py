@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+
+import pyarrow.parquet as pq
 import pytest
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -45,6 +48,31 @@ def test_checkpoint_that_does_not_open_is_a_damaged_log(table, session, availabl
     monkeypatch.setattr(arrow_checkpoint, "is_available", lambda: available)
     with pytest.raises(BrokenLogError, match=r"checkpoint file .* is damaged"):
         session.open_table(str(path)).log.read_state()
+
+
+def _name(content: bytes) -> bytes:
+    """Damage the name of a column in the footer, which says there in another place how it was."""
+    return content.replace(b"provider", b"provid\xffr", 1)
+
+
+def _page(content: bytes) -> bytes:
+    """Damage the paths of files."""
+    group = pq.read_metadata(io.BytesIO(content)).row_group(0)
+    column = next(c for c in map(group.column, range(group.num_columns)) if c.path_in_schema == "add.path")
+    end = (column.dictionary_page_offset or column.data_page_offset) + column.total_compressed_size
+    return content[: end - 20] + bytes(byte ^ 0xFF for byte in content[end - 20 : end]) + content[end:]
+
+
+@pytest.mark.parametrize("available", [True, False], ids=["arrow", "spark"])
+@pytest.mark.parametrize("damage", [_name, _page])
+def test_file_that_spark_fails_on_is_a_damaged_log_if_it_is(table, session, damage, available, monkeypatch):
+    path = table(row_tracking.checkpointed, kind="struct")
+    for checkpoint in path.glob("_delta_log/*.checkpoint*.parquet"):
+        checkpoint.write_bytes(damage(checkpoint.read_bytes()))
+        checkpoint.with_name(f".{checkpoint.name}.crc").unlink(missing_ok=True)
+    monkeypatch.setattr(arrow_checkpoint, "is_available", lambda: available)
+    with pytest.raises(BrokenLogError, match=r"checkpoint file .* is damaged"):
+        list(session.open_table(str(path)).log.read_state(with_files=True).files)
 
 
 #: A column of each type that has bounds, and two values, with the ends of what engines write.

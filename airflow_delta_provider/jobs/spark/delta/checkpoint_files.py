@@ -13,8 +13,10 @@ from pyspark.sql.types import StructType
 
 from airflow_delta_provider.domain.delta.commit import KINDS, Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.jobs.delta.log import python_checkpoint
 from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import PARSED_COUNT
 from airflow_delta_provider.jobs.delta.log.checkpoint_files import PARSED_FIELDS, CheckpointFiles
+from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError
 from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of, damage
 from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage, literal
@@ -57,11 +59,23 @@ class SparkCheckpointFiles(CheckpointFiles):
         except (PySparkException, Py4JJavaError) as error:
             found = damage(error)
             if found is None:
-                self._storage.size(path)  # whether it is there at all
-                if not isinstance(error, AnalysisException):
+                size = self._storage.size(path)  # fails if it is not there at all
+                if isinstance(error, AnalysisException):
+                    found = f"its columns are not those of a checkpoint ({condition_of(error)})"
+                elif size > self._most_bytes or (found := self._damage(path, fields, kinds)) is None:
                     raise
-                found = f"its columns are not those of a checkpoint ({condition_of(error)})"
             raise BrokenLogError(f"checkpoint file {name} is damaged: {found}") from error
+
+    def _damage(self, path: str, fields: Mapping[str, Sequence[str]], kinds: Sequence[str] | None) -> str | None:
+        """Return what our own reader finds wrong with a file: of many errors Spark does not say whose fault it was."""
+        try:
+            for _ in python_checkpoint.actions(self._storage.read(path), fields, kinds):
+                pass
+        except BrokenLogError as error:
+            return str(error)
+        except MissingPackageError:
+            return None
+        return None
 
     def _read_with_spark(
         self, path: str, fields: Mapping[str, Sequence[str]], kinds: Sequence[str] | None
