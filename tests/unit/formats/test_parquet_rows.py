@@ -354,6 +354,15 @@ def test_text_that_is_none_is_damage_of_its_own():
         rows(bytes(content))
 
 
+def test_column_of_another_type_than_its_schema_says_is_damage():
+    content = bytearray(written(pa.table({"c": pa.array([1, 2], pa.int64())}), compression="none"))
+    metadata = bytes([0x15, 2 * 2, 0x19])  # of a column: its type, an int64, and the list of its encodings
+    content[content.rindex(metadata) + 1] = 0
+
+    with pytest.raises(ParquetError, match="column c has another type in a row group than in the schema"):
+        rows(bytes(content))
+
+
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"garbage" * 10, b"\x00" * 100, b"PAR1" + b"\x00" * 4 + b"PAR1"])
 def test_what_is_no_parquet_is_damage(content):
     with pytest.raises(ParquetError):

@@ -227,6 +227,7 @@ _COLUMNS, _GROUP_ROWS = 1, 3
 _FILE_PATH = key(1, WireType.BINARY)
 _META_DATA = key(3, WireType.STRUCT)
 _CRYPTO_METADATA = key(8, WireType.STRUCT)
+_TYPE = key(1, WireType.I32)
 _PATH_IN_SCHEMA = key(3, WireType.LIST)
 _NUM_VALUES = key(5, WireType.I64)
 _CODEC = key(4, WireType.I32)
@@ -285,11 +286,13 @@ def _read_chunk(cursor: Cursor, path: tuple[str, ...], element: SchemaElement) -
     return ColumnChunk(num_values, null_count, *_bounds(statistics, element))
 
 
-def _read_stored_chunk(cursor: Cursor, path: tuple[str, ...], _: SchemaElement) -> StoredChunk:
+def _read_stored_chunk(cursor: Cursor, path: tuple[str, ...], element: SchemaElement) -> StoredChunk:
     chunk = cursor.struct()
     metadata = _column_metadata(cursor.data, chunk, path)
     if chunk.get(_FILE_PATH):
         raise ValueError(f"it says that column {'.'.join(path)} lies in another file")
+    if metadata.get(_TYPE, element.physical_type) != element.physical_type:
+        raise ValueError(f"column {'.'.join(path)} has another type in a row group than in the schema")
     if _CODEC not in metadata or _COMPRESSED_SIZE not in metadata or _DATA_OFFSET not in metadata:
         raise ValueError(f"it does not say where column {'.'.join(path)} lies")
     start, dictionary = metadata[_DATA_OFFSET], metadata.get(_DICTIONARY_OFFSET, 0)
