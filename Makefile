@@ -115,7 +115,8 @@ $(STORES)/.installed: tests/stores/requirements.txt
 $(AZURITE):
 	npm install --silent --no-audit --no-fund --prefix $(STORES)/azurite azurite@3.35.0
 
-# Nor this: it takes Go and Maven, besides.
+# Nor this: it takes Go and Maven, besides. Maven has a repository of its own: in the user's, Spark would find
+# descriptions of packages without their jars.
 gcs: setup $(GCS)/.installed $(GCS_SERVER)
 	PYTHONPATH=$(GCS) $(BIN)/python -m pytest tests/stores --store gcs=$(CURDIR)/$(GCS_SERVER)
 
@@ -124,7 +125,7 @@ $(GCS)/.installed: tests/stores/requirements-gcs.txt
 	@touch $@
 
 $(GCS_SERVER):
-	mvn --quiet --batch-mode dependency:copy -DoutputDirectory=$(CURDIR)/$(@D) \
+	mvn --quiet --batch-mode -Dmaven.repo.local=$(CURDIR)/$(GCS)/m2 dependency:copy -DoutputDirectory=$(CURDIR)/$(@D) \
 		-Dartifact=com.google.cloud.bigdataoss:gcs-connector:4.0.4:jar:shaded
 	GOBIN=$(CURDIR)/$(@D) go install github.com/fsouza/fake-gcs-server@v1.56.1
 

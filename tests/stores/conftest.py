@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -58,3 +59,4 @@ def session(conf: Path) -> Iterator[SparkDeltaSession]:
         spark = own_session("tests", "local[2]")
     yield SparkDeltaSession(spark)
     spark.stop()
+    logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it speaks when pytest's streams are closed
