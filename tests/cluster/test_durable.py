@@ -24,7 +24,7 @@ def ended(run: DagRun) -> bool:
 
 def kill_worker(services: AirflowServices) -> None:
     """Kill the process that runs the task, and what it started; one that waits for tasks has a lock on their queue."""
-    busy = [process for process in services.tree.below("airflow worker") if "<idle>" not in " ".join(process.cmdline())]
+    busy = [process for process in services.below("airflow worker") if "<idle>" not in " ".join(process.cmdline())]
     assert busy
     for process in with_descendants(busy):
         process.kill()

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psutil
+
 from demo.airflow_api import AirflowApi
 from demo.airflow_home import AirflowHome
 from demo.free_port import free_port
@@ -97,6 +99,10 @@ class AirflowServices:
     def environment(self) -> Mapping[str, str]:
         """That of the services."""
         return self._environment
+
+    def below(self, *words: str) -> list[psutil.Process]:
+        """Return the processes whose command line has all of ``words``; also of services that were started again."""
+        return [process for tree in (self.tree, *self._again.values()) for process in tree.below(*words)]
 
     def kill(self, service: str) -> None:
         """Kill a service, and what it started, at once.
