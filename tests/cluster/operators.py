@@ -8,6 +8,7 @@ from typing import Any
 import pyspark
 from airflow.sdk import DAG
 
+from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
@@ -20,6 +21,9 @@ SMALL = {
     "spark.ui.enabled": "false",
     "spark.yarn.jars": f"local:{Path(pyspark.__file__).parent}/jars/*",
 }
+
+#: A proof that takes Spark's executors: on a small table, the driver compares row ids by itself, but for keys.
+PROOF = CheckRowTrackingOptions(compare_to_version=1, key_columns=("id",))
 
 
 def operator_of(options: Options, table: str, **arguments: Any) -> DeltaJobOperator:

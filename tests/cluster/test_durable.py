@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 from pyspark.sql import SparkSession
 
 from tests.cluster.kubernetes_api import KubernetesApi
@@ -27,7 +29,8 @@ def kill_worker(services: AirflowServices) -> None:
     busy = [process for process in services.below("airflow worker") if "<idle>" not in " ".join(process.cmdline())]
     assert busy
     for process in with_descendants(busy):
-        process.kill()
+        with suppress(psutil.NoSuchProcess):  # it ended with another
+            process.kill()
 
 
 def started(yarn: Yarn, before: int) -> str:

@@ -20,7 +20,7 @@ from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from airflow_delta_provider.hooks.result_folder import ResultFolder
 from tests.airflow.test_operators import Run
 from tests.cluster.event_log import assert_worked_elsewhere, recorded_in
-from tests.cluster.operators import SMALL, operator_of, run
+from tests.cluster.operators import PROOF, SMALL, operator_of, run
 from tests.cluster.yarn import Yarn
 from tests.every_kind import REQUESTS
 from tests.system.orders_table import ROW_TRACKING, orders, with_stored_row_ids
@@ -102,7 +102,7 @@ def copy_to_hdfs(spark: SparkSession, folder: Path, target: str) -> None:
 @pytest.mark.parametrize("deploy_mode", ["client", "cluster"])
 def test_row_ids_are_proven_by_executors_of_their_own(yarn: Yarn, lake: Path, tmp_path: Path, deploy_mode: str) -> None:
     proof = operator_of(
-        REQUESTS["check-row-tracking"],
+        PROOF,
         f"file://{lake / 'orders'}",
         deploy_mode=deploy_mode,
         result_path=f"{yarn.file_system}/results",

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError
 from tests.cluster.event_log import assert_worked_elsewhere, recorded_in
-from tests.cluster.operators import operator_of, run
+from tests.cluster.operators import PROOF, operator_of, run
 from tests.cluster.standalone import Standalone
 from tests.every_kind import REQUESTS
 from tests.system.orders_table import with_stored_row_ids
@@ -42,7 +42,7 @@ def table(spark: SparkSession, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "options",
-    [AuditOptions(level="data"), REQUESTS["widen-types"], REQUESTS["check-row-tracking"]],
+    [AuditOptions(level="data"), REQUESTS["widen-types"], PROOF],
     ids=lambda o: o.kind,
 )
 def test_job_is_done_by_executors_of_the_cluster(
