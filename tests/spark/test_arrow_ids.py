@@ -111,7 +111,7 @@ def test_file_that_is_not_plain_is_left_to_spark(session, tmp_path, change):
         file.unlink()
     else:
         pq.write_table(change(pq.ParquetFile(file).read()), file)
-        rows[0] = replace(rows[0], file=replace(rows[0].file, size=file.stat().st_size))
+        rows[0] = replace(rows[0], file=rows[0].file._replace(size=file.stat().st_size))
     assert by_arrow(reader, rows) is None
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.file_path import is_absolute, is_uri
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, text_of
@@ -31,8 +30,7 @@ class BrokenDeletionVectorError(Exception):
     """The deletion vector cannot be used; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeletionVector:
+class DeletionVector(NamedTuple):
     """Where the deletion vector of a file is, as its ``add`` or ``remove`` action says.
 
     :param storage_type: ``u`` for a file named by a UUID, ``p`` for one named by a path, ``i`` for inline

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, map_of, parse_json, text_of
-from airflow_delta_provider.domain.row_ids.row_file import RowFile
 
 #: A logical file: its path and the id of its deletion vector, empty without one.
 FileKey = tuple[str, str]
@@ -20,24 +18,30 @@ RowIds = tuple[int | None, int | None]
 _LEADING_NUM_RECORDS = re.compile(r'\s*\{\s*"numRecords"\s*:\s*(\d{1,18})\s*[,}]')
 
 
-@dataclass(frozen=True, slots=True)
-class LiveFile(RowFile):
-    """A data file of the table: what jobs need to know of its ``add`` action.
+class LiveFile(NamedTuple):
+    """A data file of the table: what jobs need to know of its ``add`` action. A tuple, as logs have millions of them.
 
-    Its ``path`` is as in the log: relative to the table or absolute, URI-encoded; ``num_records`` is ``numRecords`` of
-    its statistics.
-
+    :param path: as in the log: relative to the table or absolute, URI-encoded
+    :param size: bytes
+    :param base_row_id: fresh id of its first row
+    :param default_row_commit_version: the version of rows that do not carry their own
+    :param num_records: ``numRecords`` of its statistics: physical rows, deleted ones included
     :param deletion_vector: which of its rows are deleted
     :param data_change: whether the commit that added it changed data; says nothing in a checkpoint
     """
 
+    path: str
+    size: int
+    base_row_id: int | None
+    default_row_commit_version: int | None
+    num_records: int | None = None
     deletion_vector: DeletionVector | None = None
     data_change: bool = True
-    key: FileKey = field(init=False, repr=False, compare=False)
-    """What distinguishes logical files."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", _key(self))
+    @property
+    def key(self) -> FileKey:
+        """What distinguishes logical files."""
+        return self.path, "" if self.deletion_vector is None else self.deletion_vector.unique_id
 
     @classmethod
     def from_add(cls, body: Mapping[str, Any]) -> LiveFile:
@@ -71,8 +75,7 @@ class LiveFile(RowFile):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedFile:
+class RemovedFile(NamedTuple):
     """A logical file that a ``remove`` action takes away."""
 
     path: str
@@ -80,11 +83,11 @@ class RemovedFile:
     default_row_commit_version: int | None
     deletion_vector: DeletionVector | None = None
     data_change: bool = True
-    key: FileKey = field(init=False, repr=False, compare=False)
-    """What distinguishes logical files."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", _key(self))
+    @property
+    def key(self) -> FileKey:
+        """What distinguishes logical files."""
+        return self.path, "" if self.deletion_vector is None else self.deletion_vector.unique_id
 
     @classmethod
     def from_remove(cls, body: Mapping[str, Any]) -> RemovedFile:
@@ -99,10 +102,6 @@ class RemovedFile:
             _deletion_vector(body),
             bool(body.get("dataChange", True)),
         )
-
-
-def _key(file: LiveFile | RemovedFile) -> FileKey:
-    return file.path, "" if file.deletion_vector is None else file.deletion_vector.unique_id
 
 
 def num_records(stats: Any) -> int | None:

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class RowFile:
-    """What readers of row ids need to know of a data file.
+class RowFile(Protocol):
+    """What readers of row ids need to know of a data file."""
 
-    :param path: as the metadata gives it
-    :param size: bytes
-    :param base_row_id: fresh id of its first row; None where its rows have no fresh ids
-    :param default_row_commit_version: version or sequence number of rows that do not carry their own
-    :param num_records: physical rows, deleted ones included; None where the metadata does not say
-    """
+    @property
+    def path(self) -> str:
+        """Its path, as the metadata gives it."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+    @property
+    def base_row_id(self) -> int | None:
+        """Fresh id of its first row; None where its rows have no fresh ids."""
+
+    @property
+    def default_row_commit_version(self) -> int | None:
+        """Version or sequence number of rows that do not carry their own."""
+
+    @property
+    def num_records(self) -> int | None:
+        """Physical rows, deleted ones included; None where the metadata does not say."""
+
+
+class DescribedFile(NamedTuple):
+    """A :class:`RowFile` of any format."""
 
     path: str
     size: int

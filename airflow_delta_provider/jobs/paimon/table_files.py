@@ -8,7 +8,7 @@ from airflow_delta_provider.domain.paimon.index_manifest import IndexFile
 from airflow_delta_provider.domain.paimon.layout import DataLayout
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.table_history import Vector
-from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.domain.row_ids.row_file import DescribedFile
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.tables.data_files import DataFiles, file_location
 
@@ -26,13 +26,13 @@ class TableFiles(DataFiles):
         self._layout = layout
         self._last_index: tuple[IndexFile, bytes] | None = None
 
-    def row_file(self, file: DataFile) -> RowFile:
+    def row_file(self, file: DataFile) -> DescribedFile:
         """Return a data file as readers of row ids take it; its sequence number stands for the commit's version.
 
         :raises PaimonFormatError: if its partition's directory cannot be determined
         """
         path = self._layout.data_file_path(file)
-        return RowFile(path, file.size, file.first_row_id, file.max_sequence, file.row_count)
+        return DescribedFile(path, file.size, file.first_row_id, file.max_sequence, file.row_count)
 
     def deleted_by(self, file: DataFile, vector: Vector | None) -> int:
         """Return the rows of a data file that a deletion vector deletes, as a bit set.

@@ -78,7 +78,7 @@ HEALTHY = {
     "no rows so far, and no mark": state(file("empty", 0, rows=0), mark=None),
     "a file without rows above the mark": state(A, B, file("empty", 20, rows=0)),
     "a file without rows far above the mark": state(A, B, file("empty", 25, rows=0)),
-    "rows deleted": state(replace(A, deletion_vector=DEAD), B),
+    "rows deleted": state(A._replace(deletion_vector=DEAD), B),
     "a mark above all ids": state(A, B, mark=1000),
 }
 
@@ -114,7 +114,7 @@ BROKEN = {
     "RT25 no row tracking": (state(file("a", None), configuration={}, protocol=LEGACY), "RT25", "no row tracking"),
     "RT26 supported only": (state(A, file("b", None, None), configuration={}), "RT26", "not enabled"),
     "RT27 suspended": (state(A, file("b", None, None), configuration=SUSPENDED), "RT27", "suspended"),
-    "LG04 live twice": (state(A, replace(A, deletion_vector=DEAD), B), "LG04", "more than one deletion vector"),
+    "LG04 live twice": (state(A, A._replace(deletion_vector=DEAD), B), "LG04", "more than one deletion vector"),
 }
 
 
@@ -193,7 +193,7 @@ QUIET = {
     "an insert": transition(commit(file("c", 20, 4))),
     "an update that keeps ids": transition(commit(file("c", 20, 4), removes=GONE, operation="UPDATE", **KEPT)),
     "rows deleted by a vector": transition(
-        commit(replace(A, deletion_vector=DEAD), removes=GONE, operation="DELETE", **KEPT)
+        commit(A._replace(deletion_vector=DEAD), removes=GONE, operation="DELETE", **KEPT)
     ),
     "whole files deleted": transition(commit(removes=GONE, operation="DELETE")),
     "ids filled in": transition(commit(file("a", 20, 4)), state(file("a", None, None), B)),
@@ -285,7 +285,7 @@ def replay() -> Replay:
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_transition_knows_what_was_live_whatever_the_order_of_actions(turned: bool) -> None:
-    hidden = replace(A, deletion_vector=DEAD)
+    hidden = A._replace(deletion_vector=DEAD)
     made = actions(hidden, file("c", 20), removes=(A,))
     known = replay()
     result = advance(known, 1, made[::-1] if turned else made)

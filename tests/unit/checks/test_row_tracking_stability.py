@@ -50,7 +50,7 @@ from tests.unit.states import LEGACY, field, metadata_of, struct
 TRACKED = LEGACY.supporting(["rowTracking"])
 ENABLED = {"delta.enableRowTracking": "true", "delta.rowTracking.materializedRowIdColumnName": "_row-id-col-1"}
 VECTOR = DeletionVector("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 2)
-OTHER_VECTOR = replace(VECTOR, offset=50)
+OTHER_VECTOR = VECTOR._replace(offset=50)
 INFO = {"operation": "UPDATE", "engineInfo": "an engine"}
 
 
@@ -82,7 +82,7 @@ ROW = MovedRow(3, "n", 0, 7, 1)
 
 
 def test_what_a_commit_took_away_is_told_from_its_effect_on_files() -> None:
-    kept, shrunk = replace(B, default_row_commit_version=2), replace(A, deletion_vector=VECTOR)
+    kept, shrunk = B._replace(default_row_commit_version=2), A._replace(deletion_vector=VECTOR)
     moves = moves_of(transition(NEW, shrunk, kept, file("r", 5, 3), before=(A, B, file("c", 30))), {"r"})
     assert moves.new == (NEW,)
     assert moves.taken == (TakenRows(A, shrunk), TakenRows(file("c", 30)))

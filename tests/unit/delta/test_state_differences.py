@@ -24,7 +24,7 @@ def state(*files: LiveFile, **known: Any) -> TableState:
     [
         state(A, B),
         state(B, A),
-        state(replace(A, num_records=None, data_change=False), B),
+        state(A._replace(num_records=None, data_change=False), B),
         state(A, B, domains={}),
         state(A, B, domains={"d": "1", "e": "2"}),
         state(A, B, metadata=replace(METADATA, schema_string=METADATA.schema_string.replace(",", " ,\n"))),
@@ -40,7 +40,7 @@ def test_states_that_do_not_contradict_each_other(other: TableState) -> None:
     [
         (state(A), "1 live file is only in the first, the first b"),
         (state(A, B, LiveFile("c", 1, 10, 1)), "1 live file is only in the second, the first c"),
-        (state(replace(A, base_row_id=9), replace(B, base_row_id=1)), "2 live files are with other row ids"),
+        (state(A._replace(base_row_id=9), B._replace(base_row_id=1)), "2 live files are with other row ids"),
         (state(A, B, domains={"d": "2"}), "the domainMetadata d is 1 in the first and 2 in the second"),
         (state(A, B, protocol=LEGACY.supporting(["rowTracking"])), "the protocol is reader 1, writer 2 in the first"),
         (state(A, B, metadata=metadata_of(struct(field("x", "long")))), "the metadata is not the same"),

@@ -7,7 +7,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -124,7 +124,7 @@ class DeletedPositions:
                 continue
             start, end = vector.byte_range
             source = _source(data, file, vector)
-            wire = json.dumps(asdict(vector))
+            wire = json.dumps(vector._asdict())
             vectors.append(
                 {"file": number, "source": source, "start": start, "size": end - start, "rows": rows, "vector": wire}
             )
@@ -181,7 +181,7 @@ def _source(data: DeltaFiles, file: LiveFile, vector: DeletionVector) -> str | N
         path = vector.file
     except BrokenDeletionVectorError:
         return None
-    return None if path is None else data.uri(replace(file, path=path))
+    return None if path is None else data.uri(file._replace(path=path))
 
 
 def decoded(content: Any, wire: str, rows: int | None) -> tuple[str | None, list[tuple[int, list[int]]]]:
