@@ -6,8 +6,8 @@ for the values left open here, which are checked where a rule is about them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import repeat
 from operator import gt
 from typing import Any, TypeVar
@@ -32,6 +32,15 @@ _NUMBERS = frozenset(
     | {"offset", "sizeInBytes", "cardinality"}
 )
 _ROWS = "numRecords"
+_VECTOR = ("pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
+#: The open values that a file, or what is checked of it, is made of; in addition to the statistics of an ``add``.
+_READ = frozenset(
+    {("path",), ("partitionValues",), ("size",), ("baseRowId",), ("defaultRowCommitVersion",)}
+    | {("deletionVector", name) for name in _VECTOR}
+)
+#: Make files of tuples of their fields; faster than to call the classes.
+_LIVE: Callable[[Iterable[Any]], LiveFile] = partial(tuple.__new__, LiveFile)
+_REMOVED: Callable[[Iterable[Any]], RemovedFile] = partial(tuple.__new__, RemovedFile)
 #: By the types in Python that bounds of a column usually have, what they look like, and what reads them.
 _BOUND_FORMS: dict[tuple[type, ...], tuple[Open, Callable[[str], Any] | None]] = {
     (int,): (Open.INTEGER, int),
@@ -64,15 +73,14 @@ class FilePattern:
             raise NoPatternError("its statistics are unusual")
         if ":" in file.path:
             raise NoPatternError("it may be of another table, and is judged less strictly")
-        pattern = JsonPattern(line, self._choose)
-        self.match = pattern.match
-        """Matches a line that fits."""
-        places = {keys[1:]: place for place, keys in enumerate(pattern.keys)}
-        self._path = places.pop(("path",), -1)
+        self.pattern = JsonPattern(line, self._choose, self._needs)
+        """Of its lines; with the values that :meth:`read` takes."""
+        places = {keys[1:]: place for place, keys in enumerate(self.pattern.keys)}
+        self.sign = places.pop(("path",), -1)
+        """The place of the value that is never empty."""
         numbers = (("size",), ("baseRowId",), ("defaultRowCommitVersion",), ("stats", _ROWS))
         self._size, self._base, self._version, self._rows = (places.get(keys) for keys in numbers)
-        self._rows = self._rows if kind == "add" else None
-        vector = (("deletionVector", name) for name in ("pathOrInlineDv", "offset", "sizeInBytes", "cardinality"))
+        vector = (("deletionVector", name) for name in _VECTOR)
         self._vector = [places.get(keys) for keys in vector]
         self._file = file
         self._partition = places.get(("partitionValues",))
@@ -81,8 +89,8 @@ class FilePattern:
         self._bounds: list[tuple[int, int, Callable[[str], Any] | None, Callable[[Any, Any], bool] | None]] = []
         if kind == "add":
             self._look_at_statistics(places)
-        found = pattern.match(line)
-        if self._path < 0 or found is None or not self.take(line) or [*self.read([found])] != [file]:
+        found = self.pattern.fits(line)
+        if self.sign < 0 or found is None or not self.take(line) or [*self.read([found])] != [file]:
             raise NoPatternError("it is unusual")
 
     def _look_at_statistics(self, places: Mapping[Keys, int]) -> None:
@@ -96,29 +104,29 @@ class FilePattern:
 
     def lacks(self, line: str) -> bool:
         """Whether a line fits but for its partition values, which are not known."""
-        found = self.match(line)
-        return found is not None and self._partition is not None and found[self._partition + 1] not in self._partitions
+        found = self.pattern.fits(line)
+        return found is not None and self._partition is not None and found[self._partition] not in self._partitions
 
     def take(self, line: str) -> bool:
         """Take the partition values of another action that nothing is wrong with; return whether it fits otherwise."""
-        found = self.match(line)
+        found = self.pattern.fits(line)
         if found is not None and self._partition is not None:
             if len(self._partitions) >= _MOST:
                 self._partitions.clear()
-            self._partitions.add(found[self._partition + 1])
+            self._partitions.add(found[self._partition])
         return found is not None
 
-    def read(self, lines: Sequence[re.Match[str]]) -> Sequence[LiveFile | RemovedFile | None]:
+    def read(self, rows: Sequence[tuple[str, ...]]) -> Sequence[LiveFile | RemovedFile | None]:
         """Return what lines say of files; None for one that may be wrong.
 
-        :param lines: those that fit, as matches
+        :param rows: the values of lines that fit
         """
-        columns = list(zip(*[line.groups() for line in lines]))
+        columns = list(zip(*rows))
         if self._are_right(columns):
             return self._files(columns)
-        if len(lines) == 1:
+        if len(rows) == 1:
             return [None]
-        return [self.read([line])[0] for line in lines]
+        return [self.read([row])[0] for row in rows]
 
     def _are_right(self, columns: Sequence[Sequence[str]]) -> bool:
         """Whether the open values are right wherever a rule is about them.
@@ -149,7 +157,7 @@ class FilePattern:
         def numbers(place: int | None, otherwise: N) -> Iterable[N | int]:
             return repeat(otherwise) if place is None else map(int, columns[place])
 
-        paths = columns[self._path]
+        paths = columns[self.sign]
         bases = numbers(self._base, known.base_row_id)
         versions = numbers(self._version, known.default_row_commit_version)
         vectors: Iterable[DeletionVector | None] = repeat(None)
@@ -165,11 +173,15 @@ class FilePattern:
             )
         changes = repeat(known.data_change)
         if type(known) is RemovedFile:
-            return list(map(RemovedFile, paths, bases, versions, vectors, changes))
+            return list(map(_REMOVED, zip(paths, bases, versions, vectors, changes)))
         assert type(known) is LiveFile
         sizes = numbers(self._size, known.size)
         rows = numbers(self._rows, known.num_records)
-        return list(map(LiveFile, paths, sizes, bases, versions, rows, vectors, changes))
+        return list(map(_LIVE, zip(paths, sizes, bases, versions, rows, vectors, changes)))
+
+    def _needs(self, keys: Keys) -> bool:
+        """Whether :meth:`read` looks at an open value, and not only at its form."""
+        return keys[1:] in _READ or (self.kind == "add" and keys[1] == "stats")
 
     def _choose(self, keys: Keys, value: Any) -> Open | str | None:
         """Leave open what differs from file to file, where rules know what is right."""

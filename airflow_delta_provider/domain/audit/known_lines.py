@@ -14,12 +14,13 @@ from airflow_delta_provider.domain.delta.column_statistics import Columns, colum
 from airflow_delta_provider.domain.delta.commit import (
     Action,
     ActionValue,
+    CommitText,
     parse_lines,
     read_actions,
 )
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.formats.json_pattern import NoPatternError
+from airflow_delta_provider.domain.formats.json_pattern import LinePatterns, NoPatternError
 from airflow_delta_provider.domain.formats.json_values import parse_json
 
 #: Lines of files without a pattern that are judged before the first pattern is made, which takes about as long. Before
@@ -34,13 +35,13 @@ _LEARNT = ("add", "remove", "domainMetadata")
 class CommitLines(Sequence[Action]):
     """The actions of a commit. Those that are known are parsed only where somebody looks at them all.
 
-    :param lines: those that are not blank, with what each was read as
+    :param content: what was read of its file
     """
 
-    def __init__(self, lines: Sequence[tuple[str, Action | ActionValue]]) -> None:
-        self._lines = lines
+    def __init__(self, content: CommitText) -> None:
+        self._content = content
         self._actions: Sequence[Action] | None = None
-        self.unknown = [(line, entry) for line, entry in lines if not isinstance(entry, tuple)]
+        self.unknown = content.parsed
         """The lines whose actions have to be judged, with those."""
 
     def values(self, where: str) -> list[ActionValue]:
@@ -50,7 +51,7 @@ class CommitLines(Sequence[Action]):
         :raises BrokenLogError: if an action lacks what its kind must have
         """
         found: list[ActionValue] = []
-        for _, entry in self._lines:
+        for entry in self._content.entries:
             if isinstance(entry, tuple):
                 found.append(entry)
             else:
@@ -60,11 +61,15 @@ class CommitLines(Sequence[Action]):
     def all(self) -> Sequence[Action]:
         """Parse all lines."""
         if self._actions is None:
-            self._actions = [parse_json(line) if isinstance(entry, tuple) else entry for line, entry in self._lines]
+            lines = [line for line in self._content.text.split("\n") if line and not line.isspace()]
+            self._actions = [
+                parse_json(line) if isinstance(entry, tuple) else entry
+                for line, entry in zip(lines, self._content.entries)
+            ]
         return self._actions
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._content.entries)
 
     @overload
     def __getitem__(self, place: int) -> Action: ...
@@ -124,33 +129,33 @@ def _changes_head(action: Action) -> bool:
 
 
 class _Patterns:
-    """The patterns of lines, the one that fitted last first."""
+    """The patterns of lines under one head."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._patterns: tuple[FilePattern | MarkPattern, ...] = ()
+        self._lines = LinePatterns(())
         self._left = FEW
 
-    def read(self, lines: Sequence[str]) -> list[ActionValue | None]:
-        """Return what lines say that are known to be right; None for each other one."""
-        found: list[ActionValue | None] = []
-        end, ended = len(lines), None
-        while (place := len(found)) < end:
-            line, matched = lines[place], None
-            for pattern in self._patterns:
-                if pattern is not ended and (matched := pattern.match(line)) is not None:
-                    break
-            ended = None
-            if matched is None:
-                found.append(None)
+    def read(self, text: str) -> list[ActionValue | str]:
+        """Return for each line of a text what it says, if it is known to be right, and else the line.
+
+        :param text: all its lines end
+        """
+        if not self._patterns:
+            return [*text.split("\n")]
+        rows, lines = self._lines.rows(text), list[str]()
+        found: list[ActionValue | str] = [row[-1] for row in rows]
+        for pattern, places in zip(self._patterns, self._lines.places):
+            sign = places.start + pattern.sign
+            fitting = [place for place, row in enumerate(rows) if row[sign]]
+            if not fitting:
                 continue
-            run = [matched]
-            while (place := place + 1) < end and (matched := pattern.match(lines[place])) is not None:
-                run.append(matched)
-            kind, ended = pattern.kind, pattern
-            found += [None if value is None else (kind, value) for value in pattern.read(run)]
-            if pattern is not self._patterns[0]:
-                self._patterns = (pattern, *(other for other in self._patterns if other is not pattern))
+            kind = pattern.kind
+            for place, value in zip(fitting, pattern.read([rows[place][places] for place in fitting])):
+                if value is None:
+                    lines = lines or text.split("\n")
+                found[place] = lines[place] if value is None else (kind, value)
         return found
 
     def wants(self, line: str) -> bool:
@@ -176,6 +181,7 @@ class _Patterns:
             else:
                 pattern = FilePattern(line, kind, value, stats, self._columns)
             self._patterns = (*self._patterns, pattern)
+            self._lines = LinePatterns([pattern.pattern for pattern in self._patterns])
 
 
 class _Head:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,11 +24,13 @@ class MarkPattern:
 
     kind = _KIND
 
+    #: The place of the value that is never empty.
+    sign = 0
+
     def __init__(self, line: str, domain: DomainMetadata) -> None:
-        pattern = JsonPattern(line, _choose)
-        self.match = pattern.match
-        """Matches a line that fits."""
-        found = pattern.match(line) if len(pattern.keys) == 1 else None
+        self.pattern = JsonPattern(line, _choose)
+        """Of its lines; with the value that :meth:`read` takes."""
+        found = self.pattern.fits(line) if len(self.pattern.keys) == 1 else None
         if found is None or self.read([found]) != [domain]:
             raise NoPatternError("it is unusual")
 
@@ -40,14 +41,14 @@ class MarkPattern:
 
     def take(self, line: str) -> bool:
         """Whether another action fits."""
-        return self.match(line) is not None
+        return self.pattern.fits(line) is not None
 
-    def read(self, lines: Sequence[re.Match[str]]) -> list[DomainMetadata]:
+    def read(self, rows: Sequence[tuple[str, ...]]) -> list[DomainMetadata]:
         """Return what lines say.
 
-        :param lines: those that fit, as matches
+        :param rows: the values of lines that fit
         """
-        return [DomainMetadata(DOMAIN, _written(line[1])) for line in lines]
+        return [DomainMetadata(DOMAIN, _written(row[0])) for row in rows]
 
 
 def _written(mark: str) -> str:

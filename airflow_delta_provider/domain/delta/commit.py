@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
-from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile
@@ -92,7 +91,11 @@ class Commit:
     @cached_property
     def added(self) -> Mapping[FileKey, LiveFile]:
         """The logical files that it adds; of one that it adds twice, the last."""
-        return {file.key: file for file in self.adds}
+        # The key of a file, written out, since this is done with each file of each commit.
+        return {
+            (file.path, "" if file.deletion_vector is None else file.deletion_vector.unique_id): file
+            for file in self.adds
+        }
 
     @property
     def operation(self) -> str | None:
@@ -162,33 +165,48 @@ def parse_commit(name: str, content: bytes) -> list[Action]:
 
     :raises BrokenLogError: if a line is not an action: truncated, not JSON, not UTF-8
     """
-    return [action for _, action in parse_lines(name, content, _knows_none) if not isinstance(action, tuple)]
+    return [action for _, action in parse_lines(name, content, _split).parsed]
 
 
-def parse_lines(
-    name: str, content: bytes, known: Callable[[Sequence[str]], Iterable[ActionValue | None]]
-) -> list[tuple[str, Action | ActionValue]]:
-    """Read a commit file; return its lines that are not blank, with what they say.
+class CommitText(NamedTuple):
+    """A commit file of which not all lines were parsed.
 
-    :param known: reads lines that need not be parsed, as values; yields None for those that have to be
+    :param text: all of it
+    :param entries: its actions in order: as in the log, or as values
+    :param parsed: the lines that were parsed, with their actions
+    """
+
+    text: str
+    entries: list[Action | ActionValue]
+    parsed: list[tuple[str, Action]]
+
+
+def parse_lines(name: str, content: bytes, read: Callable[[str], Iterable[ActionValue | str]]) -> CommitText:
+    """Read a commit file.
+
+    :param read: returns for each line of a text, all of which end there, what it says, or itself if it has to be parsed
     :raises BrokenLogError: if a line is not an action: truncated, not JSON, not UTF-8
     """
-    lines: list[tuple[str, Action | ActionValue]] = []
+    entries: list[Action | ActionValue] = []
+    parsed: list[tuple[str, Action]] = []
     number = 0
     try:
-        split = content.removeprefix(BOM_UTF8).decode().split("\n")
-        for number, (line, value) in enumerate(zip(split, known(split)), start=1):
-            if value is not None:
-                lines.append((line, value))
+        text = content.removeprefix(BOM_UTF8).decode()
+        if not text.endswith("\n"):
+            text += "\n"
+        for number, entry in enumerate(read(text), start=1):
+            if not isinstance(entry, str):
+                entries.append(entry)
                 continue
-            if not line or line.isspace():
+            if not entry or entry.isspace():
                 continue
-            action = parse_line(line)
+            action = parse_line(entry)
             if not isinstance(action, dict):
                 raise BrokenLogError(f"line {number} of commit {name} is no action")
             if len(action) > 1:
                 _check_single(action)
-            lines.append((line, action))
+            entries.append(action)
+            parsed.append((entry, action))
     except json.JSONDecodeError as error:
         raise BrokenLogError(f"line {number} of commit {name} is not JSON: the file is damaged or truncated") from error
     except UnicodeDecodeError as error:
@@ -196,13 +214,13 @@ def parse_lines(
         raise BrokenLogError(f"line {number} of commit {name} is not UTF-8: the file is damaged") from error
     except ValueError as error:
         raise BrokenLogError(f"line {number} of commit {name} is damaged: {error}") from error
-    if not lines:
+    if not entries:
         raise BrokenLogError(f"commit {name} is empty: the file is damaged or truncated")
-    return lines
+    return CommitText(text, entries, parsed)
 
 
-def _knows_none(_: Sequence[str]) -> Iterator[None]:
-    return repeat(None)
+def _split(text: str) -> list[str]:
+    return text.split("\n")
 
 
 def _check_single(action: Action) -> None:

@@ -1,15 +1,17 @@
-"""Patterns of JSON documents: what is said of one document, with some of its values left open.
+"""Patterns of JSON documents, each on a line: what one document says, with some of its values left open.
 
-A text that fits a pattern is JSON, has the keys of the document in their order, each once, and the same values but for
-the open ones. To match a text takes a fraction of the time that it takes to parse it.
+A line that fits a pattern is JSON, has the keys of the document in their order, each once, and the same values but for
+the open ones. To match lines takes a fraction of the time that it takes to parse them.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 #: The keys that lead to a value.
@@ -33,7 +35,7 @@ class Open(Enum):
     PLAIN_TEXT = _PLAIN
     """A text without escapes: it is read as it is."""
     TEXT = rf"{_PLAIN}(?:\\[\"\\/bfnrt]{_PLAIN})*"
-    OBJECT = r"\{[^{}]*\}"
+    OBJECT = r"\{[^{}\n]*\}"
     """What may be an object of single values; if it is left open, the whole is compared."""
     DOCUMENT = ""
     """A text that is JSON itself; its values are chosen in turn."""
@@ -55,18 +57,31 @@ class NoPatternError(ValueError):
 class JsonPattern:
     """The pattern of a document.
 
-    :param text: the document, valid
+    :param text: the document, valid, on one line
+    :param choose: says what its values may be
+    :param needs: whether the open value with these keys is needed; others are matched only
     :raises NoPatternError: if it cannot be one
     """
 
-    def __init__(self, text: str, choose: Choose) -> None:
+    def __init__(self, text: str, choose: Choose, needs: Callable[[Keys], bool] = lambda _: True) -> None:
         self._choose = choose
-        self.keys: list[Keys] = []
-        """Of the open values, in order."""
-        self.match = re.compile(self._document(text, (), '"')).fullmatch
-        """Match a text; the groups are the open values, texts without their quotes."""
-        if len({*self.keys}) != len(self.keys):
+        self._needs = needs
+        self._open: list[Keys] = []
+        self.source = self._document(text, (), '"')
+        """The regular expression. Its groups are the open values that are needed, texts without their quotes."""
+        self.keys = [keys for keys in self._open if needs(keys)]
+        """Of these values, in order."""
+        if len({*self._open}) != len(self._open):
             raise NoPatternError("it has a key twice")
+
+    def fits(self, line: str) -> tuple[str, ...] | None:
+        """Return the open values of a line; None if it does not fit."""
+        found = self._fits(line)
+        return None if found is None else found.groups("")
+
+    @cached_property
+    def _fits(self) -> Callable[[str], re.Match[str] | None]:
+        return re.compile(self.source).fullmatch
 
     def _document(self, text: str, keys: Keys, quote: str) -> str:
         start = len(text) - len(text.lstrip())
@@ -85,8 +100,9 @@ class JsonPattern:
         elif choice is not None:
             is_text = isinstance(choice, str) or choice in _TEXTS
             mark = re.escape(quote) if is_text else ""
-            written.append(f"{mark}({choice if isinstance(choice, str) else choice.value}){mark}")
-            self.keys.append(keys)
+            group = "(" if self._needs(keys) else "(?:"
+            written.append(f"{mark}{group}{choice if isinstance(choice, str) else choice.value}){mark}")
+            self._open.append(keys)
         elif isinstance(value, dict) and value:
             self._write_object(text, start, end, keys, quote, written)
         else:
@@ -105,6 +121,22 @@ class JsonPattern:
             assert behind is not None
             written.append(_literal(behind[0], quote))
             at = behind.end()
+
+
+class LinePatterns:
+    """Patterns of which each line of a text fits one or none, tried in their order.
+
+    :param patterns: each with at least one open value that is needed and is never empty
+    """
+
+    def __init__(self, patterns: Sequence[JsonPattern]) -> None:
+        sources = [*(pattern.source for pattern in patterns), r"([^\n]*)"]
+        self.rows: Callable[[str], list[tuple[str, ...]]] = re.compile(rf"(?:{'|'.join(sources)})\n").findall
+        """Return for each line of a text, all of which end, the values of all patterns: of those that it does not fit,
+        empty texts. The last value is the line itself, if it fits none."""
+        ends = [*accumulate((len(pattern.keys) for pattern in patterns), initial=0)]
+        self.places = [slice(start, end) for start, end in pairwise(ends)]
+        """Of each pattern's values in a row."""
 
 
 def _escaped(text: str) -> str:
