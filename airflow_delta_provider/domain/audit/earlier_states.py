@@ -7,9 +7,11 @@ earlier states under other names, too.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import (
@@ -41,15 +43,18 @@ class _Seen(NamedTuple):
     identities: tuple[tuple[str, int | None], ...]
 
     @classmethod
-    def of(cls, lowest: int, state: TableState, before: _Seen | None) -> _Seen:
-        """Return what is known with one more version."""
+    def of(cls, lowest: int, state: TableState, version: int, before: _Seen | None) -> _Seen:
+        """Return what is known with one more version.
+
+        :param state: of that version, or one with its protocol and metadata
+        """
         protocol, identity = state.protocol, identity_of(state.metadata)
         if before is None:
-            return cls(lowest, state.version, (protocol,), (identity,))
+            return cls(lowest, version, (protocol,), (identity,))
         protocols, identities = before.protocols, before.identities
         return cls(
             lowest,
-            state.version,
+            version,
             protocols if protocol in protocols else (*protocols, protocol),
             identities if identity in identities else (*identities, identity),
         )
@@ -73,7 +78,7 @@ class EarlierStates:
         self._metadata = _metadata_number(state.metadata)
         self._highest = state.metadata.properties.max_column_id or 0
         there = (self._files, self._metadata)
-        self._seen[there] = _Seen.of(self._highest, state, self._seen.get(there))
+        self._seen[there] = _Seen.of(self._highest, state, state.version, self._seen.get(there))
 
     def take(self, transition: Transition) -> int | None:
         """Take a commit, and return the newest version in which the table has been where it leads to.
@@ -82,9 +87,8 @@ class EarlierStates:
         does not count.
         """
         here = (self._files, self._metadata)
-        for file in (*transition.removed_files.values(), *transition.added_again.values()):
-            self._files = (self._files - hash(file.key)) & _MASK
-        self._files = (self._files + sum(map(hash, transition.commit.added))) & _MASK
+        gone = [file.key for file in (*transition.removed_files.values(), *transition.added_again.values())]
+        self._move(transition.commit.added, gone)
         if transition.before.metadata is not transition.after.metadata:
             self._metadata = _metadata_number(transition.after.metadata)
             self._highest = transition.after.metadata.properties.max_column_id or 0
@@ -92,9 +96,25 @@ class EarlierStates:
         self._moved = there != here
         seen = self._seen.get(there)
         version = self._look(seen, transition.after)
-        lowest = self._highest if seen is None else min(seen.lowest, self._highest)
-        self._seen[there] = _Seen.of(lowest, transition.after, seen)
+        self._note(there, transition.after, transition.after.version)
         return version
+
+    def change_files(self, added: Iterable[FileKey], gone: Iterable[FileKey], version: int, state: TableState) -> None:
+        """Take a commit of which it does not matter whether it leads to where the table has been.
+
+        :param version: its version
+        :param state: an earlier one, with the same protocol and metadata
+        """
+        self._move(added, gone)
+        self._note((self._files, self._metadata), state, version)
+
+    def _move(self, added: Iterable[FileKey], gone: Iterable[FileKey]) -> None:
+        self._files = (self._files + sum(map(hash, added)) - sum(map(hash, gone))) & _MASK
+
+    def _note(self, there: tuple[int, int], state: TableState, version: int) -> None:
+        seen = self._seen.get(there)
+        lowest = self._highest if seen is None else min(seen.lowest, self._highest)
+        self._seen[there] = _Seen.of(lowest, state, version, seen)
 
     def look_back(self, earlier: EarlierStates, after: TableState) -> int | None:
         """Return the newest version of an earlier part of the history in which the table was as it is now.

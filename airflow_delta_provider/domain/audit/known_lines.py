@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any, overload
 
 from airflow_delta_provider.domain.audit.file_pattern import FilePattern
+from airflow_delta_provider.domain.audit.info_pattern import InfoPattern
 from airflow_delta_provider.domain.audit.mark_pattern import MarkPattern
+from airflow_delta_provider.domain.audit.usual_commits import Doing, UsualCommit
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.column_statistics import Columns, columns_of
 from airflow_delta_provider.domain.delta.commit import (
@@ -112,6 +115,22 @@ class KnownLines:
             if patterns.wants(line) and is_right(action):
                 patterns.learn(line, kind, action)
 
+    def read_usual(self, contents: Sequence[bytes], before: TableState) -> Iterator[UsualCommit]:
+        """Yield what commits do, up to the first that has a line which is not known.
+
+        :param contents: of their files
+        :param before: the state before the first of them
+        """
+        return self._of(before).read_usual(contents)
+
+    def learn_usual(self, lines: CommitLines, state: TableState, doing: Doing) -> None:
+        """Take a commit that nothing is wrong with, and all of whose lines are known but for its ``commitInfo``.
+
+        :param state: after it
+        """
+        ((line, _),) = lines.unknown
+        self._of(state).learn_info(line, doing)
+
     def _of(self, state: TableState) -> _Patterns:
         """Return the patterns under what decides on single actions: protocol, metadata, clustering."""
         clustering, (protocol, metadata, known) = state.domains.get(CLUSTERING), self._head
@@ -136,6 +155,7 @@ class _Patterns:
         self._patterns: tuple[FilePattern | MarkPattern, ...] = ()
         self._lines = LinePatterns(())
         self._left = FEW
+        self._infos: dict[InfoPattern, set[Doing]] = {}
 
     def read(self, text: str) -> list[ActionValue | str]:
         """Return for each line of a text what it says, if it is known to be right, and else the line.
@@ -157,6 +177,42 @@ class _Patterns:
                     lines = lines or text.split("\n")
                 found[place] = lines[place] if value is None else (kind, value)
         return found
+
+    def read_usual(self, contents: Sequence[bytes]) -> Iterator[UsualCommit]:
+        """Yield what commits do, up to the first that has a line which is not known.
+
+        :param contents: of their files
+        """
+        whole = [*takewhile(_ends, contents)] if self._infos else ()
+        try:
+            entries = self.read(b"".join(whole).decode())
+        except UnicodeDecodeError:
+            return
+        end = 0
+        for content in whole:
+            start, end = end, end + content.count(b"\n")
+            info = entries[start]
+            pattern = self._info_of(info) if isinstance(info, str) else None
+            of: dict[str, list[Any]] = {kind: [] for kind in _LEARNT}
+            for entry in entries[start + 1 : end]:
+                if isinstance(entry, str):
+                    return
+                of[entry[0]].append(entry[1])
+            if pattern is None or not isinstance(info, str):
+                return
+            yield UsualCommit(info, pattern.timestamp(info), self._infos[pattern], *of.values())
+
+    def _info_of(self, line: str) -> InfoPattern | None:
+        return next((pattern for pattern in self._infos if pattern.fits(line)), None)
+
+    def learn_info(self, line: str, doing: Doing) -> None:
+        """Learn from the ``commitInfo`` of a commit that nothing is wrong with."""
+        pattern = self._info_of(line)
+        if pattern is None and len(self._infos) < _MOST:
+            with suppress(NoPatternError):
+                pattern = InfoPattern(line)
+        if pattern is not None:
+            self._infos.setdefault(pattern, set()).add(doing)
 
     def wants(self, line: str) -> bool:
         """Take a line that is not known; return whether to learn from it."""
@@ -182,6 +238,11 @@ class _Patterns:
                 pattern = FilePattern(line, kind, value, stats, self._columns)
             self._patterns = (*self._patterns, pattern)
             self._lines = LinePatterns([pattern.pattern for pattern in self._patterns])
+
+
+def _ends(content: bytes) -> bool:
+    """Whether the last line of a file ends, so that others may follow."""
+    return content.endswith(b"\n")
 
 
 class _Head:

@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.audit.live_paths import NO_PATHS
 from airflow_delta_provider.domain.audit.live_spellings import LiveSpellings
 from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
 from airflow_delta_provider.domain.audit.past_log import PastLog
+from airflow_delta_provider.domain.audit.usual_commits import Change, Effect
 from airflow_delta_provider.domain.checks.actions.partition_values import (
     check_other_partition_values,
     check_partition_values,
@@ -123,6 +124,26 @@ class FileCourse:
             ids = transition.removed_files[path].row_ids
             removed[hash(path)] = None if ids == (None, None) else ids
         return again
+
+    def has_to_look_at(self, change: Change) -> bool:
+        """Whether the files of a commit have to be looked at one by one: they were there before, or may have been."""
+        if self._spellings.has_odd:
+            return True
+        if change.effect is Effect.DELETE_ROWS:
+            return not self._vectors.follow(change.added, change.gone)
+        paths = [path for path, _ in change.added]
+        return not (self._removed.keys().isdisjoint(map(hash, paths)) and self._vectors.has_none_of(paths))
+
+    def take_usual(self, change: Change) -> None:
+        """Take a commit whose files do not have to be looked at."""
+        added, gone = change.added, change.gone
+        if change.effect is Effect.DELETE_ROWS:
+            self._vectors.begin(added.values())
+        self.size += sum([file.size for file in added.values()]) - sum([file.size for file in gone.values()])
+        if self._counts is not None:
+            self._counts.take(added.values(), 1)
+            self._counts.take(gone.values(), -1)
+        self._written.clear()
 
     def note_damage(self, transition: Transition, *, stands: bool) -> None:
         """Take note of the files that a commit wrote.

@@ -19,6 +19,11 @@ class LiveSpellings:
         self._root = root
         self._odd: dict[str, str] = {}
 
+    @property
+    def has_odd(self) -> bool:
+        """Whether there was a path that can be written in other ways."""
+        return bool(self._odd)
+
     def begin(self, files: Iterable[LiveFile]) -> None:
         """Take the files that are live where the history begins."""
         self._odd |= {plain_path(file.path, self._root): file.path for file in files if is_odd(file.path)}

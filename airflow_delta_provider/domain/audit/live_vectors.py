@@ -18,6 +18,14 @@ class LiveVectors:
         """Take the files that are live where the history begins."""
         self._vectors |= {file.path: file.key[1] for file in files if file.deletion_vector is not None}
 
+    def has_none_of(self, paths: Iterable[str]) -> bool:
+        """Whether no file of these paths ever had a vector."""
+        return self._vectors.keys().isdisjoint(paths)
+
+    def follow(self, added: Iterable[FileKey], gone: Container[FileKey]) -> bool:
+        """Whether files get vectors whose last keys, as far as they are known, are those of files that go."""
+        return all((path, self._vectors.get(path, "")) in gone for path, _ in added)
+
     def take(self, transition: Transition, live: Container[FileKey]) -> list[LiveFile]:
         """Take a commit, and return the files that it adds while they stay live with another deletion vector.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from airflow_delta_provider.domain.formats.json_pattern import JsonPattern, Keys
 
 _KIND = "domainMetadata"
 _CONFIGURATION = (_KIND, "configuration")
+_MARK = re.compile(rf'"{HIGH_WATER_MARK}"\s*:\s*([0-9]+)').search
 
 
 class MarkPattern:
@@ -31,7 +33,11 @@ class MarkPattern:
         self.pattern = JsonPattern(line, _choose)
         """Of its lines; with the value that :meth:`read` takes."""
         found = self.pattern.fits(line) if len(self.pattern.keys) == 1 else None
-        if found is None or self.read([found]) != [domain]:
+        mark = _MARK(domain.configuration)
+        if found is None or mark is None or domain.domain != DOMAIN:
+            raise NoPatternError("it is unusual")
+        self._around = mark.string[: mark.start(1)], mark.string[mark.end(1) :]
+        if self.read([found]) != [domain]:
             raise NoPatternError("it is unusual")
 
     def lacks(self, line: str) -> bool:
@@ -48,11 +54,8 @@ class MarkPattern:
 
         :param rows: the values of lines that fit
         """
-        return [DomainMetadata(DOMAIN, _written(row[0])) for row in rows]
-
-
-def _written(mark: str) -> str:
-    return f'{{"{HIGH_WATER_MARK}":{mark}}}'
+        before, after = self._around
+        return [DomainMetadata(DOMAIN, f"{before}{row[0]}{after}") for row in rows]
 
 
 def _choose(keys: Keys, value: Any) -> Open | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, identity_of, leads_back
 from airflow_delta_provider.domain.audit.past_log import PastLog
+from airflow_delta_provider.domain.audit.usual_commits import Change
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -77,6 +78,14 @@ class Restorations:
     def resume(self) -> None:
         """Note that commits were left out."""
         self._begun_late = True
+
+    def change_files(self, change: Change, version: int, state: TableState) -> None:
+        """Take a commit that leaves protocol and metadata as they are, without a look at where it leads.
+
+        :param version: its version
+        :param state: an earlier one, with the same protocol and metadata
+        """
+        self._states.change_files(change.added, change.gone, version, state)
 
     def take(self, transition: Transition, live: Mapping[FileKey, LiveFile], matters: Matters) -> Restored:
         """Take a commit, and return what it brings back.

@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.audit.healing import still_open_after
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import Restored
+from airflow_delta_provider.domain.audit.usual_commits import Change, Effect
 from airflow_delta_provider.domain.audit.violation import Detected, Violation, key_of, sound_before
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.healing import StillOpen
@@ -31,13 +32,13 @@ from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     check_fresh_ids,
     check_row_ids,
 )
-from airflow_delta_provider.domain.checks.row_tracking.orderly import is_orderly_append
+from airflow_delta_provider.domain.checks.row_tracking.orderly import are_ids_orderly, is_orderly_append
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, moves_of, tracked
 from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK, check_state
-from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.commit import Commit, DomainMetadata
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
-from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK
+from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK, high_water_mark_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -152,6 +153,28 @@ class RowTrackingAudit:
                 continue
             if key_of(finding) not in repaired:
                 yield Detected(finding, still_open_after(finding, transition))
+
+    def take_usual(self, version: int, change: Change, marks: Sequence[DomainMetadata], head: TableState) -> bool:
+        """Take a commit, unless its row ids have to be looked at one by one; return whether it was taken.
+
+        :param marks: its domain metadata of row tracking
+        :param head: a state since which only the mark has changed
+        """
+        if not head.protocol.supports(ROW_TRACKING):
+            self._mark = None
+            return not marks
+        sound, before = self._sound, self._mark
+        if self._follow is not None or sound is None or before is None or self._due is not None or len(marks) != 1:
+            return False
+        mark, tracking = high_water_mark_of(marks[0].configuration), sound.row_tracking
+        if sound.protocol is not head.protocol or sound.metadata is not head.metadata or mark is None:
+            return False
+        if change.effect is not Effect.APPEND or tracking.suspended or not tracking.relied_upon or marks[0].removed:
+            return False
+        if not are_ids_orderly(change.added.values(), version, before, mark):
+            return False
+        self._mark = mark
+        return True
 
     def _with_earlier_ids(
         self, transition: Transition, again: Mapping[str, RowIds | None], restored: Restored

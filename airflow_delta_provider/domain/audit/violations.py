@@ -43,13 +43,15 @@ class Violations:
         self._aspects: dict[str, set[Violated]] = defaultdict(set)
         self._paths: dict[str, list[Violation]] = defaultdict(list)
         self._codes: Counter[str] = Counter()
-        self._changes = 0
+        self._changes = self._waiting = 0
         self._files: dict[str, int] = defaultdict(int)
         self._uncounted: Counter[str] = Counter()
         self._groups: dict[tuple[object, ...], Violation] = {}
         self._forgotten: frozenset[Violated] = frozenset()
         self._settled: frozenset[Violation] = frozenset()
         self._ids: list[tuple[int, str]] = []
+        self.taken = 0
+        """How often something was found."""
 
     def identify(self, version: int, table_id: str) -> None:
         """Take the id that the table has from a version on: a violation is known by the one that it had then."""
@@ -110,6 +112,7 @@ class Violations:
         *,
         of_state: bool = False,
     ) -> None:
+        self.taken += 1
         if key in self._standing:
             return
         violation = Violation(finding, key, still_open, before, of_state=of_state)
@@ -132,6 +135,7 @@ class Violations:
         self._standing[key] = violation
         self._codes[finding.code] += 1
         self._changes += before is not None
+        self._waiting += violation.still_open is not None
 
     def count(self, rule: Rule, more: int) -> None:
         """Take note of so many more that are wrong in the same way, without a finding each."""
@@ -199,6 +203,11 @@ class Violations:
     def has_changes(self) -> bool:
         """Whether anything is open that a commit did to protocol or metadata."""
         return self._changes > 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether anything is open that a commit may heal which leaves protocol, metadata and wrong files alone."""
+        return self._waiting > 0 or self._changes > 0
 
     def look_again(self, transition: Transition) -> list[Violation]:
         """Heal what a commit puts right, and return it."""
@@ -314,6 +323,7 @@ class Violations:
         if violation is not None:
             self._codes[violation.finding.code] -= 1
             self._changes -= violation.before is not None
+            self._waiting -= violation.still_open is not None
             for path in violation.paths:
                 self._paths[path] = [other for other in self._paths[path] if other is not violation]
         return violation

@@ -34,10 +34,19 @@ def is_odd(path: str) -> bool:
     return "%" in path or ":" in path or path.startswith((".", "/")) or "/." in path or "//" in path
 
 
+_ODD = ("%", ":", "/.", "//", "\n.", "\n/")
+
+
 def is_any_odd(paths: Iterable[str]) -> bool:
     """Whether one of several paths is odd."""
     joined = "\n".join(["", *paths])
-    return any(sign in joined for sign in ("%", ":", "/.", "//", "\n.", "\n/"))
+    return any(sign in joined for sign in _ODD)
+
+
+def are_plain(paths: Iterable[str]) -> bool:
+    """Whether no path is odd, and none leads into a folder whose name begins with an underscore."""
+    joined = "\n".join(["", *paths])
+    return not any(sign in joined for sign in (*_ODD, "/_", "\n_"))
 
 
 def is_absolute(path: str) -> bool:

@@ -14,8 +14,10 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.formats.json_values import parse_json
 
 HIGH_WATER_MARK = "rowIdHighWaterMark"
+_USUAL_MARK = re.compile(
+    rf'\{{"{HIGH_WATER_MARK}":(0|[1-9]\d{{0,17}})(?:,"domainName":"{re.escape(DOMAIN)}")?\}}', re.ASCII
+).fullmatch
 #: Tag of a ``commitInfo``: whether a commit kept the ids of the rows that it moved.
-_USUAL_MARK = re.compile(rf'\{{"{HIGH_WATER_MARK}":(0|[1-9]\d{{0,17}})\}}', re.ASCII).fullmatch
 PRESERVED_TAG = "delta.rowTracking.preserved"
 
 

@@ -130,6 +130,20 @@ class Replay:
         for key in removed:
             self._files.pop(key, None)
 
+    def change_files(
+        self, added: Mapping[FileKey, LiveFile], gone: Iterable[FileKey], domains: Iterable[DomainMetadata]
+    ) -> None:
+        """Take a commit of which it is known what it does to files, all of which are followed.
+
+        :param gone: the keys of the files that it takes away
+        """
+        assert self._files is not None
+        for domain in domains:
+            self._take_domain(domain)
+        self._files.update(added)
+        for key in gone:
+            del self._files[key]
+
     def state(self, version: int) -> TableState:
         """Return the state; its files are not a copy.
 

@@ -104,6 +104,22 @@ class CheckpointAudit:
                 snapshot.take(self._log.read_commit(name))
             self.snapshot = snapshot
 
+    def needs(self, version: int) -> bool:
+        """Whether the actions of a commit are needed: checkpoints or checksum files are compared with them."""
+        return version in self._versions or (version <= self._until and self.snapshot is not None)
+
+    def pass_over(self, version: int, actions: int) -> None:
+        """Note that commits were judged whose actions are not needed.
+
+        :param version: of the last of them
+        :param actions: how many they had
+        """
+        self._version = version
+        if version > self._until:
+            self.snapshot = None
+        if self._last > version:
+            self._credit += _SHARE * actions
+
     def take(self, version: int, actions: Sequence[Action]) -> Iterator[Finding]:
         """Take a commit, and yield what is wrong with the checkpoints of its version."""
         self._version = version

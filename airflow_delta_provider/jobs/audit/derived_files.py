@@ -71,6 +71,10 @@ class DerivedFiles:
             # A commit may have been written since the names were listed.
             yield from check_versions(self._log.list_names())
 
+    def compacts(self, version: int) -> bool:
+        """Whether a log compaction file ends with a version."""
+        return version in self._compactions
+
     def compare(self, audit: HistoryAudit, checksum: bytes | None) -> Iterator[Finding]:
         """Yield how the files that end with the version that was audited last contradict it.
 

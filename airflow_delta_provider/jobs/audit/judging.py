@@ -34,6 +34,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.audit.checkpoint_audit import CheckpointAudit
 from airflow_delta_provider.jobs.audit.commit_file import CommitFile, touch_files
 from airflow_delta_provider.jobs.audit.derived_files import DerivedFiles
+from airflow_delta_provider.jobs.audit.lookahead import Lookahead
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.progress import Progress
@@ -236,10 +237,18 @@ class Judging:
 
     def _judge(self, audit: HistoryAudit, commits: Iterable[CommitFile], versions: range) -> None:
         last = versions[-1] if versions else audit.version
-        for version, content, checksum in commits:
+        ahead = Lookahead(commits)
+        while batch := ahead.batch():
             if self.commits and self._budget.is_spent:
-                audit.note(out_of_time(version, last, self._budget.seconds))
+                audit.note(out_of_time(batch[0].version, last, self._budget.seconds))
                 break
+            together = self._judge_usual(audit, batch) if len(batch) > 1 else 0
+            if together:
+                self._count(batch[0].version, together, len(versions))
+                ahead.took_together(together)
+                continue
+            ahead.took_one()
+            version, content, checksum = batch[0]
             if version <= audit.version:
                 continue  # behind a damaged commit, up to the checkpoint that it went on from
             try:
@@ -250,12 +259,38 @@ class Judging:
                 if self._resume(audit, version, last):
                     continue
                 break
-            self.commits += 1
-            self.first = version if self.first is None else self.first
             found = list(self.checkpoints.take(version, actions))
             self._note(audit, (*found, *self._derived.compare(audit, checksum)))
-            if self.commits % _STEP == 0:
-                self._progress(f"{self._name}: {self.commits} of {len(versions)} commits judged")
+            self._count(version, 1, len(versions))
+
+    def _judge_usual(self, audit: HistoryAudit, commits: Sequence[CommitFile]) -> int:
+        """Judge commits together that do what others did; return how many were judged.
+
+        Commits of which more is needed than what they do are left to be judged one by one.
+        """
+        alone = (
+            place
+            for place, (version, _, checksum) in enumerate(commits, start=1)
+            if version != audit.version + place
+            or checksum is not None
+            or self.checkpoints.needs(version)
+            or self._derived.compacts(version)
+        )
+        contents = [commit.content for commit in commits[: next(alone, len(commits) + 1) - 1]]
+        taken = audit.take_usual(contents) if contents else 0
+        if taken:
+            self.checkpoints.pass_over(audit.version, sum(content.count(b"\n") for content in contents[:taken]))
+        return taken
+
+    def _count(self, version: int, judged: int, of: int) -> None:
+        """Count commits that were judged.
+
+        :param version: of the first of them
+        """
+        self.first = version if self.first is None else self.first
+        before, self.commits = self.commits, self.commits + judged
+        if before // _STEP != self.commits // _STEP:
+            self._progress(f"{self._name}: {self.commits} of {of} commits judged")
 
     def _note(self, audit: HistoryAudit, findings: Iterable[Finding]) -> None:
         for finding in findings:

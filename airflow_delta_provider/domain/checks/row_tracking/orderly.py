@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.transition import Transition
 
 
@@ -19,11 +22,20 @@ def is_orderly_append(transition: Transition) -> bool:
     mark, old = tracking.high_water_mark, before.row_tracking.high_water_mark
     if mark is None or not tracking.relied_upon or tracking.suspended or transition.before_files:
         return False
-    start = 0 if old is None else old + 1
-    end, version = start, commit.version
-    for file in commit.adds:
-        base, rows = file.base_row_id, file.num_records
-        if base is None or rows is None or base < end or file.default_row_commit_version != version:
+    return are_ids_orderly(commit.adds, commit.version, old, mark)
+
+
+def are_ids_orderly(adds: Iterable[LiveFile], version: int, before: int | None, after: int) -> bool:
+    """Whether the row ids of new files follow on each other and on the high water mark.
+
+    :param version: that adds them
+    :param before: the mark before it; None for none
+    :param after: the mark after it
+    """
+    start = 0 if before is None else before + 1
+    end = start
+    for _, _, base, default_version, rows, _, _ in adds:
+        if base is None or rows is None or base < end or default_version != version:
             return False
         end = base + rows
-    return start - 1 <= mark and end - 1 <= mark
+    return start - 1 <= after and end - 1 <= after

@@ -1,0 +1,115 @@
+"""Commits that do what commits before them did, with which nothing was wrong: no rule has to look at them.
+
+Most commits of a table append new files, or delete rows by new deletion vectors, and differ in little else. Rules about
+a commit as a whole go by its ``commitInfo``, by the kinds of its actions, by protocol and metadata, and by what it does
+to which files. Where all of that is as in a commit that was judged, so is what the rules find. What of it depends on
+the files themselves, :func:`change_by` checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum, auto
+from itertools import repeat
+from typing import NamedTuple
+
+from airflow_delta_provider.domain.delta.commit import DomainMetadata
+from airflow_delta_provider.domain.delta.deletion_vector import (
+    BrokenDeletionVectorError,
+    DeletionVector,
+    check_descriptor,
+)
+from airflow_delta_provider.domain.delta.file_path import are_plain
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile
+
+_Files = Mapping[FileKey, LiveFile]
+
+
+class Effect(Enum):
+    """What a usual commit does."""
+
+    APPEND = auto()
+    """It adds new files."""
+    DELETE_ROWS = auto()
+    """It gives live files other deletion vectors."""
+
+
+#: What a commit does, and whether it sets a high water mark of row ids.
+Doing = tuple[Effect, bool]
+
+
+class UsualCommit(NamedTuple):
+    """A commit all of whose lines are known.
+
+    :param info: the line of its ``commitInfo``
+    :param timestamp: its in-commit timestamp
+    :param known: what commits did that were right and had such a ``commitInfo``
+    :param marks: its domain metadata of row tracking
+    """
+
+    info: str
+    timestamp: int | None
+    known: Collection[Doing]
+    adds: Sequence[LiveFile]
+    removes: Sequence[RemovedFile]
+    marks: Sequence[DomainMetadata]
+
+
+class Change(NamedTuple):
+    """What a usual commit does to the files.
+
+    :param added: by their keys
+    :param gone: the files that it takes away, by their keys
+    """
+
+    effect: Effect
+    added: _Files
+    gone: _Files
+
+
+def change_by(adds: Sequence[LiveFile], removes: Sequence[RemovedFile], live: _Files) -> Change | None:
+    """Return what a commit does, if it is usual, and right as far as the commit and the live files show.
+
+    :param live: before the commit
+    """
+    if not adds:
+        return None
+    paths, _, _, _, rows, vectors, data_change = zip(*adds)
+    if False in data_change or None in rows or not are_plain(paths):
+        return None
+    if not removes:
+        added = dict(zip(zip(paths, repeat("")), adds))
+        is_right = vectors.count(None) == len(vectors) == len(added) and live.keys().isdisjoint(added)
+        return Change(Effect.APPEND, added, {}) if is_right else None
+    return _deletion(adds, removes, live)
+
+
+def _deletion(adds: Sequence[LiveFile], removes: Sequence[RemovedFile], live: _Files) -> Change | None:
+    old = {file.path: file for file in removes}
+    if not len(adds) == len(removes) == len(old):
+        return None
+    added: dict[FileKey, LiveFile] = {}
+    gone: dict[FileKey, LiveFile] = {}
+    for file in adds:
+        removed = old.pop(file.path, None)
+        vector, rows = file.deletion_vector, file.num_records
+        if removed is None or vector is None or rows is None or not removed.data_change or not _is_right(vector, rows):
+            return None
+        key, before = file.key, removed.key
+        known = live.get(before)
+        if known is None or key in live or known[:5] != file[:5] or known[2:4] != removed[1:3]:
+            return None
+        if before[1] and (file.path, "") in live:
+            return None
+        added[key], gone[before] = file, known
+    return Change(Effect.DELETE_ROWS, added, gone)
+
+
+def _is_right(vector: DeletionVector, rows: int) -> bool:
+    if vector.cardinality > rows:
+        return False
+    try:
+        check_descriptor(vector, rows)
+    except BrokenDeletionVectorError:
+        return False
+    return True

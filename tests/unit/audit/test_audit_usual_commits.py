@@ -1,0 +1,224 @@
+"""Commits that do what others did are judged together: the findings are those of commits that are judged one by one."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airflow_delta_provider.domain.audit import known_lines
+from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.delta.table_state import Replay
+from tests.unit.audit.test_audit_history import damaged, each_case
+from tests.unit.audit.test_audit_known_lines import sound
+from tests.unit.audit.test_audit_random import OPERATIONS, Model, append, mark_deleted
+from tests.unit.audits_in_parts import content_of
+from tests.unit.damages.case import Case
+from tests.unit.damages.histories import (
+    append_only,
+    fed,
+    mapped,
+    partitioned,
+    plain,
+    timed,
+    tracked,
+    tracked_vectors,
+    vectors_off,
+    with_vectors,
+)
+from tests.unit.log_builder import ENGINE, Actions, History, Table
+
+#: Commits that are looked at together.
+WIDTH = 3
+
+
+@pytest.fixture(autouse=True)
+def learns_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_lines, "FEW", 0)
+
+
+def judged(commits: Sequence[Actions]) -> tuple[HistoryAudit, int]:
+    """Judge a history, commits together where that can be; return the audit, and how many were."""
+    contents = [content_of(actions) for actions in commits]
+    audit, together = HistoryAudit(Replay(with_files=True), log=History(commits)), 0
+    while (version := audit.version + 1) < len(commits):
+        if taken := audit.take_usual(contents[version : version + WIDTH]):
+            together += taken
+        else:
+            audit.take(version, audit.read(f"{version}", contents[version]))
+    return audit, together
+
+
+def compared(commits: Sequence[Actions]) -> int:
+    """Compare a history with the same one, judged one by one; return how many commits were judged together."""
+    audit, together = judged(commits)
+    alone = HistoryAudit(Replay(with_files=True), log=History(commits))
+    for version, actions in enumerate(commits):
+        alone.take(version, actions)
+    assert audit.findings() == alone.findings()
+    assert audit.facts() == alone.facts()
+    assert audit.commit_info == alone.commit_info
+    if alone.is_readable:
+        assert audit.state() == alone.state()
+        assert audit.live_counts((0, 100)) is not None
+        assert vars(audit.live_counts((0, 100))) == vars(alone.live_counts((0, 100)))
+    return together
+
+
+def of_one_engine(commits: Sequence[Actions]) -> list[Actions]:
+    """A history in which no commit says that another engine wrote it."""
+    alike = copy.deepcopy(list(commits))
+    for actions in alike:
+        for action in actions:
+            if isinstance(info := action.get("commitInfo"), dict) and "engineInfo" in info:
+                info["engineInfo"] = ENGINE
+    return alike
+
+
+@each_case
+def test_damage_is_found_in_commits_like_those_before_them(case: Case) -> None:
+    compared(of_one_engine(sound(case).commits))
+    compared(of_one_engine(damaged(case)[0].commits))
+
+
+STARTS: dict[str, Callable[[], Table]] = {
+    "plain": plain,
+    "partitioned": partitioned,
+    "timed": timed,
+    "mapped": mapped,
+    "tracked": tracked,
+    "vectors": with_vectors,
+    "tracked, vectors": tracked_vectors,
+    "vectors that were enabled once": vectors_off,
+    "change data feed": fed,
+    "append only": append_only,
+}
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_appends_are_judged_together(start: Callable[[], Table]) -> None:
+    table = start()
+    for _ in range(9):
+        table.append(2)
+    assert compared(table.commits) >= 8
+
+
+def test_deletions_by_vectors_are_judged_together() -> None:
+    table = with_vectors()
+    for path in table.append(9).paths:
+        table.mark_deleted(path)
+        table.mark_deleted(path).append()
+    assert compared(table.commits) > 20
+
+
+# -- histories of usual commits, of which one is changed ---------------------------------------------
+
+#: Changes a line of a commit; given a number to choose by, and the paths that the history names.
+Change = Callable[[Any, int, list[str]], Any]
+
+
+def _put(*keys: str) -> Callable[[Any], Change]:
+    def to(value: Any) -> Change:
+        def change(body: Any, number: int, paths: list[str]) -> Any:
+            inner = body
+            for key in keys[:-1]:
+                if not isinstance(inner.get(key), dict):
+                    return body
+                inner = inner[key]
+            inner[keys[-1]] = value(inner.get(keys[-1]), number, paths) if callable(value) else value
+            return body
+
+        return change
+
+    return to
+
+
+def _near(value: Any, number: int, _: list[str]) -> Any:
+    return value + number - 2 if isinstance(value, int) else number
+
+
+def _stats(body: Any, number: int, _: list[str]) -> Any:
+    stats = json.loads(body.get("stats") or "{}")
+    stats["numRecords"] = number * 5
+    return {**body, "stats": json.dumps(stats)}
+
+
+CHANGES: dict[str, list[Change]] = {
+    "add": [
+        _put("path")(lambda _, number, paths: paths[number % len(paths)]),
+        _put("path")(lambda path, number, _: [f"./{path}", f"_x/{path}", f"p=1/{path}", f"%70{path[1:]}"][number % 4]),
+        *(_put(name)(_near) for name in ("size", "baseRowId", "defaultRowCommitVersion")),
+        _put("dataChange")(value=False),
+        _put("deletionVector", "cardinality")(lambda _, number, __: number * 4),
+        _put("deletionVector", "offset")(_near),
+        _put("deletionVector")(None),
+        _stats,
+        lambda body, _, __: {key: value for key, value in body.items() if key != "stats"},
+    ],
+    "remove": [
+        _put("path")(lambda _, number, paths: paths[number % len(paths)]),
+        *(_put(name)(_near) for name in ("baseRowId", "defaultRowCommitVersion")),
+        _put("dataChange")(value=False),
+        _put("deletionVector")(None),
+        _put("deletionVector", "offset")(_near),
+    ],
+    "commitInfo": [
+        _put("inCommitTimestamp")(lambda value, number, _: (value or 1_790_000_000_000) - 3000 * number),
+        _put("operation")(lambda _, number, __: ["OPTIMIZE", "UPDATE", "RESTORE", "WRITE"][number % 4]),
+        _put("txnId")(""),
+        _put("operationParameters")({"mode": "Overwrite"}),
+    ],
+    "domainMetadata": [
+        _put("configuration")(lambda _, number, __: json.dumps({"rowIdHighWaterMark": 13 * number})),
+        _put("removed")(value=True),
+    ],
+}
+
+
+@st.composite
+def changed(draw: st.DrawFn) -> list[Actions]:
+    table = STARTS[draw(st.sampled_from(sorted(STARTS)))]()
+    model = Model(table)
+    usual = st.sampled_from([append, append, mark_deleted, mark_deleted, *OPERATIONS])
+    for operation, number in draw(st.lists(st.tuples(usual, st.integers(0, 20)), min_size=4, max_size=9)):
+        operation(model, number)
+        model.restorable.append(table.version)
+    table.append().append()
+    commits = copy.deepcopy(table.commits)
+    named = [action[kind]["path"] for actions in commits for action in actions for kind in ("add",) if kind in action]
+    for _ in range(draw(st.integers(0, 2))):
+        actions = commits[draw(st.integers(1, len(commits) - 1))]
+        place, number = draw(st.integers(0, len(actions) - 1)), draw(st.integers(0, 6))
+        how = draw(st.sampled_from(["change", "change", "change", "drop", "twice", "move"]))
+        action = actions[place]
+        if how == "change":
+            (kind,) = action
+            if kind in CHANGES:
+                action[kind] = draw(st.sampled_from(CHANGES[kind]))(action[kind], number, named)
+        elif how == "drop" and len(actions) > 1:
+            del actions[place]
+        elif how == "twice":
+            actions.append(copy.deepcopy(action))
+        else:
+            actions.insert(number % len(actions), actions.pop(place))
+    return commits
+
+
+@settings(max_examples=400)
+@given(changed())
+def test_history_of_usual_commits_of_which_one_is_changed(commits: list[Actions]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(known_lines, "FEW", 0)
+        compared(commits)
+
+
+@pytest.mark.soak
+@settings(max_examples=20_000)
+@given(changed())
+def test_many_histories_of_usual_commits_of_which_one_is_changed(commits: list[Actions]) -> None:
+    test_history_of_usual_commits_of_which_one_is_changed.hypothesis.inner_test(commits)  # type: ignore[attr-defined]  # as hypothesis keeps it
