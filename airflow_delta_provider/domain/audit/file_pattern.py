@@ -76,8 +76,7 @@ class FilePattern:
         self.pattern = JsonPattern(line, self._choose, self._needs)
         """Of its lines; with the values that :meth:`read` takes."""
         places = {keys[1:]: place for place, keys in enumerate(self.pattern.keys)}
-        self.sign = places.pop(("path",), -1)
-        """The place of the value that is never empty."""
+        self._path = places.pop(("path",), -1)
         numbers = (("size",), ("baseRowId",), ("defaultRowCommitVersion",), ("stats", _ROWS))
         self._size, self._base, self._version, self._rows = (places.get(keys) for keys in numbers)
         vector = (("deletionVector", name) for name in _VECTOR)
@@ -90,7 +89,7 @@ class FilePattern:
         if kind == "add":
             self._look_at_statistics(places)
         found = self.pattern.fits(line)
-        if self.sign < 0 or found is None or not self.take(line) or [*self.read([found])] != [file]:
+        if self._path < 0 or found is None or not self.take(line) or [*self.read([found])] != [file]:
             raise NoPatternError("it is unusual")
 
     def _look_at_statistics(self, places: Mapping[Keys, int]) -> None:
@@ -157,7 +156,7 @@ class FilePattern:
         def numbers(place: int | None, otherwise: N) -> Iterable[N | int]:
             return repeat(otherwise) if place is None else map(int, columns[place])
 
-        paths = columns[self.sign]
+        paths = columns[self._path]
         bases = numbers(self._base, known.base_row_id)
         versions = numbers(self._version, known.default_row_commit_version)
         vectors: Iterable[DeletionVector | None] = repeat(None)

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from airflow_delta_provider.domain.audit.action_excerpt import excerpt
+from airflow_delta_provider.domain.audit.action_judge import ActionJudge
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
 from airflow_delta_provider.domain.audit.clustered_files import check_older_files
 from airflow_delta_provider.domain.audit.file_findings import FileFindings
@@ -31,12 +32,12 @@ from airflow_delta_provider.domain.audit.row_tracking import (
     assigns_ids_without_mark,
     given_ids,
 )
-from airflow_delta_provider.domain.audit.usual_commits import Change, Doing, UsualCommit, change_by
+from airflow_delta_provider.domain.audit.usual_judge import UsualJudge
 from airflow_delta_provider.domain.audit.violation import Detected, Violation
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.actions.deletion_vectors import check_vectors_left
 from airflow_delta_provider.domain.checks.actions.files import ROWS_CHANGED, check_paths
-from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_first_commit, on_state, on_transition
+from airflow_delta_provider.domain.checks.check import on_commit, on_first_commit, on_state, on_transition
 from airflow_delta_provider.domain.checks.log.duplicate_files import check_live_vectors
 from airflow_delta_provider.domain.checks.metadata.changes import FIRST_WITHOUT_METADATA
 from airflow_delta_provider.domain.checks.metadata.state import no_metadata
@@ -48,7 +49,7 @@ from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY as R
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
 from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK as _NO_MARK
 from airflow_delta_provider.domain.checks.rule import Need, Scope
-from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit, parse_line, read_actions
+from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit, read_actions
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.history_events import HistoryEvents, events_of, first_event
 from airflow_delta_provider.domain.delta.live_file import RowIds
@@ -106,6 +107,8 @@ class HistoryAudit:
         self._files = FileCourse(self._log, begun_late)
         self._partitions = LivePartitions(self._log)
         self._lines = KnownLines()
+        self._actions = ActionJudge(self._lines, self._files)
+        self._usual = UsualJudge(self._violations, self._lines, self._files, self._restorations, self._tracking)
         self._events = HistoryEvents()
         self._previous = previous
         self._version = -1 if base is None else base.version
@@ -197,24 +200,14 @@ class HistoryAudit:
         values = list(read_actions(actions, where=where)) if lines is None else lines.values(where)
         commit = Commit.of(version, values)
         self._version = version
-        found, doing = self._violations.taken, None if lines is None else self._usual_doing(commit, lines)
+        found, doing = self._violations.taken, None if lines is None else self._usual.doing(commit, lines, self._replay)
         if self._replay.is_complete:
             self._judge(apply_commit(self._replay, commit, values, self._previous), actions)
         else:
             self._take_first(commit, values, actions)
         self._previous = commit
         if lines is not None and doing is not None and self._violations.taken == found:
-            self._lines.learn_usual(lines, self._replay.head(version), doing)
-
-    def _usual_doing(self, commit: Commit, lines: CommitLines) -> Doing | None:
-        """Return what a commit does, if others may do the same and all its lines are known but for its commitInfo."""
-        if len(lines.unknown) != 1 or commit.first_kind != "commitInfo" or self._violations.is_waiting:
-            return None
-        change = change_by(commit.adds, commit.removes, self._replay.files)
-        head = self._replay.head(commit.version - 1)
-        if change is None or (change.gone and not head.metadata.properties.deletion_vectors):
-            return None
-        return change.effect, bool(commit.domains)
+            self._usual.learn(lines, self._replay.head(version), doing)
 
     def take_usual(self, contents: Sequence[bytes]) -> int:
         """Take the commits that come next, as long as they do what others did that nothing was wrong with.
@@ -222,39 +215,13 @@ class HistoryAudit:
         :param contents: of their files
         :return: how many were taken; the next one is for :meth:`take`
         """
-        violations, begun = self._violations, self._version
-        if not (self._replay.is_complete and self._knows_files) or violations.is_waiting:
+        begun, previous = self._version, self._previous
+        if not (self._replay.is_complete and self._knows_files) or previous is None or previous.version != begun:
             return 0
-        if violations.any_open(MISSING_IDS):
-            return 0
-        head, last = self._replay.head(begun), None
-        for commit in self._lines.read_usual(contents, head):
-            change = change_by(commit.adds, commit.removes, self._replay.files)
-            if change is None or not self._is_usual(commit, change, head, last):
-                break
-            self._version += 1
-            self._files.take_usual(change)
-            self._replay.change_files(change.added, change.gone, commit.marks)
-            self._restorations.change_files(change, self._version, head)
-            last = commit
+        last = self._usual.take(contents, self._replay, previous, self._replay.head(begun))
         if last is not None:
-            info = parse_line(last.info)["commitInfo"]
-            adds, removes, marks = tuple(last.adds), tuple(last.removes), tuple(last.marks)
-            self._previous = Commit(self._version, info, adds, removes, domains=marks, first_kind="commitInfo")
+            self._version, self._previous = last.version, last
         return self._version - begun
-
-    def _is_usual(self, commit: UsualCommit, change: Change, head: TableState, last: UsualCommit | None) -> bool:
-        """Whether nothing can be wrong with a commit; the state of row tracking takes it then.
-
-        :param head: a state since which protocol and metadata are the same
-        :param last: the commit before it; None where that is the last one that was judged
-        """
-        if (change.effect, bool(commit.marks)) not in commit.known or self._files.has_to_look_at(change):
-            return False
-        before = self.commit_info.get("inCommitTimestamp") if last is None else last.timestamp
-        if commit.timestamp is not None and isinstance(before, int) and commit.timestamp <= before:
-            return False
-        return self._tracking.take_usual(self._version + 1, change, commit.marks, head)
 
     def resume(self, replay: Replay, base: TableState) -> None:
         """Continue from a checkpoint, behind a commit that cannot be read.
@@ -426,26 +393,9 @@ class HistoryAudit:
     def _describe(
         self, transition: Transition, actions: Sequence[Action], old: Container[str], wrong: Container[str] = ()
     ) -> None:
-        """Judge how the actions of a commit are written.
-
-        :param old: paths that it adds which were there before
-        :param wrong: paths that it removes of files that were wrong before: it repeats what their adds said
-        """
-        before, after = transition.before, transition.after
-        lines = actions if isinstance(actions, CommitLines) else None
-        judged = actions if lines is None else [action for _, action in lines.unknown]
-        for finding in self._described(judged, before, after, old):
-            if finding.subject != "remove" or finding.path not in wrong:
-                self._violations.open(self._placed(finding, lambda: transition.commit.provenance, actions))
-        if lines is not None:
-            self._lines.learn(lines, after, lambda action: not any(self._described([action], before, after, ())))
-
-    def _described(
-        self, actions: Sequence[Action], before: TableState, after: TableState, old: Container[str]
-    ) -> Iterator[Finding]:
-        """Yield what is wrong with actions by themselves. :mod:`file_pattern` knows what of them that depends on."""
-        written = (finding for action in actions for finding in on_action.run(action))
-        return chain(written, self._files.descriptions(actions, before, after, old))
+        """Judge how the actions of a commit are written; parameters as of :class:`ActionJudge`."""
+        for finding in self._actions.judge(transition, actions, old, wrong):
+            self._violations.open(self._placed(finding, lambda: transition.commit.provenance, actions))
 
     def _broken_by(
         self,

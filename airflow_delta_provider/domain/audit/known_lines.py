@@ -153,7 +153,7 @@ class _Patterns:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
         self._patterns: tuple[FilePattern | MarkPattern, ...] = ()
-        self._lines = LinePatterns(())
+        self._lines: LinePatterns | None = None
         self._left = FEW
         self._infos: dict[InfoPattern, set[Doing]] = {}
 
@@ -162,17 +162,16 @@ class _Patterns:
 
         :param text: all its lines end
         """
-        if not self._patterns:
+        if self._lines is None:
             return [*text.split("\n")]
         rows, lines = self._lines.rows(text), list[str]()
         found: list[ActionValue | str] = [row[-1] for row in rows]
-        for pattern, places in zip(self._patterns, self._lines.places):
-            sign = places.start + pattern.sign
+        for pattern, sign, values in zip(self._patterns, self._lines.signs, self._lines.values):
             fitting = [place for place, row in enumerate(rows) if row[sign]]
             if not fitting:
                 continue
             kind = pattern.kind
-            for place, value in zip(fitting, pattern.read([rows[place][places] for place in fitting])):
+            for place, value in zip(fitting, pattern.read([values(rows[place]) for place in fitting])):
                 if value is None:
                     lines = lines or text.split("\n")
                 found[place] = lines[place] if value is None else (kind, value)

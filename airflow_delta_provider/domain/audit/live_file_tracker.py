@@ -138,7 +138,7 @@ class FileCourse:
         """Take a commit whose files do not have to be looked at."""
         added, gone = change.added, change.gone
         if change.effect is Effect.DELETE_ROWS:
-            self._vectors.begin(added.values())
+            self._vectors.note(added)
         self.size += sum([file.size for file in added.values()]) - sum([file.size for file in gone.values()])
         if self._counts is not None:
             self._counts.take(added.values(), 1)

@@ -26,6 +26,10 @@ class LiveVectors:
         """Whether files get vectors whose last keys, as far as they are known, are those of files that go."""
         return all((path, self._vectors.get(path, "")) in gone for path, _ in added)
 
+    def note(self, keys: Iterable[FileKey]) -> None:
+        """Take the keys of files that are added with vectors."""
+        self._vectors.update(keys)
+
     def take(self, transition: Transition, live: Container[FileKey]) -> list[LiveFile]:
         """Take a commit, and return the files that it adds while they stay live with another deletion vector.
 

@@ -26,9 +26,6 @@ class MarkPattern:
 
     kind = _KIND
 
-    #: The place of the value that is never empty.
-    sign = 0
-
     def __init__(self, line: str, domain: DomainMetadata) -> None:
         self.pattern = JsonPattern(line, _choose)
         """Of its lines; with the value that :meth:`read` takes."""

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from itertools import repeat
 from typing import NamedTuple
 
-from airflow_delta_provider.domain.delta.commit import DomainMetadata
+from airflow_delta_provider.domain.delta.commit import Commit, DomainMetadata, parse_line
 from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
     DeletionVector,
@@ -53,6 +53,12 @@ class UsualCommit(NamedTuple):
     adds: Sequence[LiveFile]
     removes: Sequence[RemovedFile]
     marks: Sequence[DomainMetadata]
+
+    def at(self, version: int) -> Commit:
+        """Return it as the commit of a version."""
+        info = parse_line(self.info)["commitInfo"]
+        files = tuple(self.adds), tuple(self.removes)
+        return Commit(version, info, *files, domains=tuple(self.marks), first_kind="commitInfo")
 
 
 class Change(NamedTuple):

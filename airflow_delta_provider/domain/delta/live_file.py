@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
+from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector, vector_id
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, map_of, parse_json, text_of
 
 #: A logical file: its path and the id of its deletion vector, empty without one.
@@ -41,7 +41,8 @@ class LiveFile(NamedTuple):
     @property
     def key(self) -> FileKey:
         """What distinguishes logical files."""
-        return self.path, "" if self.deletion_vector is None else self.deletion_vector.unique_id
+        vector = self.deletion_vector
+        return self.path, "" if vector is None else vector_id(*vector[:3])
 
     @classmethod
     def from_add(cls, body: Mapping[str, Any]) -> LiveFile:
@@ -87,7 +88,8 @@ class RemovedFile(NamedTuple):
     @property
     def key(self) -> FileKey:
         """What distinguishes logical files."""
-        return self.path, "" if self.deletion_vector is None else self.deletion_vector.unique_id
+        vector = self.deletion_vector
+        return self.path, "" if vector is None else vector_id(*vector[:3])
 
     @classmethod
     def from_remove(cls, body: Mapping[str, Any]) -> RemovedFile:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from functools import cached_property
-from itertools import accumulate, pairwise
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 #: The keys that lead to a value.
 Keys = tuple[str, ...]
@@ -54,6 +54,17 @@ class NoPatternError(ValueError):
     """A document within the document is written with escapes of its own."""
 
 
+class Piece(NamedTuple):
+    """A part of a pattern.
+
+    :param text: a regular expression
+    :param is_needed: whether it is an open value that is needed
+    """
+
+    text: str
+    is_needed: bool = False
+
+
 class JsonPattern:
     """The pattern of a document.
 
@@ -67,81 +78,117 @@ class JsonPattern:
         self._choose = choose
         self._needs = needs
         self._open: list[Keys] = []
-        self.source = self._document(text, (), '"')
-        """The regular expression. Its groups are the open values that are needed, texts without their quotes."""
+        self.pieces: list[Piece] = []
+        """Its parts, in order."""
+        self._write_document(text, (), '"')
         self.keys = [keys for keys in self._open if needs(keys)]
-        """Of these values, in order."""
+        """Of the open values that are needed, in order."""
         if len({*self._open}) != len(self._open):
             raise NoPatternError("it has a key twice")
 
     def fits(self, line: str) -> tuple[str, ...] | None:
-        """Return the open values of a line; None if it does not fit."""
+        """Return the open values of a line, texts without their quotes; None if it does not fit."""
         found = self._fits(line)
         return None if found is None else found.groups("")
 
     @cached_property
     def _fits(self) -> Callable[[str], re.Match[str] | None]:
-        return re.compile(self.source).fullmatch
+        return re.compile("".join(f"({text})" if is_needed else text for text, is_needed in self.pieces)).fullmatch
 
-    def _document(self, text: str, keys: Keys, quote: str) -> str:
+    def _write_document(self, text: str, keys: Keys, quote: str) -> None:
         start = len(text) - len(text.lstrip())
-        written: list[str] = []
-        end = self._write(text, start, keys, quote, written)
-        return f"{_literal(text[:start], quote)}{''.join(written)}{_literal(text[end:], quote)}"
+        self._write_literal(text[:start], quote)
+        end = self._write(text, start, keys, quote)
+        self._write_literal(text[end:], quote)
 
-    def _write(self, text: str, start: int, keys: Keys, quote: str, written: list[str]) -> int:
+    def _write_literal(self, text: str, quote: str) -> None:
+        if text:
+            self.pieces.append(Piece(re.escape(text.replace('"', quote))))
+
+    def _write(self, text: str, start: int, keys: Keys, quote: str) -> int:
         """Write the pattern of the value that begins at ``start``; return where it ends."""
         value, end = _SCAN(text, start)
         choice = self._choose(keys, value)
         if choice is Open.DOCUMENT:
             if "\\" in value or text[start:end] != f'"{_escaped(value)}"' or quote != '"':
                 raise NoPatternError("it has a document with escapes")
-            written.append(f'"{self._document(value, keys, _escaped(quote))}"')
+            self._write_literal('"', quote)
+            self._write_document(value, keys, _escaped(quote))
+            self._write_literal('"', quote)
         elif choice is not None:
-            is_text = isinstance(choice, str) or choice in _TEXTS
-            mark = re.escape(quote) if is_text else ""
-            group = "(" if self._needs(keys) else "(?:"
-            written.append(f"{mark}{group}{choice if isinstance(choice, str) else choice.value}){mark}")
+            mark = '"' if isinstance(choice, str) or choice in _TEXTS else ""
+            self._write_literal(mark, quote)
+            is_needed, form = self._needs(keys), choice if isinstance(choice, str) else choice.value
+            self.pieces.append(Piece(form if is_needed else f"(?:{form})", is_needed))
+            self._write_literal(mark, quote)
             self._open.append(keys)
         elif isinstance(value, dict) and value:
-            self._write_object(text, start, end, keys, quote, written)
+            self._write_object(text, start, end, keys, quote)
         else:
-            written.append(_literal(text[start:end], quote))
+            self._write_literal(text[start:end], quote)
         return end
 
-    def _write_object(self, text: str, start: int, end: int, keys: Keys, quote: str, written: list[str]) -> None:
+    def _write_object(self, text: str, start: int, end: int, keys: Keys, quote: str) -> None:
         at = start + 1
-        written.append(_literal("{", quote))
+        self._write_literal("{", quote)
         while at < end:
             key = _KEY.match(text, at)
             assert key is not None
-            written.append(_literal(key[0], quote))
-            at = self._write(text, key.end(), (*keys, key[1]), quote, written)
+            self._write_literal(key[0], quote)
+            at = self._write(text, key.end(), (*keys, key[1]), quote)
             behind = _END.match(text, at)
             assert behind is not None
-            written.append(_literal(behind[0], quote))
+            self._write_literal(behind[0], quote)
             at = behind.end()
 
 
 class LinePatterns:
-    """Patterns of which each line of a text fits one or none, tried in their order.
+    """Patterns of which each line of a text fits one or none. What they begin with alike is matched once.
 
-    :param patterns: each with at least one open value that is needed and is never empty
+    :param patterns: at least one
     """
 
     def __init__(self, patterns: Sequence[JsonPattern]) -> None:
-        sources = [*(pattern.source for pattern in patterns), r"([^\n]*)"]
-        self.rows: Callable[[str], list[tuple[str, ...]]] = re.compile(rf"(?:{'|'.join(sources)})\n").findall
-        """Return for each line of a text, all of which end, the values of all patterns: of those that it does not fit,
-        empty texts. The last value is the line itself, if it fits none."""
-        ends = [*accumulate((len(pattern.keys) for pattern in patterns), initial=0)]
-        self.places = [slice(start, end) for start, end in pairwise(ends)]
-        """Of each pattern's values in a row."""
+        self._groups = 0
+        places: list[list[int]] = [[] for _ in patterns]
+        source = self._either([(place, iter(pattern.pieces)) for place, pattern in zip(places, patterns)])
+        self.rows: Callable[[str], list[tuple[str, ...]]] = re.compile(rf"{source}|([^\n]*)\n").findall
+        """Return for each line of a text, all of which end, the values of all patterns.
+
+        The last value is the line itself, if it fits none."""
+        self.signs = [place.pop() for place in places]
+        """Of each pattern, the place of a value that is empty if a line does not fit it, and only then."""
+        self.values = [_getter(place) for place in places]
+        """Of each pattern, what returns its open values of a row."""
+
+    def _either(self, patterns: Sequence[tuple[list[int], Iterator[Piece]]]) -> str:
+        """Write what comes next of patterns, up to the end of the line.
+
+        :param patterns: each takes the places of its values
+        """
+        branches: dict[Piece, list[tuple[list[int], Iterator[Piece]]]] = {}
+        for places, pieces in patterns:
+            branches.setdefault(next(pieces, _END_OF_LINE), []).append((places, pieces))
+        written = [self._branch(piece, found) for piece, found in branches.items()]
+        return written[0] if len(written) == 1 else f"(?:{'|'.join(written)})"
+
+    def _branch(self, piece: Piece, patterns: Sequence[tuple[list[int], Iterator[Piece]]]) -> str:
+        if piece.is_needed:
+            for places, _ in patterns:
+                places.append(self._groups)
+            self._groups += 1
+        text = f"({piece.text})" if piece.is_needed else piece.text
+        return text if piece is _END_OF_LINE else text + self._either(patterns)
+
+
+_END_OF_LINE = Piece(r"\n", is_needed=True)
+
+
+def _getter(places: Sequence[int]) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
+    """Return what takes values out of a row, as a tuple; fast, if they stand in a row."""
+    start, end = places[0], places[-1] + 1
+    return itemgetter(slice(start, end)) if end - start == len(places) else itemgetter(*places)
 
 
 def _escaped(text: str) -> str:
     return text.replace('"', '\\"')
-
-
-def _literal(text: str, quote: str) -> str:
-    return re.escape(text.replace('"', quote))
