@@ -119,10 +119,12 @@ class RowTrackedLog(PlainLog):
     def changes(self, version: int, made: int) -> list[dict[str, Any]]:
         """Return the files with their row ids, and the mark."""
         first = version * FILES * ROWS
-        mark = json.dumps({"rowIdHighWaterMark": first + FILES * ROWS - 1}, separators=(",", ":"))
+        mark = {"rowIdHighWaterMark": first + FILES * ROWS - 1, "domainName": "delta.rowTracking"}
         ids = ({"baseRowId": first + number * ROWS, "defaultRowCommitVersion": version} for number in range(FILES))
         adds = [{"add": {**self.add(version, number, made), **each}} for number, each in enumerate(ids)]
-        return [{"domainMetadata": {"domain": "delta.rowTracking", "configuration": mark, "removed": False}}, *adds]
+        configuration = json.dumps(mark, separators=(",", ":"))
+        domain = {"domain": "delta.rowTracking", "configuration": configuration, "removed": False}
+        return [{"domainMetadata": domain}, *adds]
 
 
 class MappedLog(PlainLog):
@@ -178,7 +180,45 @@ class MappedLog(PlainLog):
         return {**kept, "deletionTimestamp": made, "dataChange": True, "extendedFileMetadata": True}
 
 
-LOGS: dict[str, type[PlainLog]] = {"plain": PlainLog, "row tracking": RowTrackedLog, "mapped, vectors": MappedLog}
+class ChecksummedLog(PlainLog):
+    """The plain one, with a checksum file for each commit, without a list of the files: the table has too many."""
+
+    _BOUNDS: ClassVar[list[int]] = [0, *(8192 << power for power in range(10)), *range(1 << 23, 347 << 20, 1 << 22)]
+
+    def write(self, table: Path) -> None:
+        """Write all commits, and a checksum file for each."""
+        super().write(table)
+        log = table / "_delta_log"
+        head: dict[str, Any] = {}
+        files = size = 0
+        for version in range(self.commits):
+            actions = [json.loads(line) for line in (log / f"{version:020d}.json").read_text().splitlines()]
+            adds = [action["add"] for action in actions if "add" in action]
+            head |= {kind: action[kind] for action in actions for kind in ("metaData", "protocol") if kind in action}
+            files, size = files + len(adds), size + sum(add["size"] for add in adds)
+            none = [0] * (len(self._BOUNDS) - 1)
+            histogram = {"sortedBinBoundaries": self._BOUNDS, "fileCounts": [files, *none], "totalBytes": [size, *none]}
+            checksum = {
+                "txnId": actions[0]["commitInfo"]["txnId"],
+                "tableSizeBytes": size,
+                "numFiles": files,
+                "numMetadata": 1,
+                "numProtocol": 1,
+                "setTransactions": [],
+                "domainMetadata": [],
+                "metadata": head["metaData"],
+                "protocol": head["protocol"],
+                "fileSizeHistogram": histogram,
+            }
+            (log / f"{version:020d}.crc").write_text(json.dumps(checksum, separators=(",", ":")))
+
+
+LOGS: dict[str, type[PlainLog]] = {
+    "plain": PlainLog,
+    "row tracking": RowTrackedLog,
+    "mapped, vectors": MappedLog,
+    "checksum files": ChecksummedLog,
+}
 
 
 def write_log(table: Path, commits: int, kind: str = "plain") -> None:

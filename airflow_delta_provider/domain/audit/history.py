@@ -32,6 +32,7 @@ from airflow_delta_provider.domain.audit.row_tracking import (
     assigns_ids_without_mark,
     given_ids,
 )
+from airflow_delta_provider.domain.audit.usual_commits import UsualCommit
 from airflow_delta_provider.domain.audit.usual_judge import UsualJudge
 from airflow_delta_provider.domain.audit.violation import Detected, Violation
 from airflow_delta_provider.domain.audit.violations import Violations
@@ -110,7 +111,7 @@ class HistoryAudit:
         self._actions = ActionJudge(self._lines, self._files)
         self._usual = UsualJudge(self._violations, self._lines, self._files, self._restorations, self._tracking)
         self._events = HistoryEvents()
-        self._previous = previous
+        self._last: Commit | UsualCommit | None = previous
         self._version = -1 if base is None else base.version
         since = base.version if known and base is not None else None
         self._file_findings = FileFindings(self._violations, self._tracking, self._log, since)
@@ -118,7 +119,7 @@ class HistoryAudit:
             self._recall(violation, base)
         if base is not None:
             if self._previous is None:
-                self._previous = self._log.commit_at(base.version)
+                self._last = self._log.commit_at(base.version)
             self._begin_late(base)
             if missed is not None:
                 self._violations.gone_meanwhile({path for path, _ in base.files or ()}, base.version)
@@ -142,6 +143,13 @@ class HistoryAudit:
     def commit_info(self) -> Mapping[str, Any]:
         """The ``commitInfo`` of the commit that was judged last."""
         return {} if self._previous is None else self._previous.info
+
+    @property
+    def _previous(self) -> Commit | None:
+        """The commit that was judged last, as far as it is known."""
+        if isinstance(self._last, UsualCommit):
+            self._last = self._last.at(self._version)
+        return self._last
 
     @property
     def knows_files(self) -> bool:
@@ -205,23 +213,24 @@ class HistoryAudit:
             self._judge(apply_commit(self._replay, commit, values, self._previous), actions)
         else:
             self._take_first(commit, values, actions)
-        self._previous = commit
+        self._last = commit
         if lines is not None and doing is not None and self._violations.taken == found:
             self._usual.learn(lines, self._replay.head(version), doing)
 
-    def take_usual(self, contents: Sequence[bytes]) -> int:
+    def take_usual(self, contents: Sequence[bytes]) -> Iterator[UsualCommit]:
         """Take the commits that come next, as long as they do what others did that nothing was wrong with.
 
+        Yield each when it is taken; the one after those is for :meth:`take`.
+
         :param contents: of their files
-        :return: how many were taken; the next one is for :meth:`take`
         """
         begun, previous = self._version, self._previous
         if not (self._replay.is_complete and self._knows_files) or previous is None or previous.version != begun:
-            return 0
-        last = self._usual.take(contents, self._replay, previous, self._replay.head(begun))
-        if last is not None:
-            self._version, self._previous = last.version, last
-        return self._version - begun
+            return
+        for commit in self._usual.take(contents, self._replay, previous, self._replay.head(begun)):
+            self._version += 1
+            self._last = commit
+            yield commit
 
     def resume(self, replay: Replay, base: TableState) -> None:
         """Continue from a checkpoint, behind a commit that cannot be read.
@@ -233,7 +242,7 @@ class HistoryAudit:
         self._tracking.note_gap()
         self._files.resume()
         self._knows_files = base.files is not None
-        self._previous = None
+        self._last = None
         self._version = base.version
         self._begin_late(base)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import takewhile
@@ -11,6 +11,7 @@ from typing import Any, overload
 from airflow_delta_provider.domain.audit.file_pattern import FilePattern
 from airflow_delta_provider.domain.audit.info_pattern import InfoPattern
 from airflow_delta_provider.domain.audit.mark_pattern import MarkPattern
+from airflow_delta_provider.domain.audit.transaction_pattern import TransactionPattern
 from airflow_delta_provider.domain.audit.usual_commits import Doing, UsualCommit
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.column_statistics import Columns, columns_of
@@ -32,7 +33,8 @@ FEW = 50
 #: Patterns of one table.
 _MOST = 8
 #: Kinds of actions whose lines are known; of domains, only that of row tracking.
-_LEARNT = ("add", "remove", "domainMetadata")
+_LEARNT = ("add", "remove", "domainMetadata", "txn")
+_Pattern = FilePattern | MarkPattern | TransactionPattern
 
 
 class CommitLines(Sequence[Action]):
@@ -70,6 +72,21 @@ class CommitLines(Sequence[Action]):
                 for line, entry in zip(lines, self._content.entries)
             ]
         return self._actions
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it has."""
+        return len(self._content.text)
+
+    def others(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield the actions that are about no file, each by its kind."""
+        for entry in self._content.entries:
+            if not isinstance(entry, tuple):
+                yield from (item for item in entry.items() if item[0] not in ("add", "remove") and item[1] is not None)
+            elif entry[0] == "txn":
+                yield entry
+            elif entry[0] == "domainMetadata":
+                yield entry[0], {"domain": entry[1].domain, "configuration": entry[1].configuration}
 
     def __len__(self) -> int:
         return len(self._content.entries)
@@ -152,7 +169,7 @@ class _Patterns:
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._patterns: tuple[FilePattern | MarkPattern, ...] = ()
+        self._patterns: tuple[_Pattern, ...] = ()
         self._lines: LinePatterns | None = None
         self._left = FEW
         self._infos: dict[InfoPattern, set[Doing]] = {}
@@ -230,9 +247,11 @@ class _Patterns:
         ((_, value),) = read_actions((action,))
         stats = action[kind].get("stats") if kind == "add" else None
         with suppress(NoPatternError):
-            pattern: FilePattern | MarkPattern
+            pattern: _Pattern
             if kind == "domainMetadata":
                 pattern = MarkPattern(line, value)
+            elif kind == "txn":
+                pattern = TransactionPattern(line, value)
             else:
                 pattern = FilePattern(line, kind, value, stats, self._columns)
             self._patterns = (*self._patterns, pattern)

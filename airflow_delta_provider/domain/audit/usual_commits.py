@@ -8,10 +8,10 @@ the files themselves, :func:`change_by` checks.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.commit import Commit, DomainMetadata, parse_line
 from airflow_delta_provider.domain.delta.deletion_vector import (
@@ -34,8 +34,8 @@ class Effect(Enum):
     """It gives live files other deletion vectors."""
 
 
-#: What a commit does, and whether it sets a high water mark of row ids.
-Doing = tuple[Effect, bool]
+#: What a commit does to files, and whether it sets a high water mark of row ids, and a transaction identifier.
+Doing = tuple[Effect, bool, bool]
 
 
 class UsualCommit(NamedTuple):
@@ -45,6 +45,7 @@ class UsualCommit(NamedTuple):
     :param timestamp: its in-commit timestamp
     :param known: what commits did that were right and had such a ``commitInfo``
     :param marks: its domain metadata of row tracking
+    :param transactions: its ``txn`` actions, as in the log
     """
 
     info: str
@@ -53,12 +54,30 @@ class UsualCommit(NamedTuple):
     adds: Sequence[LiveFile]
     removes: Sequence[RemovedFile]
     marks: Sequence[DomainMetadata]
+    transactions: Sequence[Mapping[str, Any]]
+
+    @property
+    def actions(self) -> int:
+        """How many actions it has."""
+        return 1 + sum(map(len, (self.adds, self.removes, self.marks, self.transactions)))
+
+    def others(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield the actions that are about no file and change the table, each by its kind."""
+        yield from (("txn", body) for body in self.transactions)
+        for mark in self.marks:
+            yield "domainMetadata", {"domain": mark.domain, "configuration": mark.configuration}
 
     def at(self, version: int) -> Commit:
         """Return it as the commit of a version."""
-        info = parse_line(self.info)["commitInfo"]
-        files = tuple(self.adds), tuple(self.removes)
-        return Commit(version, info, *files, domains=tuple(self.marks), first_kind="commitInfo")
+        return Commit(
+            version,
+            parse_line(self.info)["commitInfo"],
+            tuple(self.adds),
+            tuple(self.removes),
+            domains=tuple(self.marks),
+            transactions=tuple(self.transactions),
+            first_kind="commitInfo",
+        )
 
 
 class Change(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from airflow_delta_provider.domain.audit.known_lines import CommitLines, KnownLines
 from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
@@ -47,7 +47,9 @@ class UsualJudge:
         enabled = replay.head(commit.version - 1).metadata.properties.deletion_vectors
         if change is None or (change.gone and not enabled):
             return None
-        return change.effect, bool(commit.domains)
+        if len(commit.transactions) > 1:
+            return None
+        return change.effect, bool(commit.domains), bool(commit.transactions)
 
     def learn(self, lines: CommitLines, state: TableState, doing: Doing) -> None:
         """Learn from a commit that nothing was wrong with.
@@ -56,35 +58,38 @@ class UsualJudge:
         """
         self._lines.learn_usual(lines, state, doing)
 
-    def take(self, contents: Sequence[bytes], replay: Replay, before: Commit, head: TableState) -> Commit | None:
-        """Take commits as long as they are usual; return the last that was, None if the first is not.
+    def take(
+        self, contents: Sequence[bytes], replay: Replay, before: Commit, head: TableState
+    ) -> Iterator[UsualCommit]:
+        """Take commits as long as they are usual; yield each when it is taken.
 
         :param contents: of their files, in order
         :param before: the commit before them
         :param head: the state before them, without files
         """
-        violations, version, last = self._violations, before.version, None
+        violations, version = self._violations, before.version
         if violations.is_waiting or violations.any_open(MISSING_IDS):
-            return None
+            return
         timestamp = before.info.get("inCommitTimestamp")
         for commit in self._lines.read_usual(contents, head):
             change = change_by(commit.adds, commit.removes, replay.files)
             if change is None or not self._is_usual(commit, change, timestamp):
-                break
-            if not self._tracking.take_usual(version + 1, change, commit.marks, head):
-                break
+                return
             version += 1
+            if not self._tracking.take_usual(version, change, commit.marks, head):
+                return
             self._files.take_usual(change)
             replay.change_files(change.added, change.gone, commit.marks)
             self._restorations.change_files(change, version, head)
-            timestamp, last = commit.timestamp, commit
-        return None if last is None else last.at(version)
+            timestamp = commit.timestamp
+            yield commit
 
     def _is_usual(self, commit: UsualCommit, change: Change, timestamp: int | None) -> bool:
         """Whether a commit does what others did, to files that need not be looked at one by one.
 
         :param timestamp: the in-commit timestamp before it
         """
-        if (change.effect, bool(commit.marks)) not in commit.known or self._files.has_to_look_at(change):
+        doing = change.effect, bool(commit.marks), bool(commit.transactions)
+        if doing not in commit.known or len(commit.transactions) > 1 or self._files.has_to_look_at(change):
             return False
         return commit.timestamp is None or not isinstance(timestamp, int) or commit.timestamp > timestamp

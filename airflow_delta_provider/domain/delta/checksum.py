@@ -41,6 +41,11 @@ def checksum_name(version: int) -> str:
     return f"{version:020d}.crc"
 
 
+def lists_files(content: bytes) -> bool:
+    """Whether a checksum file lists the live files, as those of small tables do, and as engines write it."""
+    return b'"allFiles":[{' in content
+
+
 def parse_checksum(content: bytes) -> Checksum:
     """Read a checksum file.
 

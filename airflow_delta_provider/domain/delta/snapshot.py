@@ -5,7 +5,7 @@ PROTOCOL.md, Action Reconciliation. Of files no more than digests are held, sinc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
@@ -15,6 +15,9 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.formats.json_values import text_of
 
 _HALF = (1 << 32) - 1
+_OF_FILES = frozenset({"add", "remove"})
+#: Bytes of commits whose file actions are held before they are taken: few of them are ever needed.
+_MOST_HELD = 1 << 26
 #: The fields of an ``add`` action that hold one value each, in addition to its path.
 FILE_FIELDS = ("size", "modificationTime", "baseRowId", "defaultRowCommitVersion", "clusteringProvider")
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
@@ -30,15 +33,27 @@ class Snapshot:
         self.transactions: dict[str, Mapping[str, Any]] = {}
         """The ``txn`` actions, as in the log, by application."""
         self.domains: dict[str, str] = {}
-        self.files: dict[FileKey, int] = {}
+        self._files: dict[FileKey, int] = {}
+        self._tombstones: dict[FileKey, int | None] = {}
+        self._later: list[Callable[[], Iterable[Action]]] = []
+        self._held = 0
+
+    @property
+    def files(self) -> Mapping[FileKey, int]:
         """The digests of the live files."""
-        self.tombstones: dict[FileKey, int | None] = {}
+        self._catch_up()
+        return self._files
+
+    @property
+    def tombstones(self) -> Mapping[FileKey, int | None]:
         """The deletion timestamps of removed files, in milliseconds since 1970."""
+        self._catch_up()
+        return self._tombstones
 
     @property
     def size(self) -> int:
         """How many file actions a checkpoint of it holds."""
-        return len(self.files) + len(self.tombstones)
+        return len(self.files) + len(self._tombstones)
 
     def take(self, actions: Iterable[Action]) -> None:
         """Take the actions of a commit, or of a checkpoint.
@@ -54,19 +69,49 @@ class Snapshot:
                 except (KeyError, TypeError, ValueError, AttributeError) as error:
                     raise BrokenLogError(f"an action of kind {kind} is malformed: {error!r}") from error
 
+    def take_later(
+        self, commit: Callable[[], Iterable[Action]], others: Iterable[tuple[str, Mapping[str, Any]]], size: int
+    ) -> None:
+        """Take a commit; its file actions only when somebody asks for files, which few do.
+
+        :param commit: returns its actions
+        :param others: those that are about no file, each by its kind
+        :param size: of its file, in bytes
+        :raises BrokenLogError: if an action is malformed
+        """
+        self.take({kind: body} for kind, body in others)
+        self._later.append(commit)
+        self._held += size
+        if self._held > _MOST_HELD:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        later, self._later, self._held = self._later, [], 0
+        for commit in later:
+            self.take({kind: body} for action in commit() for kind, body in action.items() if kind in _OF_FILES)
+
+    def note_add(self, key: FileKey, add: Mapping[str, Any]) -> None:
+        """Note that a live file is described in these words from now on."""
+        self._files[key] = file_digest(add)
+
+    def _take_file(self, kind: str, body: Mapping[str, Any]) -> None:
+        key = file_key(body)
+        if kind == "add":
+            self._files[key] = file_digest(body)
+            self._tombstones.pop(key, None)
+        else:
+            self._files.pop(key, None)
+            self._tombstones[key] = body.get("deletionTimestamp")
+
     def take_action(self, kind: str, body: Mapping[str, Any]) -> None:
         """Take an action.
 
         :raises KeyError: if it lacks what its kind must have; TypeError, ValueError and AttributeError likewise
         """
-        if kind == "add":
-            key = file_key(body)
-            self.files[key] = file_digest(body)
-            self.tombstones.pop(key, None)
-        elif kind == "remove":
-            key = file_key(body)
-            self.files.pop(key, None)
-            self.tombstones[key] = body.get("deletionTimestamp")
+        if kind in _OF_FILES:
+            if self._later:
+                self._catch_up()
+            self._take_file(kind, body)
         elif kind == "txn":
             self.transactions[str(body["appId"])] = body
         elif kind == "domainMetadata":

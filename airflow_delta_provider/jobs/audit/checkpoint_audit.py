@@ -7,10 +7,12 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from airflow_delta_provider.domain.audit.known_lines import CommitLines
+from airflow_delta_provider.domain.audit.usual_commits import UsualCommit
 from airflow_delta_provider.domain.checks.log.checkpoint_form import CheckpointForm
 from airflow_delta_provider.domain.checks.log.checkpoints import check_comparison
 from airflow_delta_provider.domain.checks.log.damaged_files import DAMAGED_CHECKPOINT, damaged_checkpoint
-from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.commit import Action, parse_commit
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
@@ -18,6 +20,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     checkpoint_segments,
     checkpoint_versions,
     checksum_versions,
+    commit_name,
 )
 from airflow_delta_provider.domain.delta.snapshot import Snapshot
 from airflow_delta_provider.domain.delta.snapshot_comparison import SnapshotComparison
@@ -104,21 +107,25 @@ class CheckpointAudit:
                 snapshot.take(self._log.read_commit(name))
             self.snapshot = snapshot
 
-    def needs(self, version: int) -> bool:
-        """Whether the actions of a commit are needed: checkpoints or checksum files are compared with them."""
-        return version in self._versions or (version <= self._until and self.snapshot is not None)
+    def has(self, version: int) -> bool:
+        """Whether there is a checkpoint of a version."""
+        return version in self._versions
 
-    def pass_over(self, version: int, actions: int) -> None:
-        """Note that commits were judged whose actions are not needed.
+    def take_usual(self, version: int, content: bytes, commit: UsualCommit) -> None:
+        """Take a commit of whose version there is no checkpoint.
 
-        :param version: of the last of them
-        :param actions: how many they had
+        :param content: of its file
         """
         self._version = version
         if version > self._until:
             self.snapshot = None
+            return
+        if self.snapshot is not None:
+            self.snapshot.take_later(
+                partial(parse_commit, commit_name(version), content), commit.others(), len(content)
+            )
         if self._last > version:
-            self._credit += _SHARE * actions
+            self._credit += _SHARE * commit.actions
 
     def take(self, version: int, actions: Sequence[Action]) -> Iterator[Finding]:
         """Take a commit, and yield what is wrong with the checkpoints of its version."""
@@ -127,7 +134,10 @@ class CheckpointAudit:
             self.snapshot = None
             return
         if self.snapshot is not None:
-            self.snapshot.take(actions)
+            if isinstance(actions, CommitLines):
+                self.snapshot.take_later(actions.all, actions.others(), actions.size)
+            else:
+                self.snapshot.take(actions)
         if self._last > version:
             self._credit += _SHARE * len(actions)
         if version in self._versions:

@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.audit.version_range import Span, find_span
 from airflow_delta_provider.domain.checks.log.damaged_files import damaged_checkpoint, damaged_commit
 from airflow_delta_provider.domain.checks.log.history import out_of_time, state_of_older_release
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
-from airflow_delta_provider.domain.delta.checksum import checksum_name
+from airflow_delta_provider.domain.delta.checksum import checksum_name, lists_files
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenCheckpointError,
@@ -170,7 +170,7 @@ class Judging:
     def _lists_files(self, version: int) -> bool:
         """Whether the newest checksum file after a version lists all live files, as those of small tables do."""
         newest = max(checksum_versions(self._names), default=-1)
-        return newest > version and b'"allFiles":[{' in self._log.read_file(checksum_name(newest))
+        return newest > version and lists_files(self._log.read_file(checksum_name(newest)))
 
     def leads_on(self, memory: AuditState, last: int) -> bool:
         """Whether the log has all commits from the one on that an earlier audit ended with."""
@@ -266,21 +266,26 @@ class Judging:
     def _judge_usual(self, audit: HistoryAudit, commits: Sequence[CommitFile]) -> int:
         """Judge commits together that do what others did; return how many were judged.
 
-        Commits of which more is needed than what they do are left to be judged one by one.
+        Commits that a checkpoint or a compaction is compared with are left to be judged one by one.
         """
         alone = (
             place
             for place, (version, _, checksum) in enumerate(commits, start=1)
             if version != audit.version + place
-            or checksum is not None
-            or self.checkpoints.needs(version)
+            or (checksum is not None and lists_files(checksum))
+            or self.checkpoints.has(version)
             or self._derived.compacts(version)
         )
-        contents = [commit.content for commit in commits[: next(alone, len(commits) + 1) - 1]]
-        taken = audit.take_usual(contents) if contents else 0
-        if taken:
-            self.checkpoints.pass_over(audit.version, sum(content.count(b"\n") for content in contents[:taken]))
-        return taken
+        together = commits[: next(alone, len(commits) + 1) - 1]
+        judged = 0
+        for usual, commit in zip(audit.take_usual([commit.content for commit in together]), together):
+            judged += 1
+            self.checkpoints.take_usual(commit.version, commit.content, usual)
+            found = () if commit.checksum is None else tuple(self._derived.compare_checksum(audit, commit.checksum))
+            self._note(audit, found)
+            if found:
+                break
+        return judged
 
     def _count(self, version: int, judged: int, of: int) -> None:
         """Count commits that were judged.

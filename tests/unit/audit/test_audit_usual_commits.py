@@ -47,7 +47,7 @@ def judged(commits: Sequence[Actions]) -> tuple[HistoryAudit, int]:
     contents = [content_of(actions) for actions in commits]
     audit, together = HistoryAudit(Replay(with_files=True), log=History(commits)), 0
     while (version := audit.version + 1) < len(commits):
-        if taken := audit.take_usual(contents[version : version + WIDTH]):
+        if taken := len(list(audit.take_usual(contents[version : version + WIDTH]))):
             together += taken
         else:
             audit.take(version, audit.read(f"{version}", contents[version]))
