@@ -24,7 +24,8 @@ class LiveVectors:
 
     def follow(self, added: Iterable[FileKey], gone: Container[FileKey]) -> bool:
         """Whether files get vectors whose last keys, as far as they are known, are those of files that go."""
-        return all((path, self._vectors.get(path, "")) in gone for path, _ in added)
+        known = self._vectors
+        return all((path, known.get(path, "")) in gone for path, _ in added)
 
     def note(self, keys: Iterable[FileKey]) -> None:
         """Take the keys of files that are added with vectors."""

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from airflow_delta_provider.domain.delta.commit import Commit, DomainMetadata, parse_line
 from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
-    DeletionVector,
     check_descriptor,
+    vector_id,
 )
 from airflow_delta_provider.domain.delta.file_path import are_plain
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile
@@ -116,25 +116,18 @@ def _deletion(adds: Sequence[LiveFile], removes: Sequence[RemovedFile], live: _F
     added: dict[FileKey, LiveFile] = {}
     gone: dict[FileKey, LiveFile] = {}
     for file in adds:
-        removed = old.pop(file.path, None)
-        vector, rows = file.deletion_vector, file.num_records
-        if removed is None or vector is None or rows is None or not removed.data_change or not _is_right(vector, rows):
+        path, vector, rows, removed = file.path, file.deletion_vector, file.num_records, old.pop(file.path, None)
+        if removed is None or vector is None or rows is None or vector.cardinality > rows or not removed.data_change:
             return None
-        key, before = file.key, removed.key
+        try:
+            check_descriptor(vector, rows)
+        except BrokenDeletionVectorError:
+            return None
+        key, before = (path, vector_id(*vector[:3])), removed.key
         known = live.get(before)
         if known is None or key in live or known[:5] != file[:5] or known[2:4] != removed[1:3]:
             return None
-        if before[1] and (file.path, "") in live:
+        if before[1] and (path, "") in live:
             return None
         added[key], gone[before] = file, known
     return Change(Effect.DELETE_ROWS, added, gone)
-
-
-def _is_right(vector: DeletionVector, rows: int) -> bool:
-    if vector.cardinality > rows:
-        return False
-    try:
-        check_descriptor(vector, rows)
-    except BrokenDeletionVectorError:
-        return False
-    return True

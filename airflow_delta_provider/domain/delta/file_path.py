@@ -35,6 +35,7 @@ def is_odd(path: str) -> bool:
 
 
 _ODD = ("%", ":", "/.", "//", "\n.", "\n/")
+_NOT_PLAIN = (*_ODD, "/_", "\n_")
 
 
 def is_any_odd(paths: Iterable[str]) -> bool:
@@ -46,7 +47,7 @@ def is_any_odd(paths: Iterable[str]) -> bool:
 def are_plain(paths: Iterable[str]) -> bool:
     """Whether no path is odd, and none leads into a folder whose name begins with an underscore."""
     joined = "\n".join(["", *paths])
-    return not any(sign in joined for sign in (*_ODD, "/_", "\n_"))
+    return not any(sign in joined for sign in _NOT_PLAIN)
 
 
 def is_absolute(path: str) -> bool:
