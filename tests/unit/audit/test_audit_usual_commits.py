@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,11 +13,16 @@ from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.audit import known_lines
 from airflow_delta_provider.domain.audit.history import HistoryAudit
+from airflow_delta_provider.domain.audit.usual_commits import UsualCommit
+from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.report.finding import Finding
 from tests.unit.audit.test_audit_history import damaged, each_case
 from tests.unit.audit.test_audit_known_lines import sound
+from tests.unit.audit.test_audit_log_files import OF_CHECKSUM, checksum
 from tests.unit.audit.test_audit_random import OPERATIONS, Model, append, mark_deleted
-from tests.unit.audits_in_parts import content_of
+from tests.unit.audits_in_parts import Kept, content_of, told
+from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
 from tests.unit.damages.case import Case
 from tests.unit.damages.histories import (
     append_only,
@@ -32,6 +37,7 @@ from tests.unit.damages.histories import (
     with_vectors,
 )
 from tests.unit.log_builder import ENGINE, Actions, History, Table
+from tests.unit.states import field
 
 #: Commits that are looked at together.
 WIDTH = 3
@@ -222,3 +228,70 @@ def test_history_of_usual_commits_of_which_one_is_changed(commits: list[Actions]
 @given(changed())
 def test_many_histories_of_usual_commits_of_which_one_is_changed(commits: list[Actions]) -> None:
     test_history_of_usual_commits_of_which_one_is_changed.hypothesis.inner_test(commits)  # type: ignore[attr-defined]  # as hypothesis keeps it
+
+
+# -- what is compared with commits that are judged together -------------------------------------------
+
+
+def streamed() -> Table:
+    """Appends of a stream, after which rows are deleted by vectors."""
+    table = Table(field("id", "long"), features=["deletionVectors"], properties={"delta.enableDeletionVectors": "true"})
+    for batch in range(12):
+        transactions = [{"txn": {"appId": name, "version": batch, "lastUpdated": 1_790_000_000_000}} for name in "ab"]
+        table.commit("STREAMING UPDATE", *table._written([3, 4]), *transactions[: 1 + (batch < 2)])
+    for path in table.paths[:4]:
+        table.mark_deleted(path)
+    return table
+
+
+def both_ways(storage: Kept, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Finding], int]:
+    """Audit a log, commits together and one by one; return what is found, and how many were judged together."""
+    taken: list[UsualCommit] = []
+    take_usual = HistoryAudit.take_usual
+
+    def counted(audit: HistoryAudit, contents: Sequence[bytes]) -> Iterator[UsualCommit]:
+        for commit in take_usual(audit, contents):
+            taken.append(commit)
+            yield commit
+
+    monkeypatch.setattr(HistoryAudit, "take_usual", counted)
+    findings, memory, _ = told(storage)
+    monkeypatch.setattr(HistoryAudit, "take_usual", lambda *_: iter(()))
+    alone, remembered, _ = told(storage)
+    assert findings == alone
+    assert memory == remembered
+    return findings, len(taken)
+
+
+@pytest.mark.parametrize("lists_files", [False, True])
+@pytest.mark.parametrize("name", OF_CHECKSUM)
+@pytest.mark.parametrize("version", [8, 15])
+def test_checksum_files_of_commits_that_are_judged_together(
+    name: str, version: int, lists_files: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = streamed()
+    storage = Kept(table.commits)
+    for each in range(table.version + 1):
+        wire = checksum(table, each)
+        wire |= OF_CHECKSUM[name](wire) if each == version and (wire["domainMetadata"] or "domain" not in name) else {}
+        if not lists_files and not name.startswith("file"):
+            del wire["allFiles"]
+        storage.files[checksum_name(each)] = json.dumps(wire, separators=(",", ":")).encode()
+    findings, together = both_ways(storage, monkeypatch)
+    assert lists_files or name.startswith("file") or together > 5
+    assert all(finding.code == "LG08" for finding in findings)
+
+
+@pytest.mark.parametrize("every", [1, 4, 7])
+def test_checkpoints_of_commits_that_are_judged_together(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = streamed()
+    storage = Kept(table.commits)
+    for version in range(every, table.version + 1, every):
+        storage.files[classic_name(version)] = as_parquet(reconciled(table.commits[: version + 1]))
+    findings, together = both_ways(storage, monkeypatch)
+    assert findings == []
+    assert together > 5 or every == 1
+    lost = reconciled(table.commits[: table.version])  # a commit is missing in it
+    storage.files[classic_name(table.version)] = as_parquet(lost)
+    findings, _ = both_ways(storage, monkeypatch)
+    assert [finding.code for finding in findings] == ["LG07"]
