@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.layout import schema_path
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import KNOWN_VERSIONS, TableSchema
 from airflow_delta_provider.domain.paimon.violation import provenance
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.visible import visible
 
 _RESERVED = ("_ROW_ID", "_SEQUENCE_NUMBER")
 
@@ -71,7 +73,7 @@ def _check_readable(schema_id: int, schema: TableSchema | PaimonFormatError | No
         yield rules.UNREADABLE_METADATA.found("Schema {schema}, which the table uses, is missing.", schema=schema_id)
     elif isinstance(schema, PaimonFormatError):
         yield rules.UNREADABLE_METADATA.found(
-            "Schema {schema} cannot be read: {error}.", schema=schema_id, error=str(schema)
+            "Schema {schema} cannot be read: {error}.", schema=schema_id, error=Prose(visible(str(schema)))
         )
     elif schema.version not in KNOWN_VERSIONS:
         yield rules.UNKNOWN_VERSION.found(

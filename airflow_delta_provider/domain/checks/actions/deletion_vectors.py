@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_DELETION_VECTORS
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.visible import visible
 
 _commit = FAMILY.of(Scope.COMMIT, VECTORS)
 
@@ -132,7 +133,7 @@ def _broken(added: list[LiveFile]) -> Iterator[Finding]:
             yield BROKEN_VECTOR.found(
                 "The commit adds {path} with a deletion vector that cannot be used: {problem}.",
                 path=file.path,
-                problem=str(error),
+                problem=Prose(visible(str(error))),
             )
             return
 

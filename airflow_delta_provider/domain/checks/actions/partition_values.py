@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.changes import ILLEGAL_MODE_CHANGE
 from airflow_delta_provider.domain.checks.column_mapping.state import UNKNOWN_MODE
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.metadata.changes import PARTITIONING_CHANGED
 from airflow_delta_provider.domain.checks.metadata.schema import BAD_PARTITION_COLUMNS
 from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
@@ -85,7 +86,7 @@ def check_other_partition_values(kind: str, body: Mapping[str, Any], metadata: M
             path=_path(body),
             column=found.column,
             subject=kind,
-            problem=found.evidence,
+            problem=Prose(found.evidence),
         )
 
 

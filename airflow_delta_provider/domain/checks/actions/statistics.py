@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.actions.family import FAMILY, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.metadata.changes import WRITTEN_WITHOUT_COLUMNS
 from airflow_delta_provider.domain.checks.metadata.clustering import NO_STATISTICS
 from airflow_delta_provider.domain.checks.row_tracking.live_files import UNKNOWN_ROW_COUNT
@@ -25,6 +26,7 @@ from airflow_delta_provider.domain.delta.column_statistics import (
 )
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.visible import visible
 
 _commit = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Per-file Statistics")
 
@@ -62,7 +64,7 @@ def check_statistics(add: Mapping[str, Any], metadata: Metadata, *, is_new: bool
         stats = read_statistics(text)
     except ValueError as error:
         yield MALFORMED_STATISTICS.found(
-            "The statistics of {path} are not JSON: {problem}.", path=path, problem=str(error)
+            "The statistics of {path} are not JSON: {problem}.", path=path, problem=Prose(error)
         )
         return
     columns = columns_of(metadata)
@@ -71,7 +73,9 @@ def check_statistics(add: Mapping[str, Any], metadata: Metadata, *, is_new: bool
     wrong = None if not isinstance(stats, Mapping) else next(_malformed(stats), None)
     if not isinstance(stats, Mapping) or wrong is not None:
         yield MALFORMED_STATISTICS.found(
-            "The statistics of {path} are malformed: {problem}.", path=path, problem=wrong or "they are not an object"
+            "The statistics of {path} are malformed: {problem}.",
+            path=path,
+            problem=Prose(visible(wrong or "they are not an object")),
         )
         return
     rows = stats.get("numRecords")
