@@ -5,8 +5,8 @@
 Logs are written here: COMMITS commits of ten files each (default 10,000), no checkpoint, of a plain table, of one with
 row tracking, of one with mapped columns and deletion vectors, and of one with checksum files; one of 100 commits; and
 1,000 tables of 20 commits. Python finds the package compiled, as an installed one is.
-In turns, each in a process of its own: the audit by all rules of the log, and, where ``deltalake`` is installed, a
-script that does no more than open the same table with it.
+In turns, each in a process of its own: the audit by all rules of the log, the same by the command line, and, where
+``deltalake`` is installed, a script that does no more than open the same table with it.
 
 Prints medians of wall time, of CPU time, and the largest resident memory.
 """
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -43,6 +44,13 @@ report = run(JobRequest((sys.argv[1],), AuditOptions()), python_session())
 assert report.verdict is Verdict.PASS
 """
 _OPEN = "import sys, deltalake; deltalake.DeltaTable(sys.argv[1])"
+#: By contender, the arguments of Python, but for the table.
+_CONTENDERS = {
+    "audit": ["-c", _AUDIT],
+    "delta-provider audit": ["-m", "airflow_delta_provider", "audit", "-q"],
+    "deltalake, opening": ["-c", _OPEN],
+}
+_OURS = ("audit", "delta-provider audit")
 
 
 class Spent(NamedTuple):
@@ -72,17 +80,16 @@ def main(commits: int) -> None:
 
 def _contest(name: str, table: Path) -> None:
     print(name)
-    contenders = {"audit": _AUDIT}
-    if find_spec("deltalake"):
-        contenders["deltalake, opening"] = _OPEN
+    contenders = {each: script for each, script in _CONTENDERS.items() if each in _OURS or find_spec("deltalake")}
     taken: dict[str, list[Spent]] = {each: [] for each in contenders}
-    _run(_AUDIT, str(table))  # compiles the package
+    for script in contenders.values():  # which compiles the package
+        _run(script, str(table))
     for _ in range(RUNS):
         for each, script in contenders.items():
             taken[each].append(_run(script, str(table)))
     medians = {each: Spent(*map(statistics.median, zip(*spent, strict=True))) for each, spent in taken.items()}
     for each, middle in medians.items():
-        ratio = "" if each == "audit" else f"   audit / this {medians['audit'].wall / middle.wall:.2f}"
+        ratio = "" if each in _OURS else f"   audit / this {medians['audit'].wall / middle.wall:.2f}"
         print(f"  {each:32} {middle.wall:6.2f} s {middle.cpu:6.2f} s {middle.memory:5.0f} MB{ratio}")
 
 
@@ -91,18 +98,19 @@ def _many(folder: Path) -> None:
     write_log(first, TABLE_COMMITS)
     for number in range(1, TABLES):
         shutil.copytree(first, folder / f"t{number}")
-    spent = [_run(_AUDIT, f"{folder}/*") for _ in range(RUNS)]
+    spent = [_run(_CONTENDERS["audit"], f"{folder}/*") for _ in range(RUNS)]
     middle = Spent(*map(statistics.median, zip(*spent, strict=True)))
     print(f"{TABLES} tables of {TABLE_COMMITS} commits in one process: {1000 * middle.wall / TABLES:.1f} ms a table")
 
 
-def _run(script: str, table: str) -> Spent:
-    """Run a script in a process of its own.
+def _run(script: Sequence[str], table: str) -> Spent:
+    """Run Python in a process of its own.
 
+    :param script: its arguments, but for the table
     :raises RuntimeError: if it fails
     """
     started = time.monotonic()
-    process = subprocess.Popen([sys.executable, "-c", script, table])
+    process = subprocess.Popen([sys.executable, *script, table], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
