@@ -66,6 +66,11 @@ class Transition:
     found_empty: bool = False
 
     @property
+    def changes_head(self) -> bool:
+        """Whether it has actions of protocol or metadata."""
+        return bool(self.commit.protocols or self.commit.metadata)
+
+    @property
     def keeps_no_file(self) -> bool:
         """Whether no file that was live before still is, so that none is left of an earlier schema."""
         return self.replaces_all or self.found_empty

@@ -197,7 +197,7 @@ def check(line: str) -> bool:
         (action,) = parse_commit("7.json", line.encode())
         assert values == list(read_actions([action]))
         state = AUDIT.state()
-        assert list(AUDIT._actions.descriptions([action], state, state, ())) == []
+        assert list(AUDIT._judge._actions.descriptions([action], state, state, ())) == []
     return values is not None
 
 

@@ -1,0 +1,233 @@
+"""Judges commits on the states that they lead from and to, and takes down what they break and heal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from airflow_delta_provider.domain.audit.action_excerpt import excerpt
+from airflow_delta_provider.domain.audit.action_judge import ActionJudge
+from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
+from airflow_delta_provider.domain.audit.clustered_files import check_older_files
+from airflow_delta_provider.domain.audit.healing import (
+    HEALED_BY_FILES,
+    HEALED_BY_RESTORE,
+    still_open_after,
+)
+from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
+from airflow_delta_provider.domain.audit.live_partitions import LivePartitions
+from airflow_delta_provider.domain.audit.past_log import PastLog
+from airflow_delta_provider.domain.audit.past_needs import needing
+from airflow_delta_provider.domain.audit.restore_detection import Restorations, Restored
+from airflow_delta_provider.domain.audit.row_tracking import (
+    MISSING_IDS,
+    RowTrackingAudit,
+    assigns_ids_without_mark,
+    given_ids,
+)
+from airflow_delta_provider.domain.audit.violation import Detected, Violation
+from airflow_delta_provider.domain.audit.violations import Violations
+from airflow_delta_provider.domain.checks.actions.deletion_vectors import check_vectors_left
+from airflow_delta_provider.domain.checks.actions.files import ROWS_CHANGED, check_paths
+from airflow_delta_provider.domain.checks.check import on_commit, on_first_commit, on_state, on_transition
+from airflow_delta_provider.domain.checks.log.duplicate_files import check_live_vectors
+from airflow_delta_provider.domain.checks.metadata.changes import FIRST_WITHOUT_METADATA
+from airflow_delta_provider.domain.checks.protocol.changes import FIRST_WITHOUT_PROTOCOL
+from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit
+from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK as _NO_MARK
+from airflow_delta_provider.domain.checks.rule import Need
+from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.report.finding import Finding
+
+#: Rules that a commit may break which leads back to an earlier version.
+_OF_VERSIONS = needing(Need.VERSIONS)
+
+
+#: Returns the version and the commit of findings; asked for only where something is found.
+Where = Callable[[], Mapping[str, Any]]
+#: What the first commit has to have: protocol and metadata.
+_FIRST = (FIRST_WITHOUT_PROTOCOL.code, FIRST_WITHOUT_METADATA.code)
+#: What is checked of a state at once: protocol, metadata and domains; the domain of row tracking.
+HEAD, TRACKING = "head", "row tracking"
+
+
+class TransitionJudge:
+    """Takes commits, oldest first.
+
+    :param log: where they come from
+    :param violations: takes what is found
+    :param restorations: tells which lead back to earlier versions
+    :param changes: judges changes of protocol and metadata
+    :param tracking: follows row tracking
+    :param files: follows the files
+    :param actions: judges how their actions are written
+    """
+
+    def __init__(
+        self,
+        log: PastLog,
+        violations: Violations,
+        restorations: Restorations,
+        changes: ChangeJudge,
+        tracking: RowTrackingAudit,
+        files: FileCourse,
+        actions: ActionJudge,
+    ) -> None:
+        self._log = log
+        self._violations = violations
+        self._restorations = restorations
+        self._changes = changes
+        self._tracking = tracking
+        self._files = files
+        self._actions = actions
+        self._partitions = LivePartitions(log)
+
+    def begin(self, state: TableState, where: Where, actions: Sequence[Action]) -> None:
+        """Take the state that the history starts from, with its files."""
+        self._restorations.begin(state)
+        self._changes.begin(state)
+        self._tracking.start_from(state)
+        self._files.begin(state)
+        self._violations.identify(state.version, state.metadata.id)
+        self._look(state, where, actions)
+
+    def judge_first(self, commit: Commit, there: tuple[bool, bool], actions: Sequence[Action]) -> None:
+        """Judge the commit that creates the table, or one before the table has protocol and metadata.
+
+        :param there: whether it has the protocol after it, and whether it has metadata
+        """
+        found = list(on_commit.run(commit))
+        if commit.version == 0:
+            found += on_first_commit.run(commit)
+        for finding in found:
+            if finding.code in _FIRST:
+                self._violations.look(finding.code, commit.version, [self._placed(finding, dict, actions)])
+            else:
+                self._open(Detected(finding), actions)
+        for code, is_there in zip(_FIRST, there):
+            if is_there:
+                self._violations.look(code, commit.version, ())
+
+    def judge_creation(self, transition: Transition, actions: Sequence[Action]) -> None:
+        """Judge the first commit after which the table has protocol and metadata."""
+        for finding in on_transition.run(transition):
+            self._open(Detected(finding, still_open_after(finding, transition)), actions)
+        for broken in self._tracking.apply_first(transition):
+            self._open(broken, actions)
+        self._describe(transition, actions, ())
+
+    def judge(self, transition: Transition, live: Mapping[FileKey, LiveFile], actions: Sequence[Action]) -> None:
+        """Judge a commit.
+
+        :param live: the files after it
+        :param actions: its actions
+        """
+        commit, head = transition.commit, transition.changes_head
+        restored = self._restorations.take(transition, live, self._depends_on_versions)
+        if head:
+            transition = replace(transition, restores=restored.version is not None)
+            self._violations.identify(commit.version, transition.after.metadata.id)
+        healed: list[Violation] = []
+        if head or commit.domains or commit.transactions or self._violations.any_open(HEALED_BY_FILES):
+            healed += self._violations.look_again(transition)
+        known_wrong: frozenset[str] = frozenset()
+        if self._violations.has_files:
+            known_wrong = frozenset(filter(self._violations.is_wrong, transition.removed_files))
+            self._violations.gone(self._files.gone(transition), commit.version)
+            if self._violations.any_open(MISSING_IDS):
+                paths = given_ids(transition)
+                wrong = self._violations.paths_of(MISSING_IDS) if paths is None else paths
+                self._violations.gone(wrong, commit.version, MISSING_IDS)
+        again = self._files.take(transition)
+        if head or any(domain.domain != DOMAIN for domain in commit.domains):
+            state = transition.after.with_files(live)
+            healed += self._look(state, lambda: commit.provenance, actions, transition.before)
+        elif commit.domains or (not self._violations.is_open(_NO_MARK) and assigns_ids_without_mark(transition)):
+            state = transition.after.with_files(live)
+            healed += self._look_at_tracking(state, lambda: commit.provenance, actions, transition.before)
+        for broken in self._broken_by(transition, live, again, restored, healed):
+            self._open(broken, actions)
+        old = transition.before_files.keys() | again.keys()
+        self._describe(transition, actions, old, known_wrong)
+        self._files.note_damage(transition, stands=self._violations.has_changes)
+
+    def _depends_on_versions(self, transition: Transition) -> bool:
+        """Whether it matters of a commit that an earlier version of the table, before the first one here, was alike."""
+        found = chain(self._changes.look(transition), on_transition.run(transition), check_commit(transition, ()))
+        return self._violations.any_open(HEALED_BY_RESTORE) or any(f.code in _OF_VERSIONS for f in found)
+
+    def _describe(
+        self, transition: Transition, actions: Sequence[Action], old: Container[str], wrong: Container[str] = ()
+    ) -> None:
+        """Judge how the actions of a commit are written; parameters as of :class:`ActionJudge`."""
+        for finding in self._actions.judge(transition, actions, old, wrong):
+            self._violations.open(self._placed(finding, lambda: transition.commit.provenance, actions))
+
+    def _broken_by(
+        self,
+        transition: Transition,
+        live: Mapping[FileKey, LiveFile],
+        again: Mapping[str, RowIds | None],
+        restored: Restored,
+        healed: Sequence[Violation],
+    ) -> Iterator[Detected]:
+        """Yield what a commit breaks; one after the other, as each judge may look at what is open."""
+        commit = transition.commit
+        if commit.protocols or commit.metadata:
+            written = self._files.written_under_damage
+            yield from self._changes.judge(transition, live, restored, healed, written=written)
+            state = transition.after.with_files(live)
+            for finding in self._tracking.check_enabling(transition, state):
+                yield Detected(replace(finding, **commit.provenance))
+        repaired = {violation.finding.path for violation in healed}
+        for finding in (*on_commit.run(commit), *on_transition.run(transition)):
+            if finding.code == ROWS_CHANGED.code and finding.path in repaired:
+                continue
+            yield Detected(finding, still_open_after(finding, transition))
+        for finding in check_older_files(transition, live, self._log) if commit.domains else ():
+            yield Detected(replace(finding, **commit.provenance), still_open_after(finding, transition))
+        for finding in self._partitions.check(transition, live) if commit.removes else ():
+            yield Detected(replace(finding, **commit.provenance))
+        twice = self._files.live_twice(transition, live)
+        yield from map(Detected, check_live_vectors(transition, twice))
+        for finding in check_paths(transition, self._files.under_two_paths(transition, live)):
+            yield Detected(finding, still_open_after(finding, transition))
+        for finding in check_vectors_left(transition, live) if commit.protocols else ():
+            yield Detected(replace(finding, **commit.provenance), still_open_after(finding, transition))
+        # A path that is live with another deletion vector is no new one, either.
+        yield from self._tracking.apply_commit(
+            transition, {**again, **dict.fromkeys(file.path for file in twice)}, restored, healed
+        )
+
+    def _look(
+        self, state: TableState, where: Where, actions: Sequence[Action], before: TableState | None = None
+    ) -> list[Violation]:
+        """Judge protocol, metadata and domains of a state, with its files; return what is healed in it."""
+        found = [self._placed(finding, where, actions) for finding in on_state.run(state)]
+        healed = self._violations.look(HEAD, state.version, found, before, state.metadata)
+        return healed + self._look_at_tracking(state, where, actions, before)
+
+    def _look_at_tracking(
+        self, state: TableState, where: Where, actions: Sequence[Action], before: TableState | None = None
+    ) -> list[Violation]:
+        found = self._tracking.observe_state(state)
+        placed = [replace(broken, finding=self._placed(broken.finding, where, actions)) for broken in found]
+        for broken in placed:
+            recalled = before is None and self._violations.any_open([broken.finding.code])
+            if broken.still_open is not None and not recalled:
+                self._violations.open(broken.finding, broken.still_open)
+        seen = [broken.finding for broken in placed if broken.still_open is None]
+        return self._violations.look(TRACKING, state.version, seen, before, state.metadata)
+
+    def _open(self, broken: Detected, actions: Sequence[Action]) -> None:
+        finding = replace(broken.finding, action=excerpt(broken.finding, actions))
+        self._violations.open(finding, broken.still_open, broken.before)
+
+    def _placed(self, finding: Finding, where: Where, actions: Sequence[Action]) -> Finding:
+        return replace(finding, action=excerpt(finding, actions), **where())
