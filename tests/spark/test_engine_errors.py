@@ -161,6 +161,24 @@ def test_file_that_the_job_itself_lacks_is_not_taken_for_one_of_the_table() -> N
         ("java.lang.NoClassDefFoundError", "org/apache/spark/sql/X", ("FT02", Verdict.FAULT, False), "do not fit"),
         ("java.lang.NoSuchMethodError", "io.delta.X.y()", ("FT02", Verdict.FAULT, False), "do not fit"),
         (
+            "java.lang.NoClassDefFoundError",
+            "org/apache/hadoop/fs/BulkDelete",
+            ("FT02", Verdict.FAULT, False),
+            "do not fit together: org.apache.hadoop.fs.BulkDelete is missing",
+        ),
+        (
+            "java.lang.NoClassDefFoundError",
+            "software/amazon/awssdk/core/exception/SdkException",
+            ("FT02", Verdict.FAULT, False),
+            "not on Spark's classpath: software.amazon.awssdk.core.exception.SdkException",
+        ),
+        (
+            "java.lang.ClassNotFoundException",
+            "io.delta.storage.S3DynamoDBLogStore",
+            ("FT02", Verdict.FAULT, False),
+            "not on Spark's classpath: io.delta.storage.S3DynamoDBLogStore",
+        ),
+        (
             "java.lang.ClassNotFoundException",
             "Class org.apache.hadoop.fs.s3a.S3AFileSystem not found",
             ("FT01", Verdict.FAULT, False),

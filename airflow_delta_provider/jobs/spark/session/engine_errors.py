@@ -31,6 +31,10 @@ _LASTING_JAVA: Mapping[str, int] = {
 #: Classes that Spark or Delta has in one release and not in another.
 _OF_ENGINE = re.compile(r"\b(?:org[./]apache[./]spark|io[./]delta|scala)[./][\w./$]+")
 _CLASS_NOT_FOUND = "java.lang.ClassNotFoundException"
+#: A log store, which a setting names.
+_LOG_STORE = re.compile(r"io\.delta\.storage\.[\w.$]+")
+#: A class of Hadoop, which another class was compiled with.
+_HADOOP_CLASS = re.compile(r"org/apache/hadoop/[\w/$]+")
 #: A class is there, but without the method, the field or the interface that another one was compiled with.
 _OTHER_RELEASE = "java.lang.IncompatibleClassChangeError"
 #: What py4j says of a method that is not there, and of a class.
@@ -112,12 +116,15 @@ def _of_releases(error: BaseException, condition: str) -> EngineError | None:
         is_unknown = _is_instance(cause, _CLASS_NOT_FOUND)
         if is_unknown or _is_instance(cause, "java.lang.LinkageError"):
             missing = str(cause.getMessage() or cause.toString()).strip()
+            if is_unknown and _LOG_STORE.fullmatch(missing):
+                return _without_class(missing, condition)
             if _OF_ENGINE.search(missing):
                 return _unfit(missing, condition)
-            if _is_instance(cause, _OTHER_RELEASE):
-                return _unfit_libraries(missing, condition)
-            is_named = is_unknown and not _OF_HADOOP.fullmatch(missing)
-            return _without_class(missing, condition) if is_named else _without_driver(missing, condition)
+            if _is_instance(cause, _OTHER_RELEASE) or _HADOOP_CLASS.fullmatch(missing):
+                return _unfit_libraries(missing.replace("/", "."), condition)
+            if is_unknown and _OF_HADOOP.fullmatch(missing):
+                return _without_driver(missing, condition)
+            return _without_class(missing.replace("/", "."), condition)
     of_python = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
     if of_python and (missing_method := _NO_METHOD.search(str(error))):
         return _unfit(missing_method[1], condition)
