@@ -140,11 +140,11 @@ class TestReport:
         assert "RT08" in sent.text
         assert "The worker died, or Airflow ended the task from outside" in sent.text
 
-    @pytest.mark.parametrize("told_by", [failed, succeeded], ids=["exception", "XCom"])
-    def test_has_the_timeline_of_its_tables_without_findings_that_nobody_wants(self, told_by: Any) -> None:
+    @pytest.mark.parametrize("group_of", [failed, succeeded], ids=["exception", "XCom"])
+    def test_has_the_timeline_of_its_tables_without_findings_that_nobody_wants(self, group_of: Any) -> None:
         recorder = Recorder()
         found = finding(version=3, healed_version=5), finding(version=6), finding(version=7, severity=Severity.WARNING)
-        context = told_by(*found)
+        context = group_of(*found)
         DeltaViolationNotifier(notifiers=[recorder], severities=["ERROR"])(context)
         _, course = recorder.sent[0].text.split(f"Versions 3 to 9 of {ORDERS}\n")
         assert [line.split()[:2] for line in course.splitlines()[:3]] == [["3", "✕"], ["5", "✓"], ["6", "✕"]]

@@ -11,7 +11,7 @@ from pyarrow import ArrowException
 
 from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.version_range import find_span
+from airflow_delta_provider.domain.audit.version_range import find_version_range
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
@@ -82,7 +82,7 @@ def audit_of(storage: Kept, memory: AuditState | None = None) -> tuple[HistoryAu
     names = log.list_names()
     last = max(int(name[:20]) for name in names if name[:20].isdecimal())
     judging = Judging(log, names, "t", Timings(), silent, TimeBudget(None))
-    return judging.judge(find_span(names, last)) if memory is None else judging.go_on(memory, last), judging
+    return judging.judge(find_version_range(names, last)) if memory is None else judging.go_on(memory, last), judging
 
 
 def told(storage: Kept, memory: AuditState | None = None) -> tuple[list[Finding], AuditState, Judging]:

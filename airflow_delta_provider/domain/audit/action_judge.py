@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import chain
 
 from airflow_delta_provider.domain.audit.known_lines import CommitLines, KnownLines
-from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
+from airflow_delta_provider.domain.audit.live_file_tracker import LiveFileTracker
 from airflow_delta_provider.domain.checks.check import on_action
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -21,7 +21,7 @@ class ActionJudge:
     :param files: follows the files
     """
 
-    def __init__(self, lines: KnownLines, files: FileCourse) -> None:
+    def __init__(self, lines: KnownLines, files: LiveFileTracker) -> None:
         self._lines = lines
         self._files = files
 

@@ -113,22 +113,24 @@ class ChangeJudge:
             direct = replace(transition, before=sound)
             still = {key_of(finding) for finding in on_change.run(direct)}
             found = [
-                (finding, stands)
-                for finding, stands in found
+                (finding, still_open)
+                for finding, still_open in found
                 if key_of(finding) in still or (written and RULES[finding.code].about_older_files)
             ]
         written_types = WrittenTypes(transition, (path for path, _ in live), self._log)
         found = [
-            (weighed, stands) for finding, stands in found if (weighed := written_types.weigh(finding)) is not None
+            (weighed, still_open)
+            for finding, still_open in found
+            if (weighed := written_types.weigh(finding)) is not None
         ]
         found += [
             (finding, until_path_of_column_is_free(finding, transition.after))
             for finding in self._paths.apply_commit(transition)
         ]
-        for finding, stands in found:
-            if restored.untold is not None and finding.severity is Severity.ERROR:
-                finding = _undecided(finding, restored.untold)
-            yield Detected(finding, stands, before)
+        for finding, still_open in found:
+            if restored.unknown_version is not None and finding.severity is Severity.ERROR:
+                finding = _undecided(finding, restored.unknown_version)
+            yield Detected(finding, still_open, before)
         self._used |= used_features(transition.after)
 
     def recall(self, finding: Finding, base: TableState, before: Before | None) -> StillOpen | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from airflow_delta_provider.domain.audit.action_excerpt import excerpt
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.audit.iceberg_files import weigh
 from airflow_delta_provider.domain.audit.past_log import Addition, PastLog
 from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
+from airflow_delta_provider.domain.audit.shown_action import shown_action
 from airflow_delta_provider.domain.audit.violation import Key, key_of
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING
@@ -121,7 +121,7 @@ class FileFindings:
             if self._since is not None and (commit is None or commit.version <= self._since):
                 continue  # of a file from before: not what is asked for
             if commit is not None:
-                finding = replace(finding, action=excerpt(finding, actions), **commit.provenance)
+                finding = replace(finding, action=shown_action(finding, actions), **commit.provenance)
             elif (known := self._recalled.get(key_of(finding))) is not None:
                 finding = replace(finding, **{name: getattr(known, name) for name in _PROVENANCE})
             elif self._begun is not None:

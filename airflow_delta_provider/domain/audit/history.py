@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.audit.healing import (
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, LiveFiles, StandingViolation
 from airflow_delta_provider.domain.audit.known_lines import CommitLines, KnownLines
 from airflow_delta_provider.domain.audit.live_counts import LiveCounts
-from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
+from airflow_delta_provider.domain.audit.live_file_tracker import LiveFileTracker
 from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import Restorations
 from airflow_delta_provider.domain.audit.row_tracking import (
@@ -73,7 +73,7 @@ class HistoryAudit:
         self._restorations = Restorations(self._log, begun_late)
         self._changes = ChangeJudge(self._log)
         self._tracking = RowTrackingAudit(self._log, begun_late, follow)
-        self._files = FileCourse(self._log, begun_late)
+        self._files = LiveFileTracker(self._log, begun_late)
         self._lines = KnownLines()
         self._judge = TransitionJudge(
             self._log,

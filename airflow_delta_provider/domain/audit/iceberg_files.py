@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from airflow_delta_provider.domain.audit.action_excerpt import excerpt
 from airflow_delta_provider.domain.audit.past_log import FirstAdd, PastLog
+from airflow_delta_provider.domain.audit.shown_action import shown_action
 from airflow_delta_provider.domain.audit.violation import worded
 from airflow_delta_provider.domain.checks.data_files.iceberg_files import IcebergFiles
 from airflow_delta_provider.domain.checks.protocol.outcomes import NOT_WRITTEN_FOR_ICEBERG
@@ -67,4 +67,4 @@ def _placed(finding: Finding, state: TableState, log: PastLog) -> Finding:
     if commit is None:
         return finding
     actions = [action for action in log.actions_at(commit.version) if "metaData" in action]
-    return replace(finding, action=excerpt(finding, actions), **commit.provenance)
+    return replace(finding, action=shown_action(finding, actions), **commit.provenance)

@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
 
-class FileCourse:
+class LiveFileTracker:
     """Takes commits, oldest first.
 
     :param begun_late: whether there were commits before the first that it takes
@@ -145,12 +145,12 @@ class FileCourse:
             self._counts.take(gone.values(), -1)
         self._written.clear()
 
-    def note_damage(self, transition: Transition, *, stands: bool) -> None:
+    def note_damage(self, transition: Transition, *, is_open: bool) -> None:
         """Take note of the files that a commit wrote.
 
-        :param stands: whether a change of protocol or metadata is open after it that broke a rule
+        :param is_open: whether a change of protocol or metadata is open after it that broke a rule
         """
-        if stands:
+        if is_open:
             self._written.update(file.path for file in transition.new_files)
         else:
             self._written.clear()

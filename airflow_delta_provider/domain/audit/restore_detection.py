@@ -23,13 +23,13 @@ class Restored:
     :param version: the newest of the earlier versions whose metadata and files it leads to; None where to none
     :param protocol: whether that had the same protocol
     :param identity: whether that had the same table id
-    :param untold: the version that it says it restores, where nobody knows that version any more
+    :param unknown_version: the version that it says it restores, where nobody knows that version any more
     """
 
     version: int | None = None
     protocol: bool = False
     identity: bool = False
-    untold: int | None = None
+    unknown_version: int | None = None
 
 
 def restored_by(
@@ -49,7 +49,7 @@ def restored_by(
         return Restored(known, states.had_protocol, states.had_identity)
     then = log.state_at(named)
     if then is None:
-        return Restored(untold=named)
+        return Restored(unknown_version=named)
     after = replace(transition.after, files=live)
     if not leads_back(then, after):
         return Restored()

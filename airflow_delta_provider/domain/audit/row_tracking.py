@@ -188,7 +188,7 @@ class RowTrackingAudit:
         if not (ids or transition.before_files):
             return transition
         of_version = None
-        if (version := restored.version) is not None or restored.untold is not None:
+        if (version := restored.version) is not None or restored.unknown_version is not None:
             of_version = cache(lambda: {} if version is None else self._row_ids_at(version))
         return replace(transition, past=replace(transition.past, row_ids=ids, restored_row_ids=of_version))
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from airflow_delta_provider.domain.audit.action_excerpt import excerpt
 from airflow_delta_provider.domain.audit.action_judge import ActionJudge
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
 from airflow_delta_provider.domain.audit.clustered_files import check_older_files
@@ -16,7 +15,7 @@ from airflow_delta_provider.domain.audit.healing import (
     HEALED_BY_RESTORE,
     still_open_after,
 )
-from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
+from airflow_delta_provider.domain.audit.live_file_tracker import LiveFileTracker
 from airflow_delta_provider.domain.audit.live_partitions import LivePartitions
 from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.past_needs import needing
@@ -27,6 +26,7 @@ from airflow_delta_provider.domain.audit.row_tracking import (
     assigns_ids_without_mark,
     given_ids,
 )
+from airflow_delta_provider.domain.audit.shown_action import shown_action
 from airflow_delta_provider.domain.audit.violation import Detected, Violation
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.actions.deletion_vectors import check_vectors_left
@@ -76,7 +76,7 @@ class TransitionJudge:
         restorations: Restorations,
         changes: ChangeJudge,
         tracking: RowTrackingAudit,
-        files: FileCourse,
+        files: LiveFileTracker,
         actions: ActionJudge,
     ) -> None:
         self._log = log
@@ -155,7 +155,7 @@ class TransitionJudge:
             self._open(broken, actions)
         old = transition.before_files.keys() | again.keys()
         self._describe(transition, actions, old, known_wrong)
-        self._files.note_damage(transition, stands=self._violations.has_changes)
+        self._files.note_damage(transition, is_open=self._violations.has_changes)
 
     def _depends_on_versions(self, transition: Transition) -> bool:
         """Whether it matters of a commit that an earlier version of the table, before the first one here, was alike."""
@@ -226,8 +226,8 @@ class TransitionJudge:
         return self._violations.look(TRACKING, state.version, seen, before, state.metadata)
 
     def _open(self, broken: Detected, actions: Sequence[Action]) -> None:
-        finding = replace(broken.finding, action=excerpt(broken.finding, actions))
+        finding = replace(broken.finding, action=shown_action(broken.finding, actions))
         self._violations.open(finding, broken.still_open, broken.before)
 
     def _placed(self, finding: Finding, where: Where, actions: Sequence[Action]) -> Finding:
-        return replace(finding, action=excerpt(finding, actions), **where())
+        return replace(finding, action=shown_action(finding, actions), **where())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_delta_provider.domain.audit.known_lines import CommitLines, KnownLines
-from airflow_delta_provider.domain.audit.live_file_tracker import FileCourse
+from airflow_delta_provider.domain.audit.live_file_tracker import LiveFileTracker
 from airflow_delta_provider.domain.audit.restore_detection import Restorations
 from airflow_delta_provider.domain.audit.row_tracking import MISSING_IDS, RowTrackingAudit
 from airflow_delta_provider.domain.audit.usual_commits import Change, Doing, UsualCommit, change_by
@@ -26,7 +26,7 @@ class UsualJudge:
         self,
         violations: Violations,
         lines: KnownLines,
-        files: FileCourse,
+        files: LiveFileTracker,
         restorations: Restorations,
         tracking: RowTrackingAudit,
     ) -> None:

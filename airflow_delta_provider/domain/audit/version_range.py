@@ -21,7 +21,7 @@ _MOST_GAPS = 20
 
 
 @dataclass(frozen=True)
-class Span:
+class VersionRange:
     """What an audit judges.
 
     :param base: the version whose state it starts from; None for the whole history
@@ -39,7 +39,7 @@ class Span:
         return 0 if self.base is None else self.base.version + 1
 
 
-def find_span(names: Iterable[str], newest: int, since: int | None = None) -> Span:
+def find_version_range(names: Iterable[str], newest: int, since: int | None = None) -> VersionRange:
     """Return what there is to judge of a log up to ``newest``.
 
     :param since: judge the commits after this version only
@@ -63,7 +63,7 @@ def find_span(names: Iterable[str], newest: int, since: int | None = None) -> Sp
     else:
         base = select_segment(names, readable)
         findings.append(not_kept(readable, since))
-    return Span(base, last, tuple(findings))
+    return VersionRange(base, last, tuple(findings))
 
 
 def _readable(names: list[str], newest: int) -> int | None:

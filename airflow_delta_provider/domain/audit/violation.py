@@ -76,7 +76,7 @@ def sound_before(healed: Sequence[Violation]) -> TableState | None:
     return min((state for state in states if state is not None), key=lambda state: state.version, default=None)
 
 
-def told_by(finding: Finding) -> tuple[object, ...]:
+def group_of(finding: Finding) -> tuple[object, ...]:
     """Return what those violations have in common of which one is reported for all."""
     return finding.code, finding.severity, finding.column, finding.subject
 

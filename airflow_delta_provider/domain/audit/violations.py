@@ -13,9 +13,9 @@ from airflow_delta_provider.domain.audit.violation import (
     Violated,
     Violation,
     fingerprint,
+    group_of,
     key_of,
     rank,
-    told_by,
     worded,
 )
 from airflow_delta_provider.domain.audit.violation_causes import cause_of
@@ -175,10 +175,10 @@ class Violations:
 
         :param known: what it found
         """
-        about = {told_by(finding) for finding in known}
+        about = {group_of(finding) for finding in known}
         for key, violation in list(self._standing.items()):
             of_the_log = (violation.finding.path or "").startswith("_delta_log/")
-            if not of_the_log and told_by(violation.finding) not in about:
+            if not of_the_log and group_of(violation.finding) not in about:
                 self._drop(key)
         self._settled = frozenset(self._healed)
 
@@ -277,13 +277,13 @@ class Violations:
         for violation in standing + healed:
             violation.cause = cause_of(violation, standing + healed)
         groups = [*_alike(self._remembered(standing)), *_alike(self._remembered(healed))]
-        told_as = {id(violation): group[0].finding for group in groups for violation in group}
-        return list(self._told(groups, told_as))
+        reported_as = {id(violation): group[0].finding for group in groups for violation in group}
+        return list(self._reported(groups, reported_as))
 
     def _remembered(self, violations: Iterable[Violation]) -> list[Violation]:
         return [v for v in violations if v not in self._settled and not self._is_forgotten(v)]
 
-    def _told(self, groups: Iterable[list[Violation]], told_as: Mapping[int, Finding]) -> Iterator[Finding]:
+    def _reported(self, groups: Iterable[list[Violation]], reported_as: Mapping[int, Finding]) -> Iterator[Finding]:
         for first, *others in groups:
             finding, root = first.finding, first.root
             more = sum(violation.number for violation in (first, *others)) - 1
@@ -291,15 +291,15 @@ class Violations:
             last = max((other.finding.version or 0 for other in others), default=finding.version)
             alike = (more, None if last == finding.version else last) if more else (None, None)
             healed = [violation.healed for violation in (first, *others) if violation.healed is not None]
-            told = replace(
+            reported = replace(
                 finding,
                 alike=alike[0],
                 alike_until=alike[1],
                 healed_version=max(healed, default=None),
                 fingerprint=self._fingerprint(finding),
-                caused_by=None if root is first else self._fingerprint(told_as.get(id(root), root.finding)),
+                caused_by=None if root is first else self._fingerprint(reported_as.get(id(root), root.finding)),
             )
-            yield worded(told)
+            yield worded(reported)
 
     def _fingerprint(self, finding: Finding) -> str:
         """Return that of an earlier audit, where it comes from one; else one of the table as it was then."""
@@ -340,7 +340,7 @@ def _alike(violations: Iterable[Violation]) -> list[list[Violation]]:
     for violation in violations:
         finding, healed = violation.finding, violation.healed
         until = healed if finding.severity is Severity.ERROR else healed is not None
-        groups[(*told_by(finding), until)].append(violation)
+        groups[(*group_of(finding), until)].append(violation)
     return list(groups.values())
 
 

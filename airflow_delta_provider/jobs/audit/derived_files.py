@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
-from airflow_delta_provider.domain.audit.version_range import find_span
+from airflow_delta_provider.domain.audit.version_range import find_version_range
 from airflow_delta_provider.domain.checks.log.checkpoint_form import incomplete_checkpoint
 from airflow_delta_provider.domain.checks.log.checksums import Version, check_checksum
 from airflow_delta_provider.domain.checks.log.compaction import check_compaction
@@ -97,7 +97,9 @@ class DerivedFiles:
         """
         commits = [version for version in commit_versions(self._names) if version <= audit.version]
         if commits and commits[-1] - commits[0] >= len(commits):
-            yield from (found for found in find_span(self._names, audit.version).findings if found.code == GAP.code)
+            yield from (
+                found for found in find_version_range(self._names, audit.version).findings if found.code == GAP.code
+            )
         version, name = audit.version, checksum_name(audit.version)
         if facts.checksum != version and name in self._names:
             yield from self.compare_checksum(audit, self._log.read_file(name))

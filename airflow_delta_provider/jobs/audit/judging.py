@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
 from airflow_delta_provider.domain.audit.past_needs import undecidable_rules
-from airflow_delta_provider.domain.audit.version_range import Span, find_span
+from airflow_delta_provider.domain.audit.version_range import VersionRange, find_version_range
 from airflow_delta_provider.domain.checks.log.damaged_files import damaged_checkpoint, damaged_commit
 from airflow_delta_provider.domain.checks.log.history import out_of_time, state_of_older_release
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
@@ -46,7 +46,7 @@ _STEP = 5000
 
 
 class Judging:
-    """Judges a span of the log.
+    """Judges a range of versions.
 
     :param names: of the files in the log
     :param name: of the table, for people
@@ -83,20 +83,20 @@ class Judging:
         self.first: int | None = None
         """The first of them."""
 
-    def judge(self, span: Span, *, known: bool = False, memory: AuditState | None = None) -> HistoryAudit:
-        """Judge the commits of ``span``.
+    def judge(self, wanted: VersionRange, *, known: bool = False, memory: AuditState | None = None) -> HistoryAudit:
+        """Judge the commits of ``wanted``.
 
         :param known: whether what is wrong with the state that it starts from is left out
         :param memory: of an earlier audit, from whose end the log no longer leads there
         :raises BrokenLogError: if that state cannot be read
         """
-        asked = span.base
-        span, replay, damaged = self._start(span, known)
-        if span.base is None:
+        asked = wanted.base
+        wanted, replay, damaged = self._start(wanted, known)
+        if wanted.base is None:
             audit = HistoryAudit(replay, log=KeptLog(self._log), follow=self._follow)
         else:
-            known = known and asked is not None and span.base.version == asked.version
-            state = replay.state(span.base.version)
+            known = known and asked is not None and wanted.base.version == asked.version
+            state = replay.state(wanted.base.version)
             # Nobody knows what became of it in the commits between.
             same = memory is not None and memory.state.metadata.id == state.metadata.id
             recalled = memory.recalled(state.version, self._names) if memory is not None and same else ()
@@ -109,11 +109,11 @@ class Judging:
                 missed=memory.state if memory is not None and same else None,
                 follow=self._follow,
             )
-        versions = range(span.first, span.last + 1)
-        checkpoint = self.checkpoints.begin(versions, span.base, whole=span.base is None, known=known)
-        self._note(audit, (*damaged, *span.findings, *checkpoint))
+        versions = range(wanted.first, wanted.last + 1)
+        checkpoint = self.checkpoints.begin(versions, wanted.base, whole=wanted.base is None, known=known)
+        self._note(audit, (*damaged, *wanted.findings, *checkpoint))
         self._judge(audit, self._read(versions), versions)
-        self._note(audit, self._derived.look(span.last))
+        self._note(audit, self._derived.look(wanted.last))
         return audit
 
     def go_on(self, memory: AuditState, last: int) -> HistoryAudit:
@@ -122,7 +122,7 @@ class Judging:
         :raises BrokenLogError: if a state that is needed cannot be read
         """
         if not self.leads_on(memory, last):
-            return self.judge(find_span(self._names, last), memory=memory)
+            return self.judge(find_version_range(self._names, last), memory=memory)
         base, replay = memory.state, Replay.of(memory.state)
         earliest = self._earliest()
         begin, until = memory.begin(earliest), memory.version
@@ -143,7 +143,7 @@ class Judging:
                 replay = Replay(with_files=True) if segment is None else self._log.replay(segment)
                 base = base if segment is None else replay.state(begin)
             except BrokenLogError:  # the state that the earlier audit ended in may be cleaned up
-                return self.judge(find_span(self._names, last), memory=memory)
+                return self.judge(find_version_range(self._names, last), memory=memory)
         audit = HistoryAudit(
             replay,
             None if begin < 0 else base,
@@ -182,19 +182,19 @@ class Judging:
         earliest = earliest_version(self._names)
         return -1 if commit_name(0) in self._names and not earliest else earliest or 0
 
-    def _start(self, span: Span, known: bool) -> tuple[Span, Replay, list[Finding]]:
+    def _start(self, wanted: VersionRange, known: bool) -> tuple[VersionRange, Replay, list[Finding]]:
         """Return from where to judge, with the state there and what is damaged on the way to it.
 
-        Where a file is damaged that leads to the state of ``span``, it is one that others lead to.
+        Where a file is damaged that leads to the state of ``wanted``, it is one that others lead to.
 
         :raises BrokenLogError: if there is none
         """
         names, damaged = self._names, list[Finding]()
-        since = span.base.version if known and span.base is not None else None
-        while span.base is not None:
-            base = span.base
+        since = wanted.base.version if known and wanted.base is not None else None
+        while wanted.base is not None:
+            base = wanted.base
             try:
-                return span, self._log.replay(base), damaged
+                return wanted, self._log.replay(base), damaged
             except BrokenCheckpointError as error:
                 broken: BrokenLogError = error
                 damaged.append(damaged_checkpoint(base.checkpoint_version or 0, base.checkpoint_files[0], error))
@@ -205,10 +205,10 @@ class Judging:
                 names = _after(names, error.version)
                 names.remove(commit_name(error.version))
             try:
-                span = find_span(names, span.last, since)
+                wanted = find_version_range(names, wanted.last, since)
             except BrokenLogError:
                 raise broken from None
-        return span, Replay(with_files=True), damaged
+        return wanted, Replay(with_files=True), damaged
 
     def _read(self, versions: range) -> Iterator[CommitFile]:
         """Yield those commits that the log has."""

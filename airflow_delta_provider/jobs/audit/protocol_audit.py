@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_delta_provider.domain.audit.audit_state import REPORTED_ONCE, AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.ownership import Ownership
-from airflow_delta_provider.domain.audit.version_range import find_span
+from airflow_delta_provider.domain.audit.version_range import find_version_range
 from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.levels import not_checked
@@ -131,8 +131,8 @@ class ProtocolAudit:
         judging, since = self._level.judging(), self._options.since_version
         if memory is not None and (since is None or judging.leads_on(memory, last)):
             return judging, judging.go_on(memory, last)
-        span = find_span(names, last, since)
-        return judging, judging.judge(span, known=span.base is not None and span.base.version == since)
+        wanted = find_version_range(names, last, since)
+        return judging, judging.judge(wanted, known=wanted.base is not None and wanted.base.version == since)
 
     def _last(self, names: Sequence[str]) -> int | Finding:
         """Return the version up to which to judge, or why there is none."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from airflow_delta_provider.domain.audit.action_excerpt import excerpt
 from airflow_delta_provider.domain.audit.condition_origins import ConditionOrigins, condition_origins
+from airflow_delta_provider.domain.audit.shown_action import shown_action
 from airflow_delta_provider.domain.checks.data_files.row_conditions import broken_condition, not_evaluated
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, earliest_version, select_segment
@@ -55,7 +55,9 @@ class RowConditions:
             return finding
         log = KeptLog(self._log)
         commit, actions = log.commit_at(finding.version), log.actions_at(finding.version)
-        return finding if commit is None else replace(finding, action=excerpt(finding, actions), **commit.provenance)
+        return (
+            finding if commit is None else replace(finding, action=shown_action(finding, actions), **commit.provenance)
+        )
 
     def _origins(self, proof: ConditionProof) -> ConditionOrigins:
         try:

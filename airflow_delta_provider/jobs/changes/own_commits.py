@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from airflow_delta_provider.domain.audit.version_range import find_span
+from airflow_delta_provider.domain.audit.version_range import find_version_range
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import earliest_version, newest_version
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -22,6 +22,6 @@ def audited(table: OpenTable, before: TableState, commits: Mapping[int, list[Act
     first = earliest_version(names)
     if not commits or first is None or first > before.version:
         return
-    span = find_span(names, newest_version(names), before.version)
-    audit = Judging(table.log, names, table.name.text, Timings(), silent, TimeBudget(None)).judge(span, known=True)
+    wanted = find_version_range(names, newest_version(names), before.version)
+    audit = Judging(table.log, names, table.name.text, Timings(), silent, TimeBudget(None)).judge(wanted, known=True)
     yield from (finding for finding in audit.findings() if finding.version in commits and finding.is_open)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from airflow_delta_provider.domain.audit.version_range import find_span
+from airflow_delta_provider.domain.audit.version_range import find_version_range
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, TableColumns
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
@@ -41,10 +41,10 @@ def read_columns(log: TableLog, version: int | None = None) -> MappedTable:
     names = log.list_names()
     last = newest_version(names) if version is None else version
     try:
-        span = find_span(names, last)
-        if span.last == last:
-            return _follow(log, names, None if span.base is None else span.base.version, last)
-        why = f"version {span.last + 1} is missing in the log"
+        wanted = find_version_range(names, last)
+        if wanted.last == last:
+            return _follow(log, names, None if wanted.base is None else wanted.base.version, last)
+        why = f"version {wanted.last + 1} is missing in the log"
     except BrokenLogError as error:
         why = str(error)
     segment = select_segment(names, last)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.version_range import find_span
+from airflow_delta_provider.domain.audit.version_range import find_version_range
 from airflow_delta_provider.domain.checks.log.damaged_files import damaged_commit
 from airflow_delta_provider.domain.checks.log.pointer import check_pointer
 from airflow_delta_provider.domain.delta.commit import parse_commit, read_actions
@@ -441,7 +441,7 @@ def test_no_set_of_names_stops_the_search_for_what_can_be_judged(versions, check
     names += ["_last_checkpoint", "x", f"{0:020d}.{3:020d}.compacted.json", f"{2:020d}.checkpoint.1.2.parquet"]
     newest = max([*versions, *checkpoints])
     try:
-        span = find_span(names, newest, since)
+        span = find_version_range(names, newest, since)
     except BrokenLogError:
         return
     assert span.first <= span.last + 1 <= newest + 1
@@ -451,4 +451,4 @@ def test_no_set_of_names_stops_the_search_for_what_can_be_judged(versions, check
 def test_log_that_starts_late_without_checkpoint_is_told_at_once():
     names = [commit_name(version) for version in range(5, 50_000)]
     with pytest.raises(BrokenLogError, match="no checkpoint to start from"):
-        find_span(names, 49_999)
+        find_version_range(names, 49_999)

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from airflow_delta_provider.domain.audit.audit_state import AuditState
-from airflow_delta_provider.domain.audit.version_range import find_span
+from airflow_delta_provider.domain.audit.version_range import find_version_range
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.jobs.audit import commit_file
 from airflow_delta_provider.jobs.audit.judging import Judging
@@ -45,7 +45,7 @@ def judge(table, memory=None):
     names = log.list_names()
     last = len(names) - 1
     judged = Judging(log, names, "t", Timings(), silent, TimeBudget(None))
-    audit = judged.judge(find_span(names, last)) if memory is None else judged.go_on(memory, last)
+    audit = judged.judge(find_version_range(names, last)) if memory is None else judged.go_on(memory, last)
     return audit, storage.reads
 
 

@@ -25,7 +25,7 @@ class Case:
     :param before: the history up to it
     :param step: the commit, or several of which the first is damaged
     :param damage: what is done to its actions
-    :param shows: what the finding's excerpt has to hold
+    :param shows: what the action has to hold that the finding shows
     :param follows: codes that may be told as consequences
     :param then: innocent commits after it
     :param healed_by: what puts it right: ``undo`` (what was changed is changed back), ``restore`` (RESTORE to the

@@ -154,8 +154,10 @@ class ColumnHistory:
         elif transition.keeps_no_file:
             self._replaced |= self._gone
             self._gone = {}
-        if restored.untold is not None:
-            self._doubt(f"version {version} restores version {restored.untold}, which is not kept any more", version)
+        if restored.unknown_version is not None:
+            self._doubt(
+                f"version {version} restores version {restored.unknown_version}, which is not kept any more", version
+            )
         self._look_at_files(version, transition.new_files, commit.operation)
         if transition.before.metadata == transition.after.metadata:
             return
@@ -168,7 +170,7 @@ class ColumnHistory:
         elif transition.keeps_no_file and _writes(transition):
             if not (new.is_mapped and _goes_on(old, new)):
                 self._eras.append((version, []))
-        elif not leads_back and restored.untold is None:
+        elif not leads_back and restored.unknown_version is None:
             self._note(transition, old, new)
         if not (transition.keeps_no_file or leads_back):
             self._lose(old, new, version)

@@ -11,14 +11,14 @@ from airflow_delta_provider.domain.checks.rule import OF_SUBJECT
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Characters of an excerpt, and of a text in it.
+#: Characters of it, and of a text in it.
 _MOST, _MOST_TEXT = 800, 300
 #: Where to look when the commit has no such action: what it changed all the same.
 _REMOVE = "remove"
 _OTHERWISE = ("metaData", "protocol", "domainMetadata")
 
 
-def excerpt(finding: Finding, actions: Sequence[Action]) -> str | None:
+def shown_action(finding: Finding, actions: Sequence[Action]) -> str | None:
     """Return the action of a commit that a finding is about, shortened; None where the commit has none.
 
     :param actions: of the commit, as in the log

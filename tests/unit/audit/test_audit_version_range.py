@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from airflow_delta_provider.domain.audit.version_range import find_span
+from airflow_delta_provider.domain.audit.version_range import find_version_range
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -41,17 +41,17 @@ E, W, U = Severity.ERROR, Severity.WARNING, Severity.UNDECIDED
     ],
 )
 def test_span_is_what_the_files_lead_to(names, newest, since, expected):
-    assert told(find_span(names, newest, since)) == expected
+    assert told(find_version_range(names, newest, since)) == expected
 
 
 def test_log_that_leads_nowhere_is_broken():
     with pytest.raises(BrokenLogError, match=r"00000000000000000000\.json and 1 more missing"):
-        find_span(log([2, 3]), 3)
+        find_version_range(log([2, 3]), 3)
 
 
 @pytest.mark.parametrize("commits", [range(0, 60_000, 2), range(1, 30_001)])
 def test_hopeless_log_takes_no_time(commits):
     names, started = log(commits), time.process_time()
     with suppress(BrokenLogError):
-        find_span(names, max(commits))
+        find_version_range(names, max(commits))
     assert time.process_time() - started < 20
