@@ -83,7 +83,8 @@ cluster: setup .minicluster .kubernetes/.installed
 	@touch $@
 
 .minicluster: tests/cluster/minicluster/pom.xml
-	mvn --quiet --batch-mode --file $< dependency:build-classpath -Dmdep.outputFile=$(CURDIR)/$@
+	mvn --quiet --batch-mode -Dmaven.repo.local=$(CURDIR)/.minicluster-m2 --file $< \
+	    dependency:build-classpath -Dmdep.outputFile=$(CURDIR)/$@
 
 # Nor this: the DAGs of the guides of platforms, with the providers of Amazon, Google, Databricks and Livy (2 GB).
 platforms: $(PLATFORMS)/.installed
@@ -197,4 +198,4 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_paimon_rows
 
 clean:
-	rm -rf $(VENV) .lineage .kubernetes .minicluster $(S3) $(STORES) $(GCS) $(PLATFORMS) .venv-matrix .demo build dist *.egg-info
+	rm -rf $(VENV) .lineage .kubernetes .minicluster .minicluster-m2 $(S3) $(STORES) $(GCS) $(PLATFORMS) .venv-matrix .demo build dist *.egg-info
