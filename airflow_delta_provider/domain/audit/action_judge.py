@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from itertools import chain
 
-from airflow_delta_provider.domain.audit.known_lines import CommitLines, KnownLines
+from airflow_delta_provider.domain.audit.known.lines import CommitLines, KnownLines
 from airflow_delta_provider.domain.audit.live_file_tracker import LiveFileTracker
 from airflow_delta_provider.domain.checks.check import on_action
 from airflow_delta_provider.domain.delta.commit import Action

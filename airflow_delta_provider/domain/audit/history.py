@@ -12,8 +12,9 @@ from airflow_delta_provider.domain.audit.healing import (
     still_open_by,
 )
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, LiveFiles, StandingViolation
-from airflow_delta_provider.domain.audit.known_lines import CommitLines, KnownLines
-from airflow_delta_provider.domain.audit.live_counts import LiveCounts
+from airflow_delta_provider.domain.audit.known.commits import UsualCommit
+from airflow_delta_provider.domain.audit.known.lines import CommitLines, KnownLines
+from airflow_delta_provider.domain.audit.live.counts import LiveCounts
 from airflow_delta_provider.domain.audit.live_file_tracker import LiveFileTracker
 from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import Restorations
@@ -21,7 +22,6 @@ from airflow_delta_provider.domain.audit.row_tracking import (
     RowTrackingAudit,
 )
 from airflow_delta_provider.domain.audit.transition_judge import HEAD, TRACKING, TransitionJudge
-from airflow_delta_provider.domain.audit.usual_commits import UsualCommit
 from airflow_delta_provider.domain.audit.usual_judge import UsualJudge
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.metadata.state import no_metadata

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_delta_provider.domain.audit.live_paths import LivePaths
+from airflow_delta_provider.domain.audit.live.paths import LivePaths
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.history_events import HistoryEvents
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from airflow_delta_provider.domain.audit.history_facts import LiveFiles
-from airflow_delta_provider.domain.audit.live_counts import LiveCounts
-from airflow_delta_provider.domain.audit.live_paths import NO_PATHS
-from airflow_delta_provider.domain.audit.live_spellings import LiveSpellings
-from airflow_delta_provider.domain.audit.live_vectors import LiveVectors
+from airflow_delta_provider.domain.audit.known.commits import Change, Effect
+from airflow_delta_provider.domain.audit.live.counts import LiveCounts
+from airflow_delta_provider.domain.audit.live.paths import NO_PATHS
+from airflow_delta_provider.domain.audit.live.spellings import LiveSpellings
+from airflow_delta_provider.domain.audit.live.vectors import LiveVectors
 from airflow_delta_provider.domain.audit.past_log import PastLog
-from airflow_delta_provider.domain.audit.usual_commits import Change, Effect
 from airflow_delta_provider.domain.checks.actions.partition_values import (
     check_other_partition_values,
     check_partition_values,

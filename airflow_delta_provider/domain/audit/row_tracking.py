@@ -10,9 +10,9 @@ from itertools import chain
 
 from airflow_delta_provider.domain.audit.healing import still_open_after
 from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
+from airflow_delta_provider.domain.audit.known.commits import Change, Effect
 from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import Restored
-from airflow_delta_provider.domain.audit.usual_commits import Change, Effect
 from airflow_delta_provider.domain.audit.violation import Detected, Violation, key_of, sound_before
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.healing import StillOpen

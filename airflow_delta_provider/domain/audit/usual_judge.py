@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_delta_provider.domain.audit.known_lines import CommitLines, KnownLines
+from airflow_delta_provider.domain.audit.known.commits import Change, Doing, UsualCommit, change_by
+from airflow_delta_provider.domain.audit.known.lines import CommitLines, KnownLines
 from airflow_delta_provider.domain.audit.live_file_tracker import LiveFileTracker
 from airflow_delta_provider.domain.audit.restore_detection import Restorations
 from airflow_delta_provider.domain.audit.row_tracking import MISSING_IDS, RowTrackingAudit
-from airflow_delta_provider.domain.audit.usual_commits import Change, Doing, UsualCommit, change_by
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState

@@ -91,7 +91,7 @@ on_first_commit: Checks[Commit] = Checks(lambda commit: commit.provenance)
 on_commit: Checks[Commit] = Checks(lambda commit: commit.provenance)
 #: A commit, on the table as it found it.
 on_transition: Checks[Transition] = Checks(lambda transition: transition.commit.provenance)
-#: One action, as it is in the log; not on lines of files that are known by :mod:`file_pattern`, in domain/audit.
+#: One action, as it is in the log; not on lines of files that are known by :mod:`file_pattern`, in domain/audit/known.
 on_action: Checks[Mapping[str, Any]] = Checks(lambda _: {})
 #: What an audit has read or followed up to then.
 on_demand = OnDemand()

@@ -7,8 +7,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from airflow_delta_provider.domain.audit.known_lines import CommitLines
-from airflow_delta_provider.domain.audit.usual_commits import UsualCommit
+from airflow_delta_provider.domain.audit.known.commits import UsualCommit
+from airflow_delta_provider.domain.audit.known.lines import CommitLines
 from airflow_delta_provider.domain.checks.log.checkpoint_form import CheckpointForm
 from airflow_delta_provider.domain.checks.log.checkpoints import check_comparison
 from airflow_delta_provider.domain.checks.log.damaged_files import DAMAGED_CHECKPOINT, damaged_checkpoint

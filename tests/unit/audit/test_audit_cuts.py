@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.audit import live_paths
 from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history_facts import StandingViolation
-from airflow_delta_provider.domain.audit.live_paths import NO_PATHS, LivePaths
+from airflow_delta_provider.domain.audit.live import paths
+from airflow_delta_provider.domain.audit.live.paths import NO_PATHS, LivePaths
 from airflow_delta_provider.domain.checks.log.checkpoint_form import MALFORMED_CHECKPOINT
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Scope
@@ -326,7 +326,7 @@ def test_path_that_is_remembered_is_known_again_and_hardly_another() -> None:
 
 
 def test_of_too_many_files_no_path_is_remembered_and_they_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_paths, "MOST", 2)
+    monkeypatch.setattr(paths, "MOST", 2)
     table = histories.plain()
     _, memory, _ = told(Kept(table.commits))
     assert memory.facts is not None

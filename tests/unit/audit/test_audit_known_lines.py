@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.audit import known_lines
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.known_lines import CommitLines
+from airflow_delta_provider.domain.audit.known import lines as known_lines
+from airflow_delta_provider.domain.audit.known.lines import CommitLines
 from airflow_delta_provider.domain.delta.commit import parse_commit, read_actions
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.audit import known_lines
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.usual_commits import UsualCommit
+from airflow_delta_provider.domain.audit.known import lines as known_lines
+from airflow_delta_provider.domain.audit.known.commits import UsualCommit
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
