@@ -19,6 +19,7 @@ from airflow.serialization.serialized_objects import BaseSerialization
 from airflow_delta_provider.triggers import table_event, table_poll
 from airflow_delta_provider.triggers.table_event import DeltaTableEventTrigger, TriggerArgumentError
 from airflow_delta_provider.triggers.table_poll import ticks
+from airflow_delta_provider.triggers.table_trigger import next_look
 from airflow_delta_provider.watch.delta import log_follower
 from tests.airflow.table_logs import (
     REAL_TABLES,
@@ -110,9 +111,32 @@ def trigger(log: TableLog | str, on: str = "commit", store: Store | None = None,
 Happening = Callable[[], Any]
 
 
+class Polls:
+    """Counts the polls that begin: with each, the one before it has been dealt with."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+
+    def next_look(self, *args: Any) -> float:
+        self.begun += 1
+        return next_look(*args)
+
+    async def go_by(self, seconds: float) -> None:
+        """Wait so long, and further until a poll that began meanwhile has been dealt with, if that takes no more than
+        three seconds: while a poll hangs, there is none."""
+        begun, latest = self.begun, time.monotonic() + 3
+        await asyncio.sleep(seconds)
+        while self.begun < begun + 2 and time.monotonic() < latest:
+            await asyncio.sleep(0.01)
+
+
 def told(made: DeltaTableEventTrigger, *happenings: Happening, seconds: float = 0.25) -> list[dict[str, Any]]:
-    """The events of a trigger that runs while things happen, one after the other, and is killed then."""
+    """The events of a trigger that runs while things happen, one after the other, and is killed then.
+
+    :param seconds: that pass at least after each of them
+    """
     events: list[dict[str, Any]] = []
+    polls = Polls()
 
     async def listen() -> None:
         async with aclosing(made.run()) as running:
@@ -121,16 +145,18 @@ def told(made: DeltaTableEventTrigger, *happenings: Happening, seconds: float = 
 
     async def play() -> None:
         listening = asyncio.create_task(listen())
-        await asyncio.sleep(seconds)
+        await polls.go_by(seconds)
         for happen in happenings:
             happen()
-            await asyncio.sleep(seconds)
+            await polls.go_by(seconds)
         assert not listening.done(), listening
         listening.cancel()
         with suppress(asyncio.CancelledError):
             await listening
 
-    asyncio.run(play())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_poll, "next_look", polls.next_look)
+        asyncio.run(play())
     return events
 
 
