@@ -75,7 +75,8 @@ def _contest(session: SparkDeltaSession, table: Path, commits: int, kind: str) -
 def _incremental(session: SparkDeltaSession, table: Path, commits: int, whole: float) -> None:
     memory = table.with_name("memory")
     log = table / "_delta_log"
-    kept = {name: log.joinpath(name).read_text() for name in (f"{commits - NEW + i:020d}.json" for i in range(NEW))}
+    newest = [path for path in log.iterdir() if int(path.name[:20]) >= commits - NEW]
+    kept = {path.name: path.read_text() for path in newest}
     measured = []
     for _ in range(RUNS):
         for name in kept:
