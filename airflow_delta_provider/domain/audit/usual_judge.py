@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_delta_provider.domain.audit.known.commits import Change, Doing, UsualCommit, change_by
+from airflow_delta_provider.domain.audit.known.commits import Change, Doing, UsualCommit, change_by, doing_of
 from airflow_delta_provider.domain.audit.known.lines import CommitLines, KnownLines
 from airflow_delta_provider.domain.audit.live_file_tracker import LiveFileTracker
 from airflow_delta_provider.domain.audit.restore_detection import Restorations
@@ -47,9 +47,7 @@ class UsualJudge:
         enabled = replay.head(commit.version - 1).metadata.properties.deletion_vectors
         if change is None or (change.gone and not enabled):
             return None
-        if len(commit.transactions) > 1:
-            return None
-        return change.effect, bool(commit.domains), bool(commit.transactions)
+        return doing_of(change, commit.domains, commit.transactions)
 
     def learn(self, lines: CommitLines, state: TableState, doing: Doing) -> None:
         """Learn from a commit that nothing was wrong with.
@@ -89,7 +87,7 @@ class UsualJudge:
 
         :param timestamp: the in-commit timestamp before it
         """
-        doing = change.effect, bool(commit.marks), bool(commit.transactions)
-        if doing not in commit.known or len(commit.transactions) > 1 or self._files.has_to_look_at(change):
+        doing = doing_of(change, commit.marks, commit.transactions)
+        if doing not in commit.known or self._files.has_to_look_at(change):
             return False
         return commit.timestamp is None or not isinstance(timestamp, int) or commit.timestamp > timestamp

@@ -40,14 +40,17 @@ _NOT_PLAIN = (*_ODD, "/_", "\n_")
 
 def is_any_odd(paths: Iterable[str]) -> bool:
     """Whether one of several paths is odd."""
-    joined = "\n".join(["", *paths])
-    return any(sign in joined for sign in _ODD)
+    return _is_any_in(paths, _ODD)
 
 
 def are_plain(paths: Iterable[str]) -> bool:
     """Whether no path is odd, and none leads into a folder whose name begins with an underscore."""
+    return not _is_any_in(paths, _NOT_PLAIN)
+
+
+def _is_any_in(paths: Iterable[str], signs: Iterable[str]) -> bool:
     joined = "\n".join(["", *paths])
-    return not any(sign in joined for sign in _NOT_PLAIN)
+    return any(sign in joined for sign in signs)
 
 
 def is_absolute(path: str) -> bool:

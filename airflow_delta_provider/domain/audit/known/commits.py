@@ -92,6 +92,15 @@ class Change(NamedTuple):
     gone: _Files
 
 
+def doing_of(change: Change, marks: Collection[Any], transactions: Collection[Any]) -> Doing | None:
+    """Return what a commit does, None where no other commit may be judged like it.
+
+    :param marks: its domain metadata
+    :param transactions: its ``txn`` actions
+    """
+    return None if len(transactions) > 1 else (change.effect, bool(marks), bool(transactions))
+
+
 def change_by(adds: Sequence[LiveFile], removes: Sequence[RemovedFile], live: _Files) -> Change | None:
     """Return what a commit does, if it is usual, and right as far as the commit and the live files show.
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from airflow_delta_provider.domain.audit.known.open_pattern import OpenPattern
 from airflow_delta_provider.domain.delta.commit import DomainMetadata
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK
@@ -16,7 +17,7 @@ _CONFIGURATION = (_KIND, "configuration")
 _MARK = re.compile(rf'"{HIGH_WATER_MARK}"\s*:\s*([0-9]+)').search
 
 
-class MarkPattern:
+class MarkPattern(OpenPattern):
     """The pattern of a ``domainMetadata`` action of row tracking.
 
     :param line: of a commit, with an action that nothing is wrong with
@@ -36,15 +37,6 @@ class MarkPattern:
         self._around = mark.string[: mark.start(1)], mark.string[mark.end(1) :]
         if self.read([found]) != [domain]:
             raise NoPatternError("it is unusual")
-
-    def lacks(self, line: str) -> bool:
-        """Whether a line fits but for what is not known: never."""
-        del line
-        return False
-
-    def take(self, line: str) -> bool:
-        """Whether another action fits."""
-        return self.pattern.fits(line) is not None
 
     def read(self, rows: Sequence[tuple[str, ...]]) -> list[DomainMetadata]:
         """Return what lines say.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from airflow_delta_provider.domain.audit.known.open_pattern import OpenPattern
 from airflow_delta_provider.domain.formats.json_pattern import JsonPattern, Keys, NoPatternError, Open
 
 _KIND = "txn"
 _NUMBERS = frozenset({"version", "lastUpdated"})
 
 
-class TransactionPattern:
+class TransactionPattern(OpenPattern):
     """The pattern of a ``txn`` action: others of the same application differ in version and time.
 
     :param line: of a commit, with an action that nothing is wrong with
@@ -29,15 +30,6 @@ class TransactionPattern:
         found = self.pattern.fits(line) if self._names else None
         if found is None or self.read([found]) != [body]:
             raise NoPatternError("it is unusual")
-
-    def lacks(self, line: str) -> bool:
-        """Whether a line fits but for what is not known: never."""
-        del line
-        return False
-
-    def take(self, line: str) -> bool:
-        """Whether another action fits."""
-        return self.pattern.fits(line) is not None
 
     def read(self, rows: Sequence[tuple[str, ...]]) -> list[dict[str, Any]]:
         """Return what lines say.
