@@ -35,4 +35,6 @@ def needing(need: Need) -> frozenset[str]:
 def undecidable_rules(state: TableState) -> list[str]:
     """Return the codes of the errors that nobody can tell of the next commits who knows nothing but a state."""
     matters = {need for need, applies in _MATTERS.items() if applies(state)}
-    return [rule.code for rule in RULES.values() if rule.needs & matters and rule.severity is Severity.ERROR]
+    return [
+        rule.code for rule in RULES.values() if matters.intersection(rule.needs) and rule.severity is Severity.ERROR
+    ]

@@ -16,8 +16,7 @@ FAMILY = RuleFamily(
     _TRACKING,
 )
 _state = FAMILY.of(Scope.STATE)
-_commit = FAMILY.of(Scope.COMMIT)
-_history = FAMILY.of(Scope.HISTORY)
+_history = FAMILY.of(Scope.HISTORY, _SNAPSHOT)
 
 _ROLL_BACK = "Roll the table back to the previous snapshot (sys.rollback), and find the writer of this one."
 _NEW_TABLE = "Roll the table back to the previous snapshot, or write its rows into a new table, where they get new ids."
@@ -25,6 +24,7 @@ _RESTORE_FILE = "Restore the file from a backup or replica, or roll the table ba
 _TWO_ROWS_ONE_ID = "Anything that joins on row ids confuses these rows."
 _ROWS_SEEM_REPLACED = "Consumers that follow row ids see the rows as deleted, and the same rows inserted again."
 
+_commit = FAMILY.of(Scope.COMMIT, remedy=_ROLL_BACK)
 _pair = FAMILY.of(Scope.PAIR, remedy=_ROLL_BACK)
 
 TRACKING_OFF = _state.error(
@@ -44,7 +44,6 @@ NEXT_ROW_ID_OR_SNAPSHOTS = _history.error(
     "nextRowId missing or lowered, or a snapshot missing",
     effect="Ids are assigned a second time, or what happened between two snapshots is unknown.",
     remedy=_ROLL_BACK,
-    source=_SNAPSHOT,
 )
 GROWTH = _pair.error(
     4,
@@ -59,7 +58,6 @@ ABOVE_NEXT_ROW_ID = _commit.error(
     6,
     "row ids not below nextRowId",
     effect="The next inserts assign these ids again.",
-    remedy=_ROLL_BACK,
     source=_SNAPSHOT,
 )
 NOT_TILED = _pair.error(
@@ -74,7 +72,6 @@ SEQUENCE_NUMBERS = _commit.error(
     9,
     "sequence numbers of a file that its commit cannot assign",
     effect="Consumers that read changes by _SEQUENCE_NUMBER miss rows, or see unchanged ones.",
-    remedy=_ROLL_BACK,
     source=_MANIFEST,
 )
 CONTRADICTING_MANIFESTS = _pair.error(
@@ -130,7 +127,6 @@ NOT_STILL = _history.undecided(
     "snapshots expire faster than they can be read",
     effect="The list of snapshots changed during every attempt to read it.",
     remedy="Keep more snapshots (snapshot.num-retained.min, snapshot.time-retained), or check while none expire.",
-    source=_SNAPSHOT,
 )
 ROWS_NOT_READ = _state.undecided(
     18,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
@@ -150,7 +151,6 @@ class Rule:
     :param about_live_files: whether its findings name a file that is live as long as they are open
     :param about_older_files: whether a change back to what was before the damage breaks it for what was written in
         the meantime
-    :param of_first_commit: whether it says what the first commit of a table lacks, and later ones may bring
     :param survives_replacement: whether replacing all of the table does not heal it
     :param reported_once: whether it is reported once, though it stays true
     :param of_all_columns: whether its findings are about all columns of a table, of which they name one
@@ -163,18 +163,17 @@ class Rule:
     severity: Severity
     title: str
     scope: Scope
-    remedy: str
+    remedy: str = ""
     effect: str = ""
     source: str = ""
     threads: tuple[str, ...] = ()
     follows_from: Causes = Causes()
     leads_to: tuple[Rule, ...] = ()
     healing: Healing | None = None
-    needs: frozenset[Need] = frozenset()
+    needs: tuple[Need, ...] = ()
     shows: str | None = None
     about_live_files: bool = False
     about_older_files: bool = False
-    of_first_commit: bool = False
     survives_replacement: bool = False
     reported_once: bool = False
     of_all_columns: bool = False
@@ -260,12 +259,12 @@ class RuleFamily:
         """All rules of the family, by code."""
         return tuple(rule for _, rule in sorted(self._rules.items()))
 
-    def of(self, scope: Scope, source: str | None = None, remedy: str = "") -> RuleGroup:
+    def of(self, scope: Scope, source: str | None = None, **shared: Any) -> RuleGroup:
         """Return what makes those rules of the family that look at ``scope``.
 
-        :param remedy: of those that name no remedy of their own
+        :param shared: what the rules have that do not say otherwise, such as ``remedy`` or ``needs``
         """
-        return RuleGroup(self, scope, self.source if source is None else source, remedy)
+        return RuleGroup(self, scope, {"source": self.source if source is None else source, **shared})
 
     def register(self, rule: Rule) -> Rule:
         """Take a rule into the family, and return it.
@@ -280,65 +279,29 @@ class RuleFamily:
 
 @dataclass(frozen=True)
 class RuleGroup:
-    """Makes the rules of a family that look at one scope: ``group.error(1, "title", effect="…", remedy="…")``."""
+    """Makes the rules of a family that look at one scope: ``group.error(1, "title", effect="…", remedy="…")``.
+
+    The rest of what a rule has, such as ``healing`` or ``shows``, as in :class:`Rule`.
+
+    :param shared: what its rules have that do not say otherwise
+    """
 
     family: RuleFamily
     scope: Scope
-    source: str
-    remedy: str = ""
+    shared: Mapping[str, Any]
 
-    @property
-    def error(self) -> RuleMaker:
-        """Makes rules whose findings are errors."""
-        return RuleMaker(self, Severity.ERROR)
+    def error(self, number: int, title: str, **known: Any) -> Rule:
+        """Register and return the rule of that number, whose findings are errors."""
+        return self._register(Severity.ERROR, number, title, known)
 
-    @property
-    def warning(self) -> RuleMaker:
-        """Makes rules whose findings are warnings."""
-        return RuleMaker(self, Severity.WARNING)
+    def warning(self, number: int, title: str, **known: Any) -> Rule:
+        """Register and return the rule of that number, whose findings are warnings."""
+        return self._register(Severity.WARNING, number, title, known)
 
-    @property
-    def undecided(self) -> RuleMaker:
-        """Makes rules whose findings say that something could not be decided."""
-        return RuleMaker(self, Severity.UNDECIDED)
+    def undecided(self, number: int, title: str, **known: Any) -> Rule:
+        """Register and return the rule of that number, whose findings say that something could not be decided."""
+        return self._register(Severity.UNDECIDED, number, title, known)
 
-
-@dataclass(frozen=True)
-class RuleMaker:
-    """Makes the rules of a group that have one severity."""
-
-    group: RuleGroup
-    severity: Severity
-
-    def __call__(
-        self,
-        number: int,
-        title: str,
-        *,
-        remedy: str = "",
-        effect: str = "",
-        source: str | None = None,
-        threads: tuple[str, ...] = (),
-        needs: tuple[Need, ...] = (),
-        **facts: Any,
-    ) -> Rule:
-        """Register and return the rule of that number in its family.
-
-        The rest, such as ``healing`` or ``shows``, as in :class:`Rule`.
-        """
-        family = self.group.family
-        return family.register(
-            Rule(
-                family,
-                f"{family.prefix}{number:02d}",
-                self.severity,
-                title,
-                self.group.scope,
-                remedy or self.group.remedy,
-                effect,
-                self.group.source if source is None else source,
-                threads,
-                needs=frozenset(needs),
-                **facts,
-            )
-        )
+    def _register(self, severity: Severity, number: int, title: str, known: Mapping[str, Any]) -> Rule:
+        code = f"{self.family.prefix}{number:02d}"
+        return self.family.register(Rule(self.family, code, severity, title, self.scope, **{**self.shared, **known}))

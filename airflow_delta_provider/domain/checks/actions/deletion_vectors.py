@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.visible import visible
 
-_commit = FAMILY.of(Scope.COMMIT, VECTORS)
+_commit = FAMILY.of(Scope.COMMIT, VECTORS, about_live_files=True)
 
 
 def _loses_vector(later: Transition, finding: Finding) -> bool:
@@ -38,7 +38,6 @@ DELETION_VECTOR_WITHOUT_FEATURE = _commit.error(
     remedy="Enable the feature: DeltaEnableFeatureOperator(features=['deletionVectors']).",
     follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, *LISTS, later=True),
     healing=Healing(_vector_is_not_allowed, by_files=True),
-    about_live_files=True,
 )
 
 
@@ -58,7 +57,6 @@ WRONG_CARDINALITY = _commit.error(
     effect="Engines that count by statistics answer wrongly, and strict ones refuse the table.",
     remedy=WRITE_AGAIN,
     healing=Healing(_vector_is_there, _vectors, needs_details=True, by_files=True),
-    about_live_files=True,
     leads_to=(UNKNOWN_ROW_COUNT,),
 )
 
@@ -79,13 +77,13 @@ VECTOR_NOT_ENABLED = FAMILY.of(Scope.PAIR, "PROTOCOL.md, Deletion Vectors").erro
 )
 
 
-BROKEN_VECTOR = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Deletion Vector Descriptor Schema").error(
+BROKEN_VECTOR = _commit.error(
     21,
     "deletion vector that cannot be read",
     effect="Readers fail on the file, or return rows that were deleted.",
     remedy=WRITE_AGAIN,
+    source="PROTOCOL.md, Deletion Vector Descriptor Schema",
     healing=Healing(_vector_is_there, _vectors, needs_details=True, by_files=True),
-    about_live_files=True,
 )
 
 

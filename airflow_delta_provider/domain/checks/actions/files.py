@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-_pair = FAMILY.of(Scope.PAIR, ADD_AND_REMOVE)
+_pair = FAMILY.of(Scope.PAIR, ADD_AND_REMOVE, needs=(Need.FILES,))
 
 
 def _adds(later: Transition, finding: Finding) -> bool:
@@ -75,7 +75,6 @@ ROWS_NOT_KEPT = _pair.error(
     remedy="RESTORE the table to the previous version, and update the engine that wrote the commit.",
     follows_from=causes("AC10", "AC22", TWO_DELETION_VECTORS, later=True),
     healing=Healing(_rows_are_elsewhere, by_files=True),
-    needs=(Need.FILES,),
     shows="remove",
 )
 
@@ -169,7 +168,6 @@ FILE_OVERWRITTEN = _pair.error(
     remedy="RESTORE the table to a version before the file was added, and find the writer that uses a name twice.",
     source="PROTOCOL.md, Delta Data Files",
     healing=Healing(_size_is_wrong, _size_before, needs_details=True, by_files=True),
-    needs=(Need.FILES,),
     about_live_files=True,
 )
 
@@ -207,7 +205,6 @@ ROWS_CHANGED = _pair.error(
     source="PROTOCOL.md, Per-file Statistics",
     follows_from=causes("AC10", FILE_OVERWRITTEN),
     healing=Healing(_rows_are_others, _rows_before, needs_details=True, by_files=True),
-    needs=(Need.FILES,),
     about_live_files=True,
     leads_to=(OVERLAPPING_ROW_IDS, ROW_COUNT),
 )
@@ -268,7 +265,6 @@ LIVE_UNDER_TWO_PATHS = _pair.error(
     remedy="RESTORE the table to the previous version, write the change again, and update the engine that wrote the "
     "commit.",
     healing=Healing(_other_is_live, _other_path, needs_details=True, by_files=True),
-    needs=(Need.FILES,),
     about_live_files=True,
     leads_to=(REISSUED_ROW_IDS,),
 )

@@ -28,23 +28,19 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.visible import visible
 
-_commit = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Per-file Statistics")
+_commit = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Per-file Statistics", remedy=WRITE_AGAIN, about_live_files=True)
 
 MALFORMED_STATISTICS = _commit.error(
     18,
     "statistics malformed",
     effect="Strict readers fail on the file; others ignore its statistics, or read other values from them.",
-    remedy=WRITE_AGAIN,
     follows_from=causes(WRITTEN_WITHOUT_COLUMNS, later=True),
     leads_to=(UNKNOWN_ROW_COUNT, NO_STATISTICS),
-    about_live_files=True,
 )
 CONTRADICTORY_STATISTICS = _commit.error(
     19,
     "statistics contradict themselves",
     effect="Readers that skip files by statistics miss rows, and those that answer from statistics answer wrongly.",
-    remedy=WRITE_AGAIN,
-    about_live_files=True,
 )
 
 

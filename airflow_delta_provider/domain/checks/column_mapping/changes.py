@@ -17,17 +17,14 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-_pair = FAMILY.of(Scope.PAIR)
-_NEEDS = (Need.STATE, Need.FILES, Need.VERSIONS)
+_pair = FAMILY.of(Scope.PAIR, remedy=RESTORE, needs=(Need.STATE, Need.FILES, Need.VERSIONS))
 
 ILLEGAL_MODE_CHANGE = _pair.error(
     9,
     "illegal change of the mapping mode",
     effect="Columns read NULL in files that were not written for the new mode.",
-    remedy=RESTORE,
     follows_from=causes("CM20", FIELD_MISSING, SEVERAL_METADATA),
     leads_to=(NOT_ICEBERG_COMPATIBLE,),
-    needs=_NEEDS,
     about_older_files=True,
     of_all_columns=True,
 )
@@ -85,7 +82,6 @@ MAX_COLUMN_ID_LOWERED = _pair.error(
     "maxColumnId lowered",
     effect="The next column that is added gets an id that another one has or had, and may get its values.",
     remedy=DO_NOT_ADD,
-    needs=_NEEDS,
 )
 
 
@@ -107,8 +103,6 @@ PHYSICAL_NAME_CHANGED = _pair.error(
     11,
     "physical name of a column changed",
     effect="Older files store the column under the old name, so it reads NULL there.",
-    remedy=RESTORE,
-    needs=_NEEDS,
     about_older_files=True,
     leads_to=(NOT_ICEBERG_COMPATIBLE,),
 )
@@ -138,10 +132,8 @@ ID_CHANGED = _pair.error(
     12,
     "id of a physical path changed",
     effect="Readers that find columns by id read NULL, or another column's values, from older files.",
-    remedy=RESTORE,
     source=SPEC,
     follows_from=causes("CM11"),
-    needs=_NEEDS,
     about_older_files=True,
 )
 
@@ -172,7 +164,6 @@ REUSED_ID = _pair.error(
     effect="Readers that find columns by id mistake values of a dropped column in older files for the new column's.",
     remedy="Check whether files are older than the commit; an engine with column mapping takes the next free id.",
     follows_from=causes("CM10"),
-    needs=_NEEDS,
 )
 
 

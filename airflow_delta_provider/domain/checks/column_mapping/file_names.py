@@ -27,13 +27,12 @@ from airflow_delta_provider.domain.report.finding import Finding
 _BOUNDS = ("minValues", "maxValues", "nullCount")
 
 
-_commit = FAMILY.of(Scope.COMMIT)
+_commit = FAMILY.of(Scope.COMMIT, remedy=WRITE_AGAIN)
 
 PARTITION_VALUES = _commit.error(
     14,
     "partition values not by physical name",
     effect="The partition columns read NULL for the rows of the file, and filters miss them.",
-    remedy=WRITE_AGAIN,
     follows_from=causes(FIELD_MISSING, PARTITIONING_CHANGED, "CM09", later=True),
     about_live_files=True,
 )
@@ -42,7 +41,6 @@ STATISTICS = _commit.error(
     "statistics not by physical name",
     effect="Readers find no statistics for the column and cannot skip the file; where that name is or was another "
     "column's physical name, they skip rows that should be read.",
-    remedy=WRITE_AGAIN,
     leads_to=(NO_STATISTICS,),
 )
 

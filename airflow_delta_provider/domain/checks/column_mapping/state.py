@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
-from airflow_delta_provider.domain.checks.column_mapping.family import DO_NOT_ADD, FAMILY, PATH, READERS, RESTORE, SPEC
+from airflow_delta_provider.domain.checks.column_mapping.family import (
+    DO_NOT_ADD,
+    FAMILY,
+    PATH,
+    READERS,
+    RESTORE,
+    SPEC,
+    WRITERS,
+)
 from airflow_delta_provider.domain.checks.metadata.changes import COLUMN_LOST
 from airflow_delta_provider.domain.checks.metadata.schema import DUPLICATE_COLUMN, FIELD_OF_SCHEMA_MISSING
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
@@ -38,14 +46,13 @@ _ADD_AGAIN = (
 )
 #: Evidence that a column is wrong, and the facts in it.
 _Wrong = tuple[str, dict[str, Any]]
-_state = FAMILY.of(Scope.STATE)
+_state = FAMILY.of(Scope.STATE, SPEC)
 
 UNKNOWN_MODE = _state.error(
     20,
     "unknown mapping mode",
     effect="Engines refuse to open the table.",
     remedy="Restore the log file from a backup or another replica, and update the engine that wrote it.",
-    source=SPEC,
     leads_to=(COLUMN_LOST,),
 )
 
@@ -66,7 +73,6 @@ UNSUPPORTED_MODE = _state.error(
     "column mapping without protocol support",
     effect="Some readers use the mapping and others look for columns under their own names, so columns may read NULL.",
     remedy="RESTORE the table to the previous version, or enable the feature columnMapping.",
-    source=SPEC,
     follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, *LISTS),
     leads_to=(WRITER_FEATURE_ONLY,),
 )
@@ -89,7 +95,6 @@ NO_ID = _state.error(
     "column id missing or not a 32-bit integer",
     effect="Engines refuse the table, or find no values of the column in files that they search by id.",
     remedy=_ADD_AGAIN,
-    source=SPEC,
     follows_from=causes(FIELD_OF_SCHEMA_MISSING),
 )
 
@@ -115,7 +120,6 @@ NO_PHYSICAL_NAME = _state.error(
     "physical name missing",
     effect="It is unknown under which name data files store the column: engines refuse the table or read NULL.",
     remedy=_ADD_AGAIN,
-    source=SPEC,
     follows_from=causes("CM09", "CM02", FIELD_OF_SCHEMA_MISSING),
 )
 
@@ -139,7 +143,6 @@ DUPLICATE_ID = _state.error(
     "two columns have the same id",
     effect="Readers that find columns by id mix up their values, and the table can no longer be altered.",
     remedy=RESTORE,
-    source=SPEC,
     follows_from=causes(DUPLICATE_COLUMN, afterwards=("CM06", "CM07", "CM10")),
 )
 
@@ -202,6 +205,7 @@ NO_MAX_COLUMN_ID = _state.error(
     "maxColumnId missing",
     effect="The next column that is added may get the id of a dropped one, and its values.",
     remedy=RESTORE,
+    source=WRITERS,
     follows_from=causes("CM09"),
 )
 MAX_COLUMN_ID_TOO_LOW = _state.error(
@@ -209,6 +213,7 @@ MAX_COLUMN_ID_TOO_LOW = _state.error(
     "maxColumnId below a column's id",
     effect="The next column that is added gets an id that is already taken, and readers mix up the two columns.",
     remedy=DO_NOT_ADD,
+    source=WRITERS,
     follows_from=causes("CM10", "CM04", "CM12", afterwards=("CM06",)),
 )
 

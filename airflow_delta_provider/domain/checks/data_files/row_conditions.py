@@ -14,8 +14,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 #: Characters of an expression that are shown.
 _MOST_TEXT = 300
-_REMEDY = "Correct or delete the rows, and update the engine that wrote them."
-_data = FAMILY.of(Scope.DATA)
+_data = FAMILY.of(Scope.DATA, remedy="Correct or delete the rows, and update the engine that wrote them.")
 
 
 @dataclass(frozen=True)
@@ -37,14 +36,12 @@ CONSTRAINT_BROKEN = _data.error(
     6,
     "rows that break a constraint",
     effect="Who relies on the constraint gets wrong results, and writers that rewrite the rows fail.",
-    remedy=_REMEDY,
     source="PROTOCOL.md, CHECK Constraints and Column Invariants",
 )
 NULL_NOT_ALLOWED = _data.error(
     7,
     "NULL in a column that cannot be null",
     effect="Readers fail on the rows or take the NULL for a value, and queries for NULL miss it.",
-    remedy=_REMEDY,
     source="PROTOCOL.md, Struct Field",
     follows_from=causes(REQUIRED_COLUMN_ADDED, later=True),
 )
@@ -52,7 +49,6 @@ OTHER_THAN_GENERATED = _data.error(
     8,
     "value of a generated column is not what its expression gives",
     effect="Engines that derive filters from the expression skip the rows.",
-    remedy=_REMEDY,
     source="PROTOCOL.md, Generated Columns",
 )
 CONDITION_NOT_EVALUATED = _data.undecided(

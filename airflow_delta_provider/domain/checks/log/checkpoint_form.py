@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.report.finding import Finding
 
-_history = FAMILY.of(Scope.HISTORY, CHECKPOINTS)
+_history = FAMILY.of(Scope.HISTORY, CHECKPOINTS, needs=(Need.LOG,))
 _FILE_KINDS = frozenset({"add", "remove"})
 _NOT_PRESERVED = ("commitInfo", "cdc")
 _SIDECAR_FIELDS = ("sizeInBytes", "modificationTime")
@@ -31,7 +31,6 @@ MALFORMED_CHECKPOINT = _history.error(
     remedy="If the commits that it replaces are kept, delete it, and update the engine that wrote it; otherwise "
     "restore it from a backup or another replica of the log.",
     follows_from=ANY_COMMIT,
-    needs=(Need.LOG,),
 )
 
 
@@ -222,7 +221,6 @@ INCOMPLETE_CHECKPOINT = _history.warning(
     effect="Readers have to ignore it, and list or replay more of the log; some fail.",
     remedy="Delete the parts that are there: an engine writes the next checkpoint as a whole.",
     source="PROTOCOL.md, Problems with multi-part checkpoints",
-    needs=(Need.LOG,),
 )
 
 

@@ -13,28 +13,28 @@ from airflow_delta_provider.domain.delta.snapshot_comparison import Originals, S
 from airflow_delta_provider.domain.delta.table_state import TableState, differences
 from airflow_delta_provider.domain.report.finding import Finding
 
-_history = FAMILY.of(Scope.HISTORY, CHECKPOINTS)
-#: What a checkpoint lacks or has too much may be the commits' damage, or be a matter of its form.
-_OF_COMMITS_OR_FORM = Causes(("LG14",), later=True, any_commit=True)
+_checkpoints = FAMILY.of(
+    Scope.HISTORY,
+    CHECKPOINTS,
+    # What a checkpoint lacks or has too much may be the commits' damage, or be a matter of its form.
+    follows_from=Causes(("LG14",), later=True, any_commit=True),
+    needs=(Need.LOG,),
+)
 
-DOMAIN_NOT_IN_CHECKPOINT = _history.error(
+DOMAIN_NOT_IN_CHECKPOINT = _checkpoints.error(
     5,
     "checkpoint lacks domain metadata",
     effect="Readers and writers that start from the checkpoint, as most do, lose the domain: without that of row "
     "tracking they assign row ids twice.",
     remedy="Delete the checkpoint while the commits are still kept, and update the engine that wrote it.",
     threads=("delta-io/delta-kernel-rs#1716",),
-    follows_from=_OF_COMMITS_OR_FORM,
-    needs=(Need.LOG,),
 )
-CONTRADICTING_CHECKPOINT = _history.error(
+CONTRADICTING_CHECKPOINT = _checkpoints.error(
     7,
     "checkpoint contradicts the commits that it replaces",
     effect="Readers that start from the checkpoint see another table than those that replay the commits.",
     remedy="Find out which is right. If it is the commits, delete the checkpoint; otherwise restore them from a backup "
     "or another replica of the log.",
-    follows_from=_OF_COMMITS_OR_FORM,
-    needs=(Need.LOG,),
 )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.log.family import FAMILY
-from airflow_delta_provider.domain.checks.rule import ANY_COMMIT, Need, Scope
+from airflow_delta_provider.domain.checks.log.family import HISTORY
+from airflow_delta_provider.domain.checks.rule import ANY_COMMIT
 from airflow_delta_provider.domain.delta.commit import Action, ActionValue, parse_commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, CompactionFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -24,14 +24,13 @@ _NOT_PRESERVED = ("commitInfo", "cdc", "checkpointMetadata", "sidecar")
 _Key = tuple[str, Hashable]
 
 
-CONTRADICTING_COMPACTION = FAMILY.of(Scope.HISTORY).error(
+CONTRADICTING_COMPACTION = HISTORY.error(
     12,
     "log compaction file contradicts its commits",
     effect="Readers that use it see another table than those that replay the commits, or fail.",
     remedy="Delete the file, which only saves readers work, and update the engine that wrote it.",
     source="PROTOCOL.md, Log Compaction Files",
     follows_from=ANY_COMMIT,
-    needs=(Need.LOG,),
 )
 
 

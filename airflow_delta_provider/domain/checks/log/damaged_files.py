@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.log.family import BRING_BACK, CHECKPOINTS, FAMILY
-from airflow_delta_provider.domain.checks.rule import Need, Scope
+from airflow_delta_provider.domain.checks.log.family import BRING_BACK, CHECKPOINTS, FAMILY, HISTORY
+from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -30,14 +30,13 @@ def damaged_commit(version: int, error: Exception) -> Finding:
     )
 
 
-DAMAGED_CHECKPOINT = FAMILY.of(Scope.HISTORY).error(
+DAMAGED_CHECKPOINT = HISTORY.error(
     10,
     "checkpoint damaged",
     effect="Readers fail, or use an older checkpoint as long as the commits since are kept.",
     remedy="If the commits that it replaces are kept, delete it, and let an engine write it again; otherwise restore "
     "it from a backup or another replica of the log.",
     source=CHECKPOINTS,
-    needs=(Need.LOG,),
 )
 
 

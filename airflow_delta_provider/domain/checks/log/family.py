@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import RuleFamily
+from airflow_delta_provider.domain.checks.rule import Need, RuleFamily, Scope
 
 CHECKPOINTS = "PROTOCOL.md, Checkpoints"
 RECONCILIATION = "PROTOCOL.md, Action Reconciliation"
@@ -14,5 +14,8 @@ FAMILY = RuleFamily(
     "together.",
     "PROTOCOL.md, Delta Log Entries",
 )
+
+#: Rules about commits and checkpoints further back than one commit.
+HISTORY = FAMILY.of(Scope.HISTORY, needs=(Need.LOG,))
 
 BRING_BACK = "Restore the file from a backup or another replica of the log."

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.log.family import CHECKPOINTS, FAMILY
-from airflow_delta_provider.domain.checks.rule import Need, Scope
+from airflow_delta_provider.domain.checks.log.family import CHECKPOINTS, HISTORY
 from airflow_delta_provider.domain.delta.log_files import (
     checkpoint_versions,
     commit_versions,
@@ -15,15 +14,12 @@ from airflow_delta_provider.domain.delta.log_files import (
 )
 from airflow_delta_provider.domain.report.finding import Finding
 
-_history = FAMILY.of(Scope.HISTORY)
-
-MALFORMED_NAME = _history.error(
+MALFORMED_NAME = HISTORY.error(
     16,
     "file of the log has a malformed name",
     effect="Some engines take it for a file of its version, others ignore it, so they can see different tables.",
     remedy="Find out what wrote it. If its version has a file of the right name, delete this one; otherwise rename it.",
     source="PROTOCOL.md, Delta Log Entries; PROTOCOL.md, Checkpoints; PROTOCOL.md, Log Compaction Files",
-    needs=(Need.LOG,),
 )
 
 
@@ -39,13 +35,12 @@ def check_names(names: Collection[str]) -> Iterator[Finding]:
         )
 
 
-WITHOUT_COMMIT = _history.error(
+WITHOUT_COMMIT = HISTORY.error(
     17,
     "file of the log is ahead of the commits",
     effect="Readers take its version for the newest, and fail or show what was never committed; writers may skip it.",
     remedy="If the commit was lost, restore it from a backup or another replica of the log; otherwise delete the file.",
     source=f"{CHECKPOINTS}; PROTOCOL.md, Version Checksum File",
-    needs=(Need.LOG,),
 )
 
 
@@ -66,12 +61,12 @@ def check_versions(names: Collection[str]) -> Iterator[Finding]:
             )
 
 
-UNREADABLE_COMMITS = FAMILY.of(Scope.HISTORY, "PROTOCOL.md, Metadata Cleanup").warning(
+UNREADABLE_COMMITS = HISTORY.warning(
     18,
     "oldest commits are kept without a checkpoint",
     effect="The versions up to the next checkpoint can no longer be read; readers that follow the table fail on them.",
     remedy="Update the engine that cleans up the log: it has to keep the checkpoint that the oldest commits build on.",
-    needs=(Need.LOG,),
+    source="PROTOCOL.md, Metadata Cleanup",
 )
 
 

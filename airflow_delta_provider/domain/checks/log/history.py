@@ -6,21 +6,18 @@ from collections.abc import Sequence
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.log.family import BRING_BACK, FAMILY
-from airflow_delta_provider.domain.checks.rule import Need, Scope
+from airflow_delta_provider.domain.checks.log.family import BRING_BACK, FAMILY, HISTORY
+from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-_history = FAMILY.of(Scope.HISTORY)
-
-HISTORY_NOT_KEPT = _history.undecided(
+HISTORY_NOT_KEPT = HISTORY.undecided(
     1,
     "older commits are not kept",
     effect="What earlier commits did cannot be checked, except for the state that they led to.",
     remedy="Audit the table more often than its log is cleaned up.",
     source="PROTOCOL.md, Metadata Cleanup",
-    needs=(Need.LOG,),
     reported_once=True,
 )
 
@@ -67,12 +64,11 @@ def state_of_older_release(version: int, codes: Sequence[str]) -> Finding:
     )
 
 
-GAP = _history.error(
+GAP = HISTORY.error(
     2,
     "commit missing",
     effect="The versions after the gap, or those before the next checkpoint, can no longer be read.",
     remedy=BRING_BACK,
-    needs=(Need.LOG,),
 )
 
 
@@ -97,12 +93,11 @@ def gap(first: int, end: int, *, unreadable: bool) -> Finding:
     )
 
 
-OUT_OF_TIME = _history.undecided(
+OUT_OF_TIME = FAMILY.of(Scope.HISTORY, "").undecided(
     13,
     "audit stopped at its time limit",
     effect="Later commits, or data files, were not checked.",
     remedy="Give the audit more seconds_per_table (--seconds-per-table), a state_path (--state-path) or a lower level.",
-    source="",
 )
 
 

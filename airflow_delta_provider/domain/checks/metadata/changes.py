@@ -16,16 +16,15 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
 _commit = FAMILY.of(Scope.COMMIT)
-_pair = FAMILY.of(Scope.PAIR)
 #: What a rule needs that compares a commit's metadata with that of the version before.
 OF_EARLIER = (Need.STATE, Need.FILES, Need.VERSIONS)
+_pair = FAMILY.of(Scope.PAIR, needs=OF_EARLIER)
 
 FIRST_WITHOUT_METADATA = _commit.error(
     4,
     "first version without metaData action",
     effect="It is unknown which columns the table has, and engines refuse to open it.",
     remedy="Restore the log file from a backup or another replica.",
-    of_first_commit=True,
 )
 
 
@@ -80,7 +79,6 @@ ID_CHANGED = _pair.error(
     effect="Streams refuse to continue, and caches and shares mistake it for another table.",
     remedy="RESTORE the table to the previous version, and check what wrote the commit; to replace all rows and keep "
     "the id, use INSERT OVERWRITE.",
-    needs=OF_EARLIER,
 )
 
 
@@ -125,7 +123,6 @@ CREATED_TIME_CHANGED = _pair.warning(
     "createdTime changed",
     effect="Readers are unaffected; tools that show the creation time show a wrong one.",
     remedy="No action is needed.",
-    needs=OF_EARLIER,
 )
 
 
@@ -151,7 +148,6 @@ PARTITIONING_CHANGED = _pair.error(
     source=FILES,
     threads=("delta-io/delta-rs#2468",),
     follows_from=causes("MD17"),
-    needs=OF_EARLIER,
     about_older_files=True,
     of_all_columns=True,
 )
@@ -180,7 +176,6 @@ NOTHING_CHANGED = _pair.warning(
     effect="Readers are unaffected, but every concurrent writer fails because the metadata seems to have changed.",
     remedy="Avoid such commits.",
     follows_from=causes("MD17"),
-    needs=OF_EARLIER,
 )
 
 
@@ -200,7 +195,6 @@ COLUMN_LOST = _pair.warning(
     remedy="RESTORE the table to the previous version; to drop a column, enable column mapping first.",
     source=FILES,
     follows_from=causes(later=True),
-    needs=OF_EARLIER,
 )
 
 

@@ -28,12 +28,11 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-CLUSTERED_AND_PARTITIONED = FAMILY.of(Scope.STATE).error(
+CLUSTERED_AND_PARTITIONED = FAMILY.of(Scope.STATE, CLUSTERED).error(
     14,
     "clustered and partitioned",
     effect="Engines refuse the table, or no longer cluster it.",
     remedy="Rewrite the table with only one of the two; ALTER TABLE … CLUSTER BY NONE removes clustering.",
-    source=CLUSTERED,
     shows="domainMetadata",
     follows_from=causes("MD05", "MD11", "MD28"),
 )
@@ -58,12 +57,11 @@ def _clustered_and_partitioned(state: TableState) -> Iterator[Finding]:
         )
 
 
-NO_STATISTICS = FAMILY.of(Scope.COMMIT).error(
+NO_STATISTICS = FAMILY.of(Scope.COMMIT, CLUSTERED).error(
     32,
     "file without statistics of a clustering column",
     effect="Engines cannot cluster the file, and queries by the column cannot skip it.",
     remedy="Write the file again with statistics of these columns, for example with OPTIMIZE.",
-    source=CLUSTERED,
     shows="add",
     follows_from=causes(same_file=True),
     leads_to=(UNKNOWN_ROW_COUNT,),
@@ -89,13 +87,12 @@ def _is_clustered_by(later: Transition, finding: Finding, _: Details) -> bool:
     return any(".".join(path) == finding.column for path in clustering_paths(later.after))
 
 
-NEW_WITHOUT_STATISTICS = FAMILY.of(Scope.PAIR).warning(
+NEW_WITHOUT_STATISTICS = FAMILY.of(Scope.PAIR, CLUSTERED).warning(
     34,
     "clustered by a column of which older files have no statistics",
     effect="Queries by the column cannot skip these files until they are rewritten.",
     remedy="Write the files again with statistics of the column, for example with OPTIMIZE … FULL; let the table keep "
     "statistics of a column before it is clustered by it.",
-    source=CLUSTERED,
     healing=Healing(_is_clustered_by),
     needs=(Need.STATE, Need.FILES, Need.LOG),
     shows="domainMetadata",

@@ -24,8 +24,6 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-_state = FAMILY.of(Scope.STATE)
-
 
 @dataclass(frozen=True)
 class _Expression:
@@ -43,20 +41,14 @@ class _Expression:
     is_condition: bool = False
 
 
-COLUMN_OF_EXPRESSION_MISSING = _state.error(
-    20,
-    "expression names a column that the table lacks",
+_expression = FAMILY.of(
+    Scope.STATE,
+    "PROTOCOL.md, CHECK Constraints, Column Invariants, Generated Columns and Default Columns",
     effect="Writers that evaluate the expression fail; the others write rows that it forbids.",
     remedy="Drop the constraint, default or generated column, or RESTORE the table to the previous version.",
-    source="PROTOCOL.md, CHECK Constraints, Column Invariants, Generated Columns and Default Columns",
 )
-UNUSABLE_EXPRESSION = _state.error(
-    21,
-    "expression that writers cannot use",
-    effect="Writers that evaluate the expression fail; the others write rows that it forbids.",
-    remedy="Drop the constraint, default or generated column, or RESTORE the table to the previous version.",
-    source="PROTOCOL.md, CHECK Constraints, Column Invariants, Generated Columns and Default Columns",
-)
+COLUMN_OF_EXPRESSION_MISSING = _expression.error(20, "expression names a column that the table lacks")
+UNUSABLE_EXPRESSION = _expression.error(21, "expression that writers cannot use")
 
 
 @on_state(COLUMN_OF_EXPRESSION_MISSING, UNUSABLE_EXPRESSION)
@@ -119,7 +111,7 @@ _KEYS = {
     ALLOW_COLUMN_DEFAULTS.field_key: "The default of {}",
 }
 
-VARIANT_BY_EXPRESSION = _state.error(
+VARIANT_BY_EXPRESSION = FAMILY.of(Scope.STATE).error(
     22,
     "generated variant, or variant with a default",
     effect="Engines refuse to write the table.",

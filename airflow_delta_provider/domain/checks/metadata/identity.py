@@ -19,13 +19,14 @@ from airflow_delta_provider.domain.report.verdict import Severity
 
 _KEY = "delta.identity"
 _EXPLICIT = f"{_KEY}.allowExplicitInsert"
+_state = FAMILY.of(Scope.STATE, IDENTITY)
+_pair = FAMILY.of(Scope.PAIR, IDENTITY, needs=OF_EARLIER)
 
-BROKEN_IDENTITY = FAMILY.of(Scope.STATE).error(
+BROKEN_IDENTITY = _state.error(
     18,
     "identity column that cannot assign values",
     effect="Engines fail to write rows, or assign the same value to all of them.",
     remedy=RESTORE,
-    source=IDENTITY,
 )
 
 
@@ -62,12 +63,11 @@ def _is_long(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
 
 
-MARK_OFF_SEQUENCE = FAMILY.of(Scope.STATE).error(
+MARK_OFF_SEQUENCE = _state.error(
     25,
     "identity column's high water mark outside its sequence",
     effect="Delta Spark fails to write rows; other engines assign values that the column should not have.",
     remedy="Set it again: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
-    source=IDENTITY,
     follows_from=causes("MD24", "MD15"),
 )
 
@@ -91,13 +91,11 @@ def _off_sequence(state: TableState) -> Iterator[Finding]:
             )
 
 
-IDENTITY_CHANGED = FAMILY.of(Scope.PAIR).warning(
+IDENTITY_CHANGED = _pair.warning(
     24,
     "identity column defined again",
     effect="New values may be equal to those of other rows, and do not continue the sequence.",
     remedy=RESTORE,
-    source=IDENTITY,
-    needs=OF_EARLIER,
 )
 _FIXED = ("start", "step", "allowExplicitInsert")
 
@@ -134,13 +132,11 @@ def _is_identity(column: Column) -> bool:
     return column.kinds[-1] == "field" and any(key.startswith(_KEY) for key in column.field.metadata)
 
 
-IDENTITY_SET_BACK = FAMILY.of(Scope.PAIR).warning(
+IDENTITY_SET_BACK = _pair.warning(
     15,
     "identity column set back",
     effect="The next rows get values that other rows have.",
     remedy="Raise the high water mark: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
-    source=IDENTITY,
-    needs=OF_EARLIER,
 )
 
 

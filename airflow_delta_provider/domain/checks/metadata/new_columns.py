@@ -18,14 +18,14 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 _NOT_NULL = re.compile(r'"nullable"\s*:\s*false')
 _KEY = ALLOW_COLUMN_DEFAULTS.field_key
+_pair = FAMILY.of(Scope.PAIR, needs=OF_EARLIER)
 
-DEFAULT_OF_NEW_COLUMN = FAMILY.of(Scope.PAIR).error(
+DEFAULT_OF_NEW_COLUMN = _pair.error(
     23,
     "column added with a default",
     effect="Rows that are there already read NULL, not the default; engines may take it for their value.",
     remedy=RESTORE + " Then add the column, and set its default in a second statement.",
     source="PROTOCOL.md, Default Columns",
-    needs=OF_EARLIER,
 )
 
 
@@ -42,14 +42,13 @@ def _default_of_new_column(transition: Transition) -> Iterator[Finding]:
             )
 
 
-REQUIRED_COLUMN_ADDED = FAMILY.of(Scope.PAIR).error(
+REQUIRED_COLUMN_ADDED = _pair.error(
     31,
     "column that cannot be null added to a table with files",
     effect="Older files do not have the column, so their rows have nulls: Delta Spark fails to read them, and queries "
     "for nulls can miss them in other engines.",
     remedy=RESTORE + " Then add the column as a nullable one.",
     source="PROTOCOL.md, Struct Field and Consistency Between Table Metadata and Data Files",
-    needs=OF_EARLIER,
     about_older_files=True,
 )
 

@@ -29,7 +29,7 @@ _ENABLE_AGAIN = (
 #: Protocols of one commit that are shown.
 _MOST_PROTOCOLS = 3
 _commit = FAMILY.of(Scope.COMMIT)
-_pair = FAMILY.of(Scope.PAIR)
+_pair = FAMILY.of(Scope.PAIR, needs=(Need.STATE, Need.VERSIONS))
 
 FIRST_WITHOUT_PROTOCOL = _commit.error(
     10,
@@ -37,7 +37,6 @@ FIRST_WITHOUT_PROTOCOL = _commit.error(
     effect="It is unknown which features readers must support, and engines refuse the table.",
     remedy="Restore the log file from a backup or another replica.",
     source=RECONCILIATION,
-    of_first_commit=True,
 )
 
 
@@ -80,7 +79,6 @@ FEATURE_VANISHED = _pair.error(
     effect="Files and properties that need the feature may still be there, and engines no longer know.",
     remedy=_ENABLE_AGAIN,
     source=SUPPORTED,
-    needs=(Need.STATE, Need.VERSIONS),
 )
 VERSION_LOWERED = _pair.error(
     12,
@@ -89,7 +87,6 @@ VERSION_LOWERED = _pair.error(
     remedy=_ENABLE_AGAIN,
     source=EVOLUTION,
     threads=("delta-io/delta#1432",),
-    needs=(Need.STATE, Need.VERSIONS),
 )
 USED_FEATURE_NOT_LISTED = _pair.error(
     14,

@@ -28,13 +28,12 @@ SOURCE = "PROTOCOL.md, Iceberg Compatibility V1 and V2"
 #: Types that Iceberg, as these versions write it, does not have.
 _FOREIGN_TYPES = ("void", "null", "variant", "geometry", "geography")
 
-NOT_ICEBERG_COMPATIBLE = FAMILY.of(Scope.STATE).error(
+NOT_ICEBERG_COMPATIBLE = FAMILY.of(Scope.STATE, SOURCE).error(
     25,
     "table incompatible with Iceberg, though it has to be",
     effect="The table cannot be converted for Iceberg readers, which see an old version of it or wrong rows, and Delta "
     "writers refuse to write.",
     remedy="Remove what is incompatible, or set delta.enableIcebergCompatV1 or -V2 to false.",
-    source=SOURCE,
     follows_from=causes("TF11", "TF12"),
     shows="metaData",
 )
@@ -97,12 +96,11 @@ def _keys(data_type: DataType, prefix: str) -> Iterator[str]:
         yield from _keys(of, f"{prefix}.{step}")
 
 
-NO_ROW_COUNT = FAMILY.of(Scope.COMMIT).error(
+NO_ROW_COUNT = FAMILY.of(Scope.COMMIT, SOURCE).error(
     26,
     "file without numRecords, though the table has to be compatible with Iceberg",
     effect="The table cannot be converted for Iceberg readers, which see an old version of it.",
     remedy="Write the file again with statistics, for example with OPTIMIZE, and update the engine that wrote it.",
-    source=SOURCE,
     shows="add",
 )
 
@@ -120,12 +118,11 @@ def _no_row_count(transition: Transition) -> Iterator[Finding]:
         )
 
 
-PARTITIONS_REPLACED = FAMILY.of(Scope.PAIR).error(
+PARTITIONS_REPLACED = FAMILY.of(Scope.PAIR, SOURCE).error(
     27,
     "partition columns replaced, though the table has to be compatible with Iceberg",
     effect="The table cannot be converted for Iceberg readers, which see an old version of it.",
     remedy="RESTORE the table to the previous version, and write to a new table instead.",
-    source=SOURCE,
     needs=(Need.STATE, Need.VERSIONS),
     survives_replacement=True,
     shows="metaData",

@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.report.verdict import Severity
 
 _LIST_FEATURES = "Write a protocol action that lists the features in use."
 _LIST_IN_BOTH = "Enable the feature again with an engine that lists it for readers and for writers."
-_state = FAMILY.of(Scope.STATE)
+_state = FAMILY.of(Scope.STATE, EVOLUTION)
 
 NO_PROTOCOL = _state.error(
     13,
@@ -53,7 +53,6 @@ UNKNOWN_VERSION = _state.undecided(
     "unknown protocol version",
     effect="What such a protocol requires of readers and writers cannot be checked.",
     remedy="Check whether a newer release of the provider knows it.",
-    source=EVOLUTION,
 )
 
 
@@ -62,7 +61,6 @@ NO_VERSION = _state.error(
     "protocol version below 1",
     effect="There are no such versions, and strict engines refuse the table.",
     remedy=_LIST_FEATURES,
-    source=EVOLUTION,
 )
 
 
@@ -144,7 +142,6 @@ READER_FEATURES_NOT_ALLOWED = _state.error(
     "readerFeatures below reader version 3",
     effect="Some engines refuse the table; others ignore the list, and may read the table incorrectly.",
     remedy="Write a protocol action without the list, or with reader version 3 and writer version 7.",
-    source=EVOLUTION,
     threads=("delta-io/delta-rs#3354", "duckdb/duckdb-delta#151"),
     follows_from=causes("TF28"),
 )
@@ -166,7 +163,6 @@ WRITER_FEATURES_NOT_ALLOWED = _state.error(
     "writerFeatures below writer version 7",
     effect="Some engines refuse the table; others ignore the list, and write without its features.",
     remedy="Write a protocol action without the list, or with writer version 7.",
-    source=EVOLUTION,
     follows_from=causes("TF28"),
 )
 

@@ -31,16 +31,13 @@ CHECKED_ELSEWHERE = (ROW_TRACKING, TYPE_WIDENING, TYPE_WIDENING_PREVIEW, COLUMN_
 #: is demanded by the protocol. Without the others it writes where versions imply features, and fails where they are
 #: listed.
 _DEMANDED_BY_PROPERTY = {f.name for f in (VARIANT_SHREDDING, ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2, IN_COMMIT_TIMESTAMP)}
-_LOST = causes("TF09", "TF11", "TF12", "TF14")
-_state = FAMILY.of(Scope.STATE)
+_state = FAMILY.of(Scope.STATE, TABLE_FEATURES, follows_from=causes("TF09", "TF11", "TF12", "TF14"))
 
 MISSING_DEPENDENCY = _state.error(
     8,
     "a feature's dependency is missing",
     effect="Engines refuse the table, or write it without what the feature relies on.",
     remedy="Add the required feature to the protocol.",
-    source=TABLE_FEATURES,
-    follows_from=_LOST,
 )
 
 
@@ -65,9 +62,7 @@ ORPHAN_PROPERTY = _state.error(
     "property of a feature that the table lacks",
     effect="Some engines follow the property and others the protocol, and some refuse the table.",
     remedy="Enable the feature with DeltaEnableFeatureOperator, or unset the property.",
-    source=TABLE_FEATURES,
     threads=("trinodb/trino#23622",),
-    follows_from=_LOST,
     shows="metaData",
 )
 
@@ -107,9 +102,7 @@ FEATURE_NEEDED = _state.error(
     "column or constraint that needs a feature the table lacks",
     effect="Some engines refuse the table, others do not enforce what the column or constraint asks for.",
     remedy=ENABLE,
-    source=TABLE_FEATURES,
     threads=("delta-io/delta-kernel-rs#2189", "trinodb/trino#20898", "delta-io/delta-rs#2882"),
-    follows_from=_LOST,
     shows="metaData",
 )
 

@@ -27,7 +27,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import base_of, in_order
 
 _OTHER_ROW = "Consumers that follow row ids (change feeds, incremental views) see one row deleted and another inserted."
-_data = FAMILY.of(Scope.DATA)
+_data = FAMILY.of(Scope.DATA, SPEC, effect=_OTHER_ROW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,17 +193,13 @@ def lost_rows(path: str, version: int, why: str) -> Finding:
 KEY_CHANGED_ROW_ID = _data.error(
     29,
     "key with another row id than before",
-    effect=_OTHER_ROW,
     remedy="RESTORE the table to the version before the commit that wrote the rows, and write them with MERGE or "
     "UPDATE of an engine that keeps row ids.",
-    source=SPEC,
 )
 KEY_OVERWRITTEN = _data.warning(
     32,
     "key overwritten, its row id is new",
-    effect=_OTHER_ROW,
     remedy="Nothing, if this was intended; MERGE and UPDATE keep the ids.",
-    source=SPEC,
 )
 
 
@@ -241,9 +237,7 @@ def renumbered_keys(keys: ChangedKeys, moves: RowMoves) -> Finding:
 KEY_INSERTED_AGAIN = _data.warning(
     31,
     "key deleted and inserted again, or moved to another row",
-    effect=_OTHER_ROW,
     remedy="Nothing, if this was intended; MERGE keeps the ids.",
-    source=SPEC,
 )
 
 

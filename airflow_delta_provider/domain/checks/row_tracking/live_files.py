@@ -36,7 +36,7 @@ FILL_IN = (
     "Set delta.enableRowTracking to false, then enable rowTracking again, for example with "
     "DeltaEnableFeatureOperator(features=['rowTracking']); that assigns the missing ids."
 )
-_state = FAMILY.of(Scope.STATE)
+_state = FAMILY.of(Scope.STATE, about_live_files=True)
 
 
 def check_files(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
@@ -57,7 +57,6 @@ MISSING_ROW_IDS = _state.error(
     effect=NO_IDS,
     remedy=FILL_IN,
     follows_from=causes("RT02", "RT13", later=True),
-    about_live_files=True,
 )
 
 
@@ -89,7 +88,6 @@ COMMIT_VERSION_IN_FUTURE = _state.error(
     "defaultRowCommitVersion above the table's version",
     effect="The rows seem to come from a commit that does not exist yet.",
     remedy=NEW_IDS,
-    about_live_files=True,
 )
 
 
@@ -141,7 +139,6 @@ UNKNOWN_ROW_COUNT = _state.undecided(
     effect="The log does not show which row ids the file assigns.",
     remedy="Check at level 'footers' or 'data', which reads the number from the file.",
     source=SPEC,
-    about_live_files=True,
     blames=FileAspect.ROW_COUNT,
 )
 
@@ -172,7 +169,6 @@ ABOVE_HIGH_WATER_MARK = _state.error(
     follows_from=causes("RT11", "RT10", "RT14", later=True),
     healing=Healing(mark_is_too_low, highest_added, needs_details=True, by_restore=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
-    about_live_files=True,
 )
 
 
@@ -196,7 +192,6 @@ OVERLAPPING_ROW_IDS = _state.error(
     remedy=NEW_IDS,
     follows_from=causes("RT15", "RT14", "RT11", "RT10", "RT07", later=True, earlier=True),
     needs=(Need.STATE, Need.FILES),
-    about_live_files=True,
 )
 
 

@@ -22,13 +22,12 @@ _FIND_WRITER = (
     "Find the writer of the commit; RESTORE the table to the version before it, or drop row tracking and enable it "
     "again, which assigns every row a new id."
 )
-_data = FAMILY.of(Scope.DATA)
+_data = FAMILY.of(Scope.DATA, remedy=_FIND_WRITER)
 
 DUPLICATE_ROW_IDS = _data.error(
     19,
     "row ids that are not unique",
     effect="Joins on row ids (change feeds, incremental views, MERGE by row id) confuse these rows.",
-    remedy=_FIND_WRITER,
     follows_from=causes("RT22", "RT15", "RT14", "RT08", "RT11", "RT10", later=True),
 )
 
@@ -77,7 +76,6 @@ IMPOSSIBLE_ROW_ID = _data.error(
     21,
     "row id negative or above the high water mark",
     effect="Later inserts assign ids above the mark again; negative ids are never assigned.",
-    remedy=_FIND_WRITER,
     source=READERS,
     follows_from=causes("RT07", "RT15", "RT22", "RT11", "RT10", later=True),
 )

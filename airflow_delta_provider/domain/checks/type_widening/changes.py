@@ -31,7 +31,7 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY, TypeChange, can_widen
 from airflow_delta_provider.domain.report.finding import Finding
 
-_pair = FAMILY.of(Scope.PAIR)
+_pair = FAMILY.of(Scope.PAIR, needs=(Need.STATE, Need.FILES, Need.VERSIONS))
 
 UNSUPPORTED_CHANGE = _pair.error(
     8,
@@ -40,7 +40,6 @@ UNSUPPORTED_CHANGE = _pair.error(
     remedy=RESTORE,
     source=WRITERS,
     follows_from=causes(UNKNOWN_TYPE_OR_VALUE, DUPLICATE_COLUMN),
-    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
     about_older_files=True,
 )
 UNRECORDED_TYPE_CHANGE = _pair.error(
@@ -49,7 +48,6 @@ UNRECORDED_TYPE_CHANGE = _pair.error(
     effect="Readers cannot tell that older files hold the narrower type; they fail or read wrong values.",
     remedy="RESTORE the table to the previous version, and widen the column again with an engine that records it.",
     follows_from=causes("TW11", "TW04", "TW05"),
-    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
     about_older_files=True,
 )
 CHANGE_NOT_ENABLED = _pair.error(
@@ -59,7 +57,6 @@ CHANGE_NOT_ENABLED = _pair.error(
     remedy="RESTORE the table to the previous version, enable the feature typeWidening, and widen the column again.",
     source=SPEC,
     threads=("delta-io/delta#7127",),
-    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 LOST_TYPE_CHANGES = _pair.error(
     12,
@@ -67,7 +64,6 @@ LOST_TYPE_CHANGES = _pair.error(
     effect="Readers can no longer tell that older files hold other types; they fail or read wrong values.",
     remedy=RESTORE,
     follows_from=causes("TW03", "TW08", "TW09", ILLEGAL_MODE_CHANGE),
-    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 RECORD_LEFT_BY_DROP = _pair.error(
     15,

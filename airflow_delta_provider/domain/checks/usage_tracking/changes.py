@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 _RESURRECTED = (
     "The next column with the name of a dropped one may get its values back, or the table can no longer be read."
 )
-_pair = FAMILY.of(Scope.PAIR)
+_pair = FAMILY.of(Scope.PAIR, remedy=SET_TRUE, needs=(Need.STATE, Need.FILES, Need.VERSIONS))
 
 SET_BACK = FAMILY.of(Scope.HISTORY).error(
     4,
@@ -45,8 +45,6 @@ TURNED_ON_AS_UNUSED = _pair.error(
     5,
     "usage tracking enabled as if nothing had been dropped",
     effect="Columns that were dropped before are not taken into account. " + _RESURRECTED,
-    remedy=SET_TRUE,
-    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 
 
@@ -67,9 +65,7 @@ NOT_TRACKED = _pair.error(
     6,
     "column dropped or renamed without being tracked",
     effect=_RESURRECTED,
-    remedy=SET_TRUE,
     follows_from=causes("UT01", later=True),
-    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 
 
@@ -104,7 +100,6 @@ NAME_NOT_UNIQUE = _pair.error(
     "new column without a unique physical name",
     effect="Data files may have a dropped column under that name, and its values are read as those of the new one.",
     remedy="Drop the column, and add it with an engine that supports usage tracking.",
-    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 
 

@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.checks.protocol.lists import (
     WRITERS_FEATURE_FOR_READERS,
 )
 from airflow_delta_provider.domain.checks.rule import Scope, causes
-from airflow_delta_provider.domain.checks.usage_tracking.family import FAMILY, SET_TRUE, SPEC, THREAD
+from airflow_delta_provider.domain.checks.usage_tracking.family import FAMILY, SET_TRUE, SPEC, THREAD, WRITERS
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_state = FAMILY.of(Scope.STATE)
+_state = FAMILY.of(Scope.STATE, SPEC)
 
 NO_PROPERTY = _state.error(
     1,
@@ -37,7 +37,6 @@ NO_PROPERTY = _state.error(
     effect="It is unknown whether a column was ever dropped or renamed, and a new column may get the values of a "
     "dropped one.",
     remedy=SET_TRUE,
-    source=SPEC,
     threads=THREAD,
 )
 PROPERTY_WITHOUT_FEATURE = _state.warning(
@@ -46,7 +45,6 @@ PROPERTY_WITHOUT_FEATURE = _state.warning(
     effect="Writers drop and rename columns without setting it, so it is meaningless and misleads those who rely on "
     "it.",
     remedy=f"Unset {DROPPED_OR_RENAMED}.",
-    source=SPEC,
 )
 
 
@@ -77,6 +75,7 @@ NOT_WRITERS_ONLY = _state.error(
     "usage tracking not listed as a writer feature",
     effect="Writers that do not know the feature drop and rename columns untracked, or readers refuse the table.",
     remedy="Write a protocol action with writer version 7 that has the feature in writerFeatures only.",
+    source=WRITERS,
     follows_from=causes(
         WRITER_FEATURES_NOT_ALLOWED, WRITER_VERSION_TOO_LOW, READER_FEATURE_ONLY, WRITERS_FEATURE_FOR_READERS
     ),
@@ -105,7 +104,6 @@ OTHER_NAMES = _state.warning(
     effect="Either a rename was not tracked, or the names always differed: the mapping cannot simply be removed.",
     remedy=f"Set {DROPPED_OR_RENAMED} to true, unless the columns are known to have had these physical names from the "
     "beginning.",
-    source=SPEC,
     follows_from=causes("UT05", "UT06", PHYSICAL_NAME_CHANGED),
 )
 
