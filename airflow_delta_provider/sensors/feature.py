@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.delta.features.condition import FeatureCondition, wanted_state, watchable_feature
@@ -13,7 +12,6 @@ from airflow_delta_provider.domain.request.rendered import as_list
 from airflow_delta_provider.operators.arguments import FeatureStateName, Names, SensorArguments, Text, is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
-from airflow_delta_provider.watch.delta.feature_watch import FeatureWatch
 
 
 class DeltaFeatureSensor(TableSensor):
@@ -39,7 +37,6 @@ class DeltaFeatureSensor(TableSensor):
 
     template_fields: Sequence[str] = ("table", "features", "storage_conn_id")
     trigger_type = DeltaFeatureTrigger
-    result_keys: ClassVar[tuple[str, ...]] = ("table", "version", "features")
 
     def __init__(
         self, *, table: Text, features: Names, state: FeatureStateName = "supported", **kwargs: Unpack[SensorArguments]
@@ -55,18 +52,10 @@ class DeltaFeatureSensor(TableSensor):
                 for name in filter(is_literal, features):
                     watchable_feature(name)
 
-    def new_watch(
-        self,
-        failures: int,
-        context: Context,  # noqa: ARG002  # nothing is kept from one look to the next but failures
-    ) -> FeatureWatch:
-        """Return what looks at the table's log."""
-        return FeatureWatch(self.table, self._condition(), self.storage_conn_id or None, failures=failures)
-
     def trigger_arguments(self) -> dict[str, Any]:
         """Return what is waited for."""
         condition = self._condition()
-        return {"features": condition.features, "state": condition.state.value}
+        return {"features": list(condition.features), "state": condition.state.value}
 
     def timeout_message(self) -> str:
         """Return what did not happen."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
-from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
 from airflow_delta_provider.access import Access
@@ -15,8 +14,6 @@ from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
 from airflow_delta_provider.triggers.health import DeltaHealthTrigger
-from airflow_delta_provider.watch.delta.auditor import AuditScope
-from airflow_delta_provider.watch.delta.health_watch import Answer, HealthPolicy, HealthWatch
 
 OnViolation = Literal["fail", "wait"]
 FailOn = Literal["error", "warning"]
@@ -51,7 +48,6 @@ class DeltaProtocolHealthSensor(TableSensor):
 
     template_fields: Sequence[str] = ("table", "state_path", "storage_conn_id")
     trigger_type = DeltaHealthTrigger
-    result_keys: ClassVar[tuple[str, ...]] = ("table", "version", "verdict", "codes")
 
     def __init__(
         self,
@@ -72,36 +68,29 @@ class DeltaProtocolHealthSensor(TableSensor):
         self.state_path = cast("str | None", state_path)  # as soon as Airflow has rendered it
         self._check_literals()
 
-    def new_watch(self, failures: int, context: Context) -> HealthWatch:
-        """Return what audits the table."""
+    def check_access(self, access: Access) -> None:
+        """Check the table, and the folder where audits remember."""
+        super().check_access(access)
         if self.state_path:
-            Access.of(context).check_path("state_path", self.state_path, tables=[self.table], used_here=True)
-        return HealthWatch(
-            self.table,
-            HealthPolicy(Answer(self.on_violation), Answer(self.on_undetermined)),
-            self._scope(),
-            self.storage_conn_id or None,
-            failures=failures,
-        )
+            access.check_path("state_path", self.state_path, tables=[self.table], used_here=True)
 
     def trigger_arguments(self) -> dict[str, Any]:
         """Return what is waited for."""
-        scope = self._scope()
+        options = self._options()
         return {
             "on_violation": self.on_violation,
             "on_undetermined": self.on_undetermined,
-            "fail_on": scope.fail_on,
-            "waivers": scope.waivers,
-            "state_path": scope.state_path,
+            "fail_on": options.fail_on,
+            "waivers": json.dumps(options.waivers),
+            "state_path": options.state_path,
         }
 
     def timeout_message(self) -> str:
         """Return what did not happen."""
         return f"No newest version of {self.table} passed an audit within {self.timeout:g} seconds."
 
-    def _scope(self) -> AuditScope:
-        options = AuditOptions(fail_on=self.fail_on, waivers=tuple(self.waivers), state_path=self.state_path or None)
-        return AuditScope(options.fail_on, json.dumps(options.waivers), options.state_path)
+    def _options(self) -> AuditOptions:
+        return AuditOptions(fail_on=self.fail_on, waivers=tuple(self.waivers), state_path=self.state_path or None)
 
     def _check_literals(self) -> None:
         """Refuse what is wrong regardless of how templates are rendered.
@@ -116,4 +105,4 @@ class DeltaProtocolHealthSensor(TableSensor):
                 raise DeltaRequestError(f"{argument} is {given!r}. It is {' or '.join(map(repr, possible))}.")
         if is_literal(self.state_path):
             with refusing():
-                self._scope()
+                self._options()

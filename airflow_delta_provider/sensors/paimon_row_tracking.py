@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, cast
+from typing import Any
 
-from airflow.providers.common.compat.sdk import Context, PokeReturnValue
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request import value as values
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version, is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
-from airflow_delta_provider.watch.paimon.snapshot_watch import SnapshotWatch
-
-_KNOWN = "paimon_row_tracking_sensor_known"
 
 
 class PaimonRowTrackingSensor(TableSensor):
@@ -38,7 +34,7 @@ class PaimonRowTrackingSensor(TableSensor):
 
     template_fields: Sequence[str] = ("table", "since_snapshot", "storage_conn_id")
     trigger_type = PaimonSnapshotTrigger
-    result_keys: ClassVar[tuple[str, ...]] = ("table", "snapshot", "uuid", "since_snapshot")
+    memory_key = "paimon_row_tracking_sensor_known"
 
     def __init__(self, *, table: Text, since_snapshot: Version = None, **kwargs: Unpack[SensorArguments]) -> None:
         super().__init__(table=table, **kwargs)
@@ -47,25 +43,11 @@ class PaimonRowTrackingSensor(TableSensor):
             if is_literal(since_snapshot):
                 values.Version().rendered("since_snapshot", since_snapshot)
 
-    def poke(self, context: Context) -> PokeReturnValue:
-        """Look once; what is known is passed on to the next process if there is one."""
-        seen = super().poke(context)
-        memory = self._memory(context)
-        if memory is not None and self._known[0] is not None:
-            memory.set(_KNOWN, list(self._known))
-        return seen
-
-    def new_watch(self, failures: int, context: Context) -> SnapshotWatch:
-        """Return what looks at the table's snapshots."""
-        since, uuid = values.Version().rendered("since_snapshot", self.since_snapshot), None
-        memory = self._memory(context)
-        if memory is not None and since is None:
-            since, uuid = cast("list[Any]", memory.get(_KNOWN) or (None, None))
-        return SnapshotWatch(self.table, since, uuid, self.storage_conn_id or None, failures=failures)
-
     def trigger_arguments(self) -> dict[str, Any]:
         """Return what is waited for."""
-        since, uuid = self._known
+        since, uuid = values.Version().rendered("since_snapshot", self.since_snapshot), None
+        if since is None:
+            since, uuid = self._known or (None, None)
         return {"since_snapshot": since, "since_uuid": uuid}
 
     def timeout_message(self) -> str:
@@ -79,8 +61,3 @@ class PaimonRowTrackingSensor(TableSensor):
             return values.Version().rendered("since_snapshot", self.since_snapshot) is None
         except ValueError:
             return False  # the first look says so
-
-    @property
-    def _known(self) -> tuple[int | None, str | None]:
-        watch = cast(SnapshotWatch, self._watch)
-        return watch.since, watch.since_uuid

@@ -9,7 +9,6 @@ from airflow.providers.common.compat.sdk import XComArg
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.delta.head_condition import HeadCondition
-from airflow_delta_provider.domain.delta.head_mark import HeadMark
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, is_literal
 from airflow_delta_provider.sensors.change_sensor import ChangeSensor
 from airflow_delta_provider.sensors.table_sensor import refusing
@@ -67,8 +66,9 @@ class DeltaProtocolSensor(ChangeSensor):
         """Return what did not happen."""
         return f"{self.table} did not come to {HeadCondition.parse(self.condition)} within {self.timeout:g} seconds."
 
-    def _wanted(self) -> tuple[int | None, HeadMark | None, HeadCondition | None]:
-        return None, None, HeadCondition.parse(self.condition)
+    def _wanted(self) -> dict[str, Any]:
+        HeadCondition.parse(self.condition)
+        return {"condition": self.condition}
 
     @property
     def _from_first_look(self) -> bool:

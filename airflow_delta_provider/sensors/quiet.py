@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any
 
-from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text
 from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.triggers.quiet import DeltaQuietTrigger
-from airflow_delta_provider.watch.delta.quiet_watch import QuietWatch
 
 
 class DeltaQuietSensor(TableSensor):
@@ -39,21 +37,12 @@ class DeltaQuietSensor(TableSensor):
 
     template_fields: Sequence[str] = ("table", "storage_conn_id")
     trigger_type = DeltaQuietTrigger
-    result_keys: ClassVar[tuple[str, ...]] = ("table", "version", "last_commit", "quiet_seconds")
 
     def __init__(self, *, table: Text, quiet_for: timedelta | float, **kwargs: Unpack[SensorArguments]) -> None:
         super().__init__(table=table, **kwargs)
         self.quiet_for = quiet_for.total_seconds() if isinstance(quiet_for, timedelta) else quiet_for
         if isinstance(self.quiet_for, bool) or not isinstance(self.quiet_for, int | float) or not self.quiet_for > 0:
             raise DeltaRequestError(f"quiet_for is {quiet_for!r}; give seconds, or a timedelta, above 0.")
-
-    def new_watch(
-        self,
-        failures: int,
-        context: Context,  # noqa: ARG002  # nothing is kept from one look to the next but failures
-    ) -> QuietWatch:
-        """Return what looks at the table's log."""
-        return QuietWatch(self.table, self.quiet_for, self.storage_conn_id or None, failures=failures)
 
     def trigger_arguments(self) -> dict[str, Any]:
         """Return what is waited for."""

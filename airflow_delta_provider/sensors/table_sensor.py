@@ -64,8 +64,8 @@ class TableSensor(BaseSensorOperator):
 
     #: What keeps waiting after the first look.
     trigger_type: ClassVar[type[TableTrigger]]
-    #: Keys of what the sensor pushes.
-    result_keys: ClassVar[tuple[str, ...]]
+    #: Key under which Airflow keeps what is known of the table, from one process to the next; None to keep nothing.
+    memory_key: ClassVar[str | None] = None
     #: Seconds, at most, between looks of a process that has to find out itself whether storage fails for good.
     longest_pause: ClassVar[float] = 60.0
 
@@ -87,7 +87,9 @@ class TableSensor(BaseSensorOperator):
         self.deferrable = deferrable
         if self._forgets:
             self.poke_interval = max(self.poke_interval, _SHORTEST_RESCHEDULE)
-        self._watch: TableWatch[Any] | None = None
+        self._watch: TableWatch | None = None
+        #: What looks compare with: at first as earlier processes and runs left it, then as the looks themselves do.
+        self._known: Any = None
 
     if TYPE_CHECKING:
 
@@ -96,15 +98,11 @@ class TableSensor(BaseSensorOperator):
             """An ``XComArg``: Airflow's own type is neither taken by a task with types, nor indexed by a key."""
 
     @abstractmethod
-    def new_watch(self, failures: int, context: Context) -> TableWatch[Any]:
-        """Return what looks at the table, from the rendered arguments.
+    def trigger_arguments(self) -> dict[str, Any]:
+        """Return the arguments of the trigger that say what is waited for, from the rendered ones and what is known.
 
         :raises ValueError: if they are wrong
         """
-
-    @abstractmethod
-    def trigger_arguments(self) -> dict[str, Any]:
-        """Return the arguments of the trigger that say what is waited for."""
 
     @abstractmethod
     def timeout_message(self) -> str:
@@ -121,13 +119,7 @@ class TableSensor(BaseSensorOperator):
         seen = self._look_once(context)
         if not seen:
             self.defer(
-                trigger=self.trigger_type(
-                    table=self.table,
-                    deadline=deadline,
-                    storage_conn_id=self.storage_conn_id or None,
-                    poke_interval=self.poke_interval,
-                    **self.trigger_arguments(),
-                ),
+                trigger=self._trigger(deadline),
                 method_name="execute_complete",
                 timeout=timedelta(seconds=self.timeout + _GRACE),
             )
@@ -146,7 +138,10 @@ class TableSensor(BaseSensorOperator):
         finally:
             if memory is not None and watch.failures != failures:
                 memory.set(_FAILURES, watch.failures % MAX_FAILURES)
-        return PokeReturnValue(seen.holds, seen.to_json(self.table) if seen.holds else None)
+        self._known = watch.known
+        if memory is not None and self.memory_key is not None and self._known is not None:
+            memory.set(self.memory_key, self._known)
+        return PokeReturnValue(seen is not None, seen)
 
     def execute_complete(
         self,
@@ -164,7 +159,7 @@ class TableSensor(BaseSensorOperator):
             raise AirflowSensorTimeout(self.timeout_message())
         if status is WaitStatus.FAILED:
             raise (DeltaLogUnreadableError if event["retryable"] else DeltaWatchImpossibleError)(event["error"])
-        result = {key: event[key] for key in self.result_keys}
+        result = {key: value for key, value in event.items() if key != "status"}
         self.log.info("%s", result)
         return result
 
@@ -182,15 +177,40 @@ class TableSensor(BaseSensorOperator):
             raise
         return seen
 
-    def _new_watch(self, context: Context) -> TableWatch[Any]:
+    def check_access(self, access: Access) -> None:
+        """Check that the task may reach what its arguments name.
+
+        :raises DeltaRequestError: if it must not
+        """
+        access.check_table(self.table, read_here=True)
+
+    def earlier_known(self, context: Context) -> Any:
+        """Return what looks compare with, as an earlier process or run knew it; None where there is nothing.
+
+        :raises ValueError: if it cannot be used
+        """
+        memory = self._memory(context)
+        return None if memory is None or self.memory_key is None else memory.get(self.memory_key)
+
+    def _new_watch(self, context: Context) -> TableWatch:
         if not isinstance(self.table, str):
             raise DeltaRequestError(f"table is {self.table!r}; give a path or a URI.")
-        memory = self._memory(context)
-        failures = 0 if memory is None else cast(int, memory.get(_FAILURES, 0))
         with refusing():
-            watch = self.new_watch(failures, context)
-        Access.of(context).check_table(self.table, read_here=True)
+            self._known = self.earlier_known(context)
+            watch = self._trigger().watch()
+        memory = self._memory(context)
+        watch.failures = 0 if memory is None else cast(int, memory.get(_FAILURES, 0))
+        self.check_access(Access.of(context))
         return watch
+
+    def _trigger(self, deadline: float = 0.0) -> TableTrigger:
+        return self.trigger_type(
+            table=self.table,
+            deadline=deadline,
+            storage_conn_id=self.storage_conn_id or None,
+            poke_interval=self.poke_interval,
+            **self.trigger_arguments(),
+        )
 
     def _memory(self, context: Context) -> Any:
         """Return what Airflow keeps from one process to the next; None where it keeps nothing, or need not."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.delta.head_condition import HeadCondition
 from airflow_delta_provider.domain.delta.head_mark import HeadMark
 from airflow_delta_provider.domain.request import value as values
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version, is_literal
@@ -61,17 +61,18 @@ class DeltaTableVersionSensor(ChangeSensor):
         wanted = f"did not reach version {self.version}" if self.version is not None else "had no new version"
         return f"{self.table} {wanted} within {self.timeout:g} seconds."
 
-    def _wanted(self) -> tuple[int | None, HeadMark | None, HeadCondition | None]:
+    def _wanted(self) -> dict[str, Any]:
         at_least = values.Version().rendered("version", self.version)
         after = values.Version().rendered("after_version", self.after_version)
         if at_least is not None and after is not None:
             raise ValueError(f"version is {at_least} and after_version {after}. Give only one of them.")
-        return at_least, None if after is None else HeadMark(after, None, {}), None
+        if after is not None:
+            return {"since": HeadMark(after, None, {}).to_json()}
+        return {} if at_least is None else {"at_least": at_least}
 
     @property
     def _from_first_look(self) -> bool:
         try:
-            at_least, after, _ = self._wanted()
+            return not self._wanted() and not self.after_last_seen
         except ValueError:
             return False  # the first look says so
-        return at_least is None and after is None and not self.after_last_seen

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from airflow_delta_provider.domain.delta.features.condition import FeatureCondition
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
 from airflow_delta_provider.watch.delta.feature_watch import FeatureWatch
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DeltaFeatureTrigger(TableTrigger):
     """Waits until table features are in a state, reading the table's log without Spark.
 
@@ -19,18 +21,8 @@ class DeltaFeatureTrigger(TableTrigger):
     For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
     """
 
-    def __init__(
-        self,
-        table: str,
-        features: Sequence[str],
-        state: str,
-        deadline: float,
-        storage_conn_id: str | None = None,
-        poke_interval: float = 60.0,
-    ) -> None:
-        super().__init__(table, deadline, storage_conn_id, poke_interval)
-        self.features = list(features)
-        self.state = state
+    features: Sequence[str]
+    state: str
 
     def watch(self) -> FeatureWatch:
         """Return what looks at the table's log."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
 from airflow_delta_provider.watch.delta.auditor import AuditScope
 from airflow_delta_provider.watch.delta.health_watch import Answer, HealthPolicy, HealthWatch
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DeltaHealthTrigger(TableTrigger):
     """Waits until the newest version of a table passes an audit, which a thread does, without Spark.
 
@@ -20,24 +23,11 @@ class DeltaHealthTrigger(TableTrigger):
     For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
     """
 
-    def __init__(
-        self,
-        table: str,
-        deadline: float,
-        on_violation: str = "fail",
-        on_undetermined: str = "wait",
-        fail_on: str = "error",
-        waivers: str = "[]",
-        state_path: str | None = None,
-        storage_conn_id: str | None = None,
-        poke_interval: float = 60.0,
-    ) -> None:
-        super().__init__(table, deadline, storage_conn_id, poke_interval)
-        self.on_violation = on_violation
-        self.on_undetermined = on_undetermined
-        self.fail_on = fail_on
-        self.waivers = waivers
-        self.state_path = state_path
+    on_violation: str = "fail"
+    on_undetermined: str = "wait"
+    fail_on: str = "error"
+    waivers: str = "[]"
+    state_path: str | None = None
 
     def watch(self) -> HealthWatch:
         """Return what audits the table."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
 from airflow_delta_provider.watch.paimon.snapshot_watch import SnapshotWatch
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PaimonSnapshotTrigger(TableTrigger):
     """Waits until a Paimon table has another newest snapshot, without Spark.
 
@@ -16,18 +19,8 @@ class PaimonSnapshotTrigger(TableTrigger):
     For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
     """
 
-    def __init__(
-        self,
-        table: str,
-        since_snapshot: int | None,
-        deadline: float,
-        since_uuid: str | None = None,
-        storage_conn_id: str | None = None,
-        poke_interval: float = 60.0,
-    ) -> None:
-        super().__init__(table, deadline, storage_conn_id, poke_interval)
-        self.since_snapshot = since_snapshot
-        self.since_uuid = since_uuid
+    since_snapshot: int | None
+    since_uuid: str | None = None
 
     def watch(self) -> SnapshotWatch:
         """Return what looks at the table's snapshots."""

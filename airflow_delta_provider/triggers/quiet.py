@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
 from airflow_delta_provider.watch.delta.quiet_watch import QuietWatch
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DeltaQuietTrigger(TableTrigger):
     """Waits until nobody has committed to a table for some time, reading the table's log without Spark.
 
@@ -15,16 +18,7 @@ class DeltaQuietTrigger(TableTrigger):
     For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
     """
 
-    def __init__(
-        self,
-        table: str,
-        seconds: float,
-        deadline: float,
-        storage_conn_id: str | None = None,
-        poke_interval: float = 60.0,
-    ) -> None:
-        super().__init__(table, deadline, storage_conn_id, poke_interval)
-        self.seconds = seconds
+    seconds: float
 
     def watch(self) -> QuietWatch:
         """Return what looks at the table's log."""

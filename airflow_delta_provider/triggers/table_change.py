@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.delta.head_condition import HeadCondition
@@ -11,6 +12,7 @@ from airflow_delta_provider.triggers.table_trigger import TableTrigger
 from airflow_delta_provider.watch.delta.change_watch import ChangeWatch
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DeltaChangeTrigger(TableTrigger):
     """Waits until a table is at another version, and a condition holds, reading the table's log without Spark.
 
@@ -23,22 +25,10 @@ class DeltaChangeTrigger(TableTrigger):
     For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
     """
 
-    def __init__(
-        self,
-        table: str,
-        deadline: float,
-        since: Mapping[str, Any] | None = None,
-        from_first_look: bool = False,
-        at_least: int | None = None,
-        condition: Mapping[str, Any] | None = None,
-        storage_conn_id: str | None = None,
-        poke_interval: float = 60.0,
-    ) -> None:
-        super().__init__(table, deadline, storage_conn_id, poke_interval)
-        self.since = since
-        self.from_first_look = from_first_look
-        self.at_least = at_least
-        self.condition = condition
+    since: Mapping[str, Any] | None = None
+    from_first_look: bool = False
+    at_least: int | None = None
+    condition: Mapping[str, Any] | None = None
 
     def watch(self) -> ChangeWatch:
         """Return what looks at the table's log."""

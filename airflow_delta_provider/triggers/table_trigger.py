@@ -8,8 +8,8 @@ import time
 import zlib
 from abc import abstractmethod
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, fields
 from enum import Enum
-from inspect import signature
 from typing import Any, ClassVar
 
 from airflow.providers.common.compat.sdk import AirflowFailException
@@ -23,13 +23,14 @@ class WaitStatus(str, Enum):
     """How a wait ended: the ``status`` of the trigger's event."""
 
     HOLDS = "holds"
-    """What was waited for is there; the event has what the watch's observation says."""
+    """What was waited for is there; the event has what the watch returns."""
     TIMED_OUT = "timed_out"
     """The deadline passed."""
     FAILED = "failed"
     """The table cannot be read; the event has ``error``, and ``retryable``."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TableTrigger(BaseTrigger):
     """Watches a table without Spark, in threads of its own: the event loop waits for no storage.
 
@@ -45,30 +46,30 @@ class TableTrigger(BaseTrigger):
     :param poke_interval: seconds between two looks; the first one comes within as much after ``settling_time``
     """
 
+    table: str
+    deadline: float
+    storage_conn_id: str | None = None
+    poke_interval: float = 60.0
     #: Seconds that the first sleep lasts at least. The scheduler took 1.2 s to see the worker's end (3.3.2, idle).
     settling_time: ClassVar[float] = 5.0
     #: Most seconds of the pause after a failed look, in addition to the interval; doubled for each one in a row.
     backoff: ClassVar[float] = 15.0
 
-    def __init__(
-        self, table: str, deadline: float, storage_conn_id: str | None = None, poke_interval: float = 60.0
-    ) -> None:
+    def __post_init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # Airflow's has no types
-        self.table = table
-        self.deadline = deadline
-        self.storage_conn_id = storage_conn_id
-        self.poke_interval = poke_interval
 
     @abstractmethod
-    def watch(self) -> TableWatch[Any]:
-        """Return what looks at the table."""
+    def watch(self) -> TableWatch:
+        """Return what looks at the table.
+
+        :raises ValueError: if an argument is wrong
+        """
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class path and the arguments of ``__init__``, each of which is an attribute of the same name."""
+        """Return the class path and the arguments."""
         kind = type(self)
-        return f"{kind.__module__}.{kind.__qualname__}", {
-            name: getattr(self, name) for name in signature(kind).parameters
-        }
+        arguments = {field.name: getattr(self, field.name) for field in fields(self)}
+        return f"{kind.__module__}.{kind.__qualname__}", arguments
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield one event: a dictionary with ``status``, one of :class:`WaitStatus`."""
@@ -87,8 +88,8 @@ class TableTrigger(BaseTrigger):
                 retryable = not isinstance(error, AirflowFailException)
                 yield _event(WaitStatus.FAILED, error=str(error), retryable=retryable)
                 return
-            if seen.holds:
-                yield _event(WaitStatus.HOLDS, **seen.to_json(self.table))
+            if seen is not None:
+                yield _event(WaitStatus.HOLDS, **seen)
                 return
             if time.monotonic() >= ends:
                 yield _event(WaitStatus.TIMED_OUT)

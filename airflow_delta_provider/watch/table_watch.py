@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar
 
 from airflow_delta_provider.exceptions import DeltaProviderError
 from airflow_delta_provider.watch.errors import DeltaLogUnreadableError
@@ -19,25 +19,13 @@ log = logging.getLogger(__name__)
 MAX_FAILURES = 5
 
 
-class Observation(Protocol):
-    """What one look saw."""
-
-    @property
-    def holds(self) -> bool:
-        """Whether the wait is over."""
-
-    def to_json(self, table: str) -> dict[str, Any]:
-        """Return the wire form, which is also the sensor's XCom value."""
-
-
-Seen = TypeVar("Seen", bound=Observation)
-
-
-class TableWatch(ABC, Generic[Seen]):
+class TableWatch(ABC):
     """Looks at a table, together with all others in this process that look for the same. Says what is news in the log.
 
+    What a look returns is what the sensor pushes, None as long as the wait is not over.
+
     :param table: path or URI of the table
-    :param failures: how many looks before this one failed in a row
+    :param storage_conn_id: Airflow connection of the store, or None
     """
 
     #: What is read, for messages.
@@ -47,13 +35,20 @@ class TableWatch(ABC, Generic[Seen]):
     #: Seconds after which a look is given up, and another one begun; None for what is usual.
     patience: ClassVar[float | None] = None
 
-    def __init__(self, table: str, *, failures: int = 0) -> None:
+    def __init__(self, table: str, storage_conn_id: str | None = None) -> None:
         self._table = table
+        self._conn_id = storage_conn_id
         self._said = ""
         self._look: tuple[Hashable, SharedLook[Any]] | None = None
-        self.failures = failures
+        #: How many looks failed in a row, those of earlier processes included.
+        self.failures = 0
 
-    def look(self) -> Seen:
+    @property
+    def known(self) -> Any:
+        """What looks compare with, as plain JSON; None where they compare with nothing, or have seen nothing yet."""
+        return None
+
+    def look(self) -> dict[str, Any] | None:
         """Read, and say whether the wait is over. Blocks, for ``time_limit`` at most: keep it out of an event loop.
 
         :raises DeltaLogUnreadableError: if reading failed ``MAX_FAILURES`` times in a row
@@ -63,10 +58,11 @@ class TableWatch(ABC, Generic[Seen]):
         try:
             read = look.result(self.time_limit)
         except Exception as error:
-            return self._failed(error, look)
+            self._failed(error, look)
+            return None
         return self._saw(read)
 
-    async def look_async(self, since: float) -> Seen:
+    async def look_async(self, since: float) -> dict[str, Any] | None:
         """Like :meth:`look`, from an event loop, which never waits: a thread reads.
 
         :param since: on the monotonic clock: a look of another watch will do that began no earlier
@@ -75,7 +71,8 @@ class TableWatch(ABC, Generic[Seen]):
         try:
             read = await answer_of(look, self.time_limit)
         except Exception as error:
-            return self._failed(error, look)
+            self._failed(error, look)
+            return None
         return self._saw(read)
 
     @abstractmethod
@@ -87,12 +84,8 @@ class TableWatch(ABC, Generic[Seen]):
         """Return what reads what is judged, in a thread, again and again."""
 
     @abstractmethod
-    def _judge(self, read: Any) -> Seen:
+    def _judge(self, read: Any) -> dict[str, Any] | None:
         """Say what was read; nothing more is read."""
-
-    @abstractmethod
-    def _nothing(self) -> Seen:
-        """Return what is seen where nothing could be read."""
 
     def _begin(self, since: float) -> Future[Any]:
         key = self._key()
@@ -100,20 +93,16 @@ class TableWatch(ABC, Generic[Seen]):
             self._look = key, shared_look(key, self._reader, self.patience)
         return self._look[1].begin(since)
 
-    def _saw(self, read: Any) -> Seen:
+    def _saw(self, read: Any) -> dict[str, Any] | None:
         self.failures = 0
         return self._judge(read)
 
-    def _failed(self, error: Exception, look: Future[Any]) -> Seen:
+    def _failed(self, error: Exception, look: Future[Any]) -> None:
         if isinstance(error, DeltaProviderError):
             raise error
         what = f"{type(error).__name__}: {error}"
         if not look.done():  # the error is that of waiting, which Python 3.10 has several classes for
             what = f"the storage did not answer within {self.time_limit:g} seconds"
-        self._count_failure(what, error)
-        return self._nothing()
-
-    def _count_failure(self, what: str, error: Exception) -> None:
         self.failures += 1
         if self.failures >= MAX_FAILURES:
             raise DeltaLogUnreadableError(

@@ -73,7 +73,14 @@ def hanging_table(monkeypatch: pytest.MonkeyPatch, answer: threading.Event) -> t
 
 
 def trigger(table: object, conn_id: str | None = None, wait: float = 30.0, poll: float = 0.05) -> DeltaFeatureTrigger:
-    return DeltaFeatureTrigger(str(table), ["typeWidening"], "enabled", time.time() + wait, conn_id, poll)
+    return DeltaFeatureTrigger(
+        table=str(table),
+        features=["typeWidening"],
+        state="enabled",
+        deadline=time.time() + wait,
+        storage_conn_id=conn_id,
+        poke_interval=poll,
+    )
 
 
 async def only_event(waiting: DeltaFeatureTrigger) -> dict[str, Any]:

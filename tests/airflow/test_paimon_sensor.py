@@ -208,7 +208,14 @@ def test_sensor_that_was_told_the_known_snapshot_gives_the_worker_back_without_t
 
 
 def test_serialized_trigger_is_the_same_again(table: Table) -> None:
-    made = PaimonSnapshotTrigger(str(table.root), 7, time.time(), "uuid", "aws", 7.5)
+    made = PaimonSnapshotTrigger(
+        table=str(table.root),
+        since_snapshot=7,
+        deadline=time.time(),
+        since_uuid="uuid",
+        storage_conn_id="aws",
+        poke_interval=7.5,
+    )
     path, kwargs = made.serialize()
     sent = BaseSerialization.deserialize(BaseSerialization.serialize(kwargs))
     assert path == "airflow_delta_provider.triggers.paimon_snapshot.PaimonSnapshotTrigger"

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED
 from airflow_delta_provider.domain.delta.table_head import TableHead
 from airflow_delta_provider.watch.delta.head_reader import HeadReader
 from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
 from airflow_delta_provider.watch.errors import CatalogManagedTableError
-from airflow_delta_provider.watch.table_watch import Seen, TableWatch
+from airflow_delta_provider.watch.table_watch import TableWatch
 
 
-class HeadWatch(TableWatch[Seen]):
+class HeadWatch(TableWatch):
     """Looks at the newest protocol and metadata of a table; watches of one table share each look.
 
     :param table: path or URI of the table
     :param storage_conn_id: Airflow connection of the store, or None
-    :param failures: how many looks before this one failed in a row
     """
 
     subject: ClassVar[str] = "the log"
 
-    def __init__(self, table: str, storage_conn_id: str | None = None, *, failures: int = 0) -> None:
-        super().__init__(table, failures=failures)
-        self._conn_id = storage_conn_id
+    def __init__(self, table: str, storage_conn_id: str | None = None) -> None:
+        super().__init__(table, storage_conn_id)
         self._log_key = self._log().key
 
     @abstractmethod
-    def _judge_head(self, head: TableHead) -> Seen:
+    def _judge_head(self, head: TableHead) -> dict[str, Any] | None:
         """Say what was read."""
 
     def _absent(self) -> None:
@@ -45,11 +43,11 @@ class HeadWatch(TableWatch[Seen]):
     def _log(self) -> ObjectStorageLog:
         return ObjectStorageLog(self._table, self._conn_id)
 
-    def _judge(self, head: TableHead | None) -> Seen:
+    def _judge(self, head: TableHead | None) -> dict[str, Any] | None:
         if head is None:
             self._say(f"There is no Delta table at {self._table} yet (no commit in _delta_log); waiting for it.")
             self._absent()
-            return self._nothing()
+            return None
         refuse_catalog_managed(self._table, head)
         return self._judge_head(head)
 

@@ -44,36 +44,13 @@ class HealthPolicy:
         return self.undetermined if verdict is Verdict.UNDETERMINED else self.violated
 
 
-@dataclass(frozen=True)
-class HealthObservation:
-    """What one look saw.
-
-    :param report: on the newest version; None where there is no table yet, or it could not be read
-    """
-
-    holds: bool = False
-    report: TableReport | None = None
-
-    def to_json(self, table: str) -> dict[str, Any]:
-        """Return the wire form, which is also the sensor's XCom value."""
-        assert self.report is not None  # only what holds is sent
-        found = [finding for finding in self.report.findings if finding.is_open]
-        return {
-            "table": table,
-            "version": self.report.version,
-            "verdict": self.report.verdict.value,
-            "codes": sorted({finding.code for finding in found}),
-        }
-
-
-class HealthWatch(TableWatch[HealthObservation]):
+class HealthWatch(TableWatch):
     """Looks at a table until its newest version passes an audit.
 
     :param table: path or URI of the table
     :param policy: what other verdicts lead to
     :param scope: of the audit
     :param storage_conn_id: Airflow connection of the store, or None
-    :param failures: how many looks before this one failed in a row
     """
 
     subject: ClassVar[str] = "the log"
@@ -87,13 +64,10 @@ class HealthWatch(TableWatch[HealthObservation]):
         policy: HealthPolicy,
         scope: AuditScope | None = None,
         storage_conn_id: str | None = None,
-        *,
-        failures: int = 0,
     ) -> None:
-        super().__init__(table, failures=failures)
+        super().__init__(table, storage_conn_id)
         self._policy = policy
         self._scope = scope or AuditScope()
-        self._conn_id = storage_conn_id
         self._log_key = ObjectStorageLog(table, storage_conn_id).key
 
     def _key(self) -> Hashable:
@@ -102,19 +76,19 @@ class HealthWatch(TableWatch[HealthObservation]):
     def _reader(self) -> Callable[[], TableReport | None]:
         return Auditor(self._table, self._conn_id, self._scope).read
 
-    def _nothing(self) -> HealthObservation:
-        return HealthObservation()
-
-    def _judge(self, read: TableReport | None) -> HealthObservation:
+    def _judge(self, read: TableReport | None) -> dict[str, Any] | None:
         if read is None:
             self._say(f"There is no Delta table at {self._table} yet (no commit in _delta_log); waiting for it.")
-            return HealthObservation()
+            return None
         answer = self._policy.answer(read.verdict)
         said = _said(self._table, read)
         if answer is Answer.FAIL:
             raise UnhealthyTableError(said)
         self._say(said if answer is Answer.PASS else f"{said}\nWaiting for a later version.")
-        return HealthObservation(answer is Answer.PASS, read)
+        if answer is not Answer.PASS:
+            return None
+        codes = sorted({finding.code for finding in read.findings if finding.is_open})
+        return {"table": self._table, "version": read.version, "verdict": read.verdict.value, "codes": codes}
 
 
 def _said(table: str, report: TableReport) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import time_of
@@ -12,31 +11,7 @@ from airflow_delta_provider.domain.delta.table_head import TableHead
 from airflow_delta_provider.watch.delta.head_watch import HeadWatch
 
 
-@dataclass(frozen=True)
-class QuietObservation:
-    """What one look saw.
-
-    :param version: the newest; None where there is no table yet, or it could not be read
-    :param committed: when that was committed, in milliseconds since the epoch; None where nothing says so
-    :param quiet: seconds without a commit, as far as that is known
-    """
-
-    holds: bool = False
-    version: int | None = None
-    committed: int | None = None
-    quiet: float = 0.0
-
-    def to_json(self, table: str) -> dict[str, Any]:
-        """Return the wire form, which is also the sensor's XCom value."""
-        return {
-            "table": table,
-            "version": self.version,
-            "last_commit": time_of(self.committed),
-            "quiet_seconds": round(self.quiet, 1),
-        }
-
-
-class QuietWatch(HeadWatch[QuietObservation]):
+class QuietWatch(HeadWatch):
     """Looks at a table until nobody has committed for some time.
 
     Clocks differ, and jump. So a commit is never older than the time since a look still saw another version, and where
@@ -45,11 +20,10 @@ class QuietWatch(HeadWatch[QuietObservation]):
     :param table: path or URI of the table
     :param seconds: how long nobody may have committed
     :param storage_conn_id: Airflow connection of the store, or None
-    :param failures: how many looks before this one failed in a row
     """
 
-    def __init__(self, table: str, seconds: float, storage_conn_id: str | None = None, *, failures: int = 0) -> None:
-        super().__init__(table, storage_conn_id, failures=failures)
+    def __init__(self, table: str, seconds: float, storage_conn_id: str | None = None) -> None:
+        super().__init__(table, storage_conn_id)
         self._seconds = seconds
         self._epoch = time.time() - time.monotonic()
         self._seen: tuple[int, str] | None = None
@@ -57,10 +31,7 @@ class QuietWatch(HeadWatch[QuietObservation]):
         self._looked: float | None = None
         self._another: float | None = None
 
-    def _nothing(self) -> QuietObservation:
-        return QuietObservation()
-
-    def _judge_head(self, head: TableHead) -> QuietObservation:
+    def _judge_head(self, head: TableHead) -> dict[str, Any] | None:
         now = time.monotonic()
         if (head.version, head.metadata.id) != self._seen:
             self._another = None if self._seen is None else self._looked
@@ -75,7 +46,10 @@ class QuietWatch(HeadWatch[QuietObservation]):
             f"{self._table} is at version {head.version}, committed {time_of(committed) or 'at an unknown time'}; "
             f"wanted: none for {self._seconds:g} seconds."
         )
-        return QuietObservation(quiet >= self._seconds, head.version, committed, quiet)
+        if quiet < self._seconds:
+            return None
+        last = time_of(committed)
+        return {"table": self._table, "version": head.version, "last_commit": last, "quiet_seconds": round(quiet, 1)}
 
 
 def committed_at(head: TableHead) -> int | None:
