@@ -64,7 +64,6 @@ USAGE_TRACKING = Feature(
     kind=FeatureKind.WRITER,
     source="RFC Column Mapping Usage Tracking, delta-io/delta#2682",
     requires_in_engines=(COLUMN_MAPPING,),
-    enabling_property=None,
     writer_owned=(properties.DROPPED_OR_RENAMED,),
     removal=Removal(without_sql=True),
 )

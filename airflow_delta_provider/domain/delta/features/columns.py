@@ -25,9 +25,7 @@ INVARIANTS = Feature(
     kind=FeatureKind.WRITER,
     source="PROTOCOL.md, Column Invariants",
     legacy_writer=2,
-    enabling_property=None,
     field_key="delta.invariants",
-    removal=None,
     instead_of_removal="ALTER TABLE … ALTER COLUMN … DROP NOT NULL ends invariants; the feature stays.",
 )
 CHECK_CONSTRAINTS = Feature(
@@ -35,7 +33,6 @@ CHECK_CONSTRAINTS = Feature(
     kind=FeatureKind.WRITER,
     source="PROTOCOL.md, CHECK Constraints",
     legacy_writer=3,
-    enabling_property=None,
     used_by=_constraints,
     removal=Removal(obstacle=_has_constraints),
 )
@@ -44,9 +41,7 @@ GENERATED_COLUMNS = Feature(
     kind=FeatureKind.WRITER,
     source="PROTOCOL.md, Generated Columns",
     legacy_writer=4,
-    enabling_property=None,
     field_key="delta.generationExpression",
-    removal=None,
     instead_of_removal="Write the table again without generated columns.",
 )
 IDENTITY_COLUMNS = Feature(
@@ -54,18 +49,14 @@ IDENTITY_COLUMNS = Feature(
     kind=FeatureKind.WRITER,
     source="PROTOCOL.md, Identity Columns",
     legacy_writer=6,
-    enabling_property=None,
     field_key="delta.identity.start",
-    removal=None,
     instead_of_removal="Write the table again without identity columns.",
 )
 ALLOW_COLUMN_DEFAULTS = Feature(
     name="allowColumnDefaults",
     kind=FeatureKind.WRITER,
     source="PROTOCOL.md, Default Columns",
-    enabling_property=None,
     field_key=CURRENT_DEFAULT,
-    removal=None,
 )
 
 RECORDS = (INVARIANTS, CHECK_CONSTRAINTS, GENERATED_COLUMNS, IDENTITY_COLUMNS, ALLOW_COLUMN_DEFAULTS)

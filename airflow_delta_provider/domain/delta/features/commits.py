@@ -11,7 +11,6 @@ APPEND_ONLY = Feature(
     source="PROTOCOL.md, Append-only Tables",
     legacy_writer=2,
     enabling_property=properties.APPEND_ONLY,
-    removal=None,
 )
 CHANGE_DATA_FEED = Feature(
     name="changeDataFeed",
@@ -19,7 +18,6 @@ CHANGE_DATA_FEED = Feature(
     source="PROTOCOL.md, Add CDC File",
     legacy_writer=4,
     enabling_property=properties.ENABLE_CHANGE_DATA_FEED,
-    removal=None,
 )
 IN_COMMIT_TIMESTAMP = Feature(
     name="inCommitTimestamp",
@@ -35,13 +33,11 @@ IN_COMMIT_TIMESTAMP_PREVIEW = Feature(
     source="TableFeature.scala",
     enabling_property="delta.enableInCommitTimestamps-preview",
     access=FeatureAccess.SPECIAL,
-    removal=None,
 )
 DOMAIN_METADATA = Feature(
     name="domainMetadata",
     kind=FeatureKind.WRITER,
     source="PROTOCOL.md, Domain Metadata",
-    enabling_property=None,
     removal=Removal(
         since=(4, 1), leaves="Domain metadata that any writer left in the table is removed.", left_in_domains=bool
     ),

@@ -34,10 +34,8 @@ CLUSTERING = Feature(
     kind=FeatureKind.WRITER,
     source="PROTOCOL.md, Clustered Table",
     requires=(DOMAIN_METADATA,),
-    enabling_property=None,
     access=FeatureAccess.OTHER_WAY,
     instead="Clustering is chosen by its columns: run ALTER TABLE … CLUSTER BY (…), which brings the feature.",
-    removal=None,
     instead_of_removal="ALTER TABLE … CLUSTER BY NONE ends clustering; the feature stays.",
 )
 MATERIALIZE_PARTITION_COLUMNS = Feature(

@@ -126,8 +126,8 @@ class Feature:
     name: str
     kind: FeatureKind
     source: str
-    enabling_property: str | None
-    removal: Removal | None
+    enabling_property: str | None = None
+    removal: Removal | None = None
     legacy_reader: int | None = None
     legacy_writer: int | None = None
     requires: tuple[Feature, ...] = ()
@@ -160,8 +160,6 @@ class Feature:
             name=name,
             kind=FeatureKind.UNKNOWN,
             source="",
-            enabling_property=None,
-            removal=None,
             access=FeatureAccess.SPECIAL if preview else FeatureAccess.OPEN,
         )
 

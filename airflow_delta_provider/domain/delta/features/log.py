@@ -28,14 +28,12 @@ VACUUM_PROTOCOL_CHECK = Feature(
     name="vacuumProtocolCheck",
     kind=FeatureKind.READER_WRITER,
     source="PROTOCOL.md, VACUUM Protocol Check",
-    enabling_property=None,
     removal=Removal(protects=True),
 )
 CHECKPOINT_PROTECTION = Feature(
     name="checkpointProtection",
     kind=FeatureKind.WRITER,
     source="RFC checkpoint-protection.md",
-    enabling_property=None,
     access=FeatureAccess.SPECIAL,
     writer_owned=(properties.PROTECTED_BEFORE,),
     removal=Removal(

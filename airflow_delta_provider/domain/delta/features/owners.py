@@ -16,30 +16,24 @@ CATALOG_MANAGED = Feature(
     source="PROTOCOL.md, Catalog-managed tables",
     requires=(IN_COMMIT_TIMESTAMP,),
     requires_in_engines=(VACUUM_PROTOCOL_CHECK,),
-    enabling_property=None,
     access=FeatureAccess.SPECIAL,
     catalog_managed=True,
-    removal=None,
 )
 CATALOG_OWNED_PREVIEW = Feature(
     name="catalogOwned-preview",
     kind=FeatureKind.READER_WRITER,
     source="TableFeature.scala",
     requires_in_engines=(IN_COMMIT_TIMESTAMP, VACUUM_PROTOCOL_CHECK),
-    enabling_property=None,
     access=FeatureAccess.SPECIAL,
     catalog_managed=True,
-    removal=None,
 )
 COORDINATED_COMMITS_PREVIEW = Feature(
     name="coordinatedCommits-preview",
     kind=FeatureKind.WRITER,
     source="TableFeature.scala",
     requires_in_engines=(IN_COMMIT_TIMESTAMP, VACUUM_PROTOCOL_CHECK),
-    enabling_property=None,
     access=FeatureAccess.SPECIAL,
     catalog_managed=True,
-    removal=None,
 )
 ICEBERG_COMPAT_V1 = Feature(
     name="icebergCompatV1",
@@ -50,7 +44,6 @@ ICEBERG_COMPAT_V1 = Feature(
     access=FeatureAccess.SPECIAL,
     keeps_iceberg=True,
     widening=allowed_with_iceberg,
-    removal=None,
 )
 ICEBERG_COMPAT_V2 = Feature(
     name="icebergCompatV2",
@@ -61,7 +54,6 @@ ICEBERG_COMPAT_V2 = Feature(
     access=FeatureAccess.SPECIAL,
     keeps_iceberg=True,
     widening=allowed_with_iceberg,
-    removal=None,
 )
 ICEBERG_COMPAT_V3 = Feature(
     name="icebergCompatV3",
@@ -71,16 +63,13 @@ ICEBERG_COMPAT_V3 = Feature(
     enabling_property="delta.enableIcebergCompatV3",
     access=FeatureAccess.SPECIAL,
     keeps_iceberg=True,
-    removal=None,
 )
 ADAPTIVE_METADATA_PREVIEW = Feature(
     name="adaptiveMetadata-preview",
     kind=FeatureKind.READER_WRITER,
     source="TableFeature.scala",
     requires_in_engines=(DELETION_VECTORS, CATALOG_MANAGED, ROW_TRACKING, COLUMN_MAPPING),
-    enabling_property=None,
     access=FeatureAccess.SPECIAL,
-    removal=None,
 )
 
 RECORDS = (

@@ -59,26 +59,20 @@ TIMESTAMP_NTZ_FEATURE = Feature(
     name="timestampNtz",
     kind=FeatureKind.READER_WRITER,
     source="PROTOCOL.md, Timestamp without timezone (TimestampNtz)",
-    enabling_property=None,
     aliases=("timestampWithoutTimezone",),
     column_type=TIMESTAMP_NTZ,
-    removal=None,
 )
 VARIANT_TYPE = Feature(
     name="variantType",
     kind=FeatureKind.READER_WRITER,
     source="PROTOCOL.md, Variant Data Type",
-    enabling_property=None,
     column_type=PrimitiveType("variant"),
-    removal=None,
 )
 VARIANT_TYPE_PREVIEW = Feature(
     name="variantType-preview",
     kind=FeatureKind.READER_WRITER,
     source="TableFeature.scala",
-    enabling_property=None,
     access=FeatureAccess.SPECIAL,
-    removal=None,
 )
 VARIANT_SHREDDING = Feature(
     name="variantShredding",
@@ -87,7 +81,6 @@ VARIANT_SHREDDING = Feature(
     requires=(VARIANT_TYPE,),
     enabling_property=_SHREDDING,
     asked_by_name=True,
-    removal=None,
 )
 VARIANT_SHREDDING_PREVIEW = Feature(
     name="variantShredding-preview",
@@ -95,13 +88,11 @@ VARIANT_SHREDDING_PREVIEW = Feature(
     source="TableFeature.scala",
     enabling_property=_SHREDDING,
     access=FeatureAccess.SPECIAL,
-    removal=None,
 )
 GEOSPATIAL = Feature(
     name="geospatial",
     kind=FeatureKind.READER_WRITER,
     source="RFC geospatial-types.md",
-    enabling_property=None,
     removal=Removal(
         since=(4, 3),
         protects=True,
