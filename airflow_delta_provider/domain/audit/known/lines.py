@@ -11,8 +11,7 @@ from typing import Any, overload
 from airflow_delta_provider.domain.audit.known.commits import Doing, UsualCommit
 from airflow_delta_provider.domain.audit.known.file_pattern import FilePattern
 from airflow_delta_provider.domain.audit.known.info_pattern import InfoPattern
-from airflow_delta_provider.domain.audit.known.mark_pattern import MarkPattern
-from airflow_delta_provider.domain.audit.known.transaction_pattern import TransactionPattern
+from airflow_delta_provider.domain.audit.known.open_pattern import MarkPattern, TransactionPattern
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.column_statistics import Columns, columns_of
 from airflow_delta_provider.domain.delta.commit import (
