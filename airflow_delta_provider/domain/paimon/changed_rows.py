@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from airflow_delta_provider.domain.paimon.id_ranges import id_range, joined
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import (
@@ -173,27 +174,15 @@ def groups_of(files: Collection[DataFile]) -> dict[tuple[int, int], list[DataFil
 
 
 class _Ranges:
-    """Ranges of row ids, joined where they meet."""
+    """The row ids that the metadata gives files."""
 
     def __init__(self, files: Collection[DataFile]) -> None:
-        self._ranges: list[tuple[int, int]] = []
-        for start, end in sorted(ids for file in files if (ids := _ids_of(file))):
-            if self._ranges and start < self._ranges[-1][1]:
-                self._ranges[-1] = self._ranges[-1][0], max(end, self._ranges[-1][1])
-            else:
-                self._ranges.append((start, end))
+        self._ranges = joined(ids for file in files if (ids := id_range(file)))
 
     def meet(self, file: DataFile) -> bool:
-        """Whether a file has an id of one of the ranges."""
-        ids = _ids_of(file)
-        if ids is None:
+        """Whether a file has one of the ids."""
+        ids = id_range(file)
+        if not ids:
             return False
-        index = bisect_left(self._ranges, (ids[1], -1)) - 1
-        return index >= 0 and self._ranges[index][1] > ids[0]
-
-
-def _ids_of(file: DataFile) -> tuple[int, int] | None:
-    """Return the first id that the metadata gives a file, and the one after its last; None where it gives none."""
-    if file.first_row_id is None or not file.row_count or not file.holds_rows:
-        return None
-    return file.first_row_id, file.first_row_id + file.row_count
+        index = bisect_left(self._ranges, ids.stop, key=lambda other: other.start) - 1
+        return index >= 0 and self._ranges[index].stop > ids.start

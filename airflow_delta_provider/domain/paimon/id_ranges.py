@@ -15,15 +15,20 @@ def id_range(file: DataFile) -> range | None:
     return range(file.first_row_id, file.first_row_id + file.row_count)
 
 
+def joined(ranges: Iterable[range]) -> list[range]:
+    """Return ranges of row ids in order, as one where they meet."""
+    found: list[range] = []
+    for ids in sorted((ids for ids in ranges if ids), key=lambda ids: ids.start):
+        if found and ids.start <= found[-1].stop:
+            found[-1] = range(found[-1].start, max(ids.stop, found[-1].stop))
+        else:
+            found.append(ids)
+    return found
+
+
 def range_texts(ranges: Iterable[range]) -> list[str]:
     """Return ranges of row ids as text, joined where they meet."""
-    joined: list[range] = []
-    for ids in sorted((ids for ids in ranges if ids), key=lambda ids: ids.start):
-        if joined and ids.start <= joined[-1].stop:
-            joined[-1] = range(joined[-1].start, max(ids.stop, joined[-1].stop))
-        else:
-            joined.append(ids)
-    return [str(ids.start) if len(ids) == 1 else f"{ids.start}-{ids.stop - 1}" for ids in joined]
+    return [str(ids.start) if len(ids) == 1 else f"{ids.start}-{ids.stop - 1}" for ids in joined(ranges)]
 
 
 class IdRanges:

@@ -22,7 +22,6 @@ class TableOptions:
     :param bucket: the number of buckets; -1 where rows are not put into buckets
     :param bucket_key: columns that choose the bucket
     :param bitmap64: whether deletion vectors are written with 64 bits; vectors say themselves what they are
-    :param file_format: of new data files; a file says its own by its name
     :param data_directory: where data files lie below the table; None for the table itself
     :param null_partition: what a directory has instead of a null or blank value
     :param legacy_partition_names: whether a directory has dates as days since 1970, and times as Java shows them
@@ -35,10 +34,7 @@ class TableOptions:
     bucket_key: tuple[str, ...]
     deletion_vectors: bool
     bitmap64: bool
-    file_format: str
-    manifest_format: str
     data_directory: str | None
-    external_paths: tuple[str, ...]
     null_partition: str
     legacy_partition_names: bool
     index_in_data_directory: bool
@@ -57,10 +53,7 @@ class TableOptions:
             bucket_key=_list(options, "bucket-key"),
             deletion_vectors=_boolean(options, "deletion-vectors.enabled", False),
             bitmap64=_boolean(options, "deletion-vectors.bitmap64", False),
-            file_format=options.get("file.format", "orc" if schema_version < 3 else "parquet").lower(),
-            manifest_format=options.get("manifest.format", "avro").lower(),
             data_directory=options.get("data-file.path-directory", "").strip("/") or None,
-            external_paths=_list(options, "data-file.external-paths"),
             null_partition=options.get("partition.default-name", "__DEFAULT_PARTITION__"),
             legacy_partition_names=_boolean(options, "partition.legacy-name", True),
             index_in_data_directory=_boolean(options, "index-file-in-data-file-dir", False),

@@ -88,10 +88,9 @@ def test_options_that_are_not_set_have_the_defaults_of_their_version() -> None:
     new = TableOptions.from_mapping({}, 3)
 
     assert (new.row_tracking, new.data_evolution, new.deletion_vectors, new.bitmap64) == (False,) * 4
-    assert (new.bucket, new.bucket_key, new.file_format, new.manifest_format) == (-1, (), "parquet", "avro")
+    assert (new.bucket, new.bucket_key) == (-1, ())
     assert (new.null_partition, new.legacy_partition_names) == ("__DEFAULT_PARTITION__", True)
-    assert (new.data_directory, new.external_paths, new.index_in_data_directory) == (None, (), False)
-    assert TableOptions.from_mapping({}, 2).file_format == "orc"
+    assert (new.data_directory, new.index_in_data_directory) == (None, False)
     assert (TableOptions.from_mapping({}, 2).bucket, TableOptions.from_mapping({}, 1).bucket) == (-1, 1)
 
 
@@ -104,10 +103,7 @@ def test_options_that_are_set_are_read() -> None:
             "deletion-vectors.bitmap64": "true",
             "bucket": "4",
             "bucket-key": "a, b",
-            "file.format": "ORC",
-            "manifest.format": "avro",
             "data-file.path-directory": "data/",
-            "data-file.external-paths": "s3://a/x,oss://b/y",
             "partition.default-name": "none",
             "partition.legacy-name": "false",
             "index-file-in-data-file-dir": "true",
@@ -122,10 +118,7 @@ def test_options_that_are_set_are_read() -> None:
         bucket_key=("a", "b"),
         deletion_vectors=True,
         bitmap64=True,
-        file_format="orc",
-        manifest_format="avro",
         data_directory="data",
-        external_paths=("s3://a/x", "oss://b/y"),
         null_partition="none",
         legacy_partition_names=False,
         index_in_data_directory=True,
