@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from airflow_delta_provider.domain.audit.violation import Key
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 
@@ -35,9 +34,8 @@ def _upwards(column: str) -> Iterator[str]:
 @lru_cache(maxsize=16)
 def _renamed(before: str, after: str) -> Mapping[str, str]:
     """Return the new name of each column of a schema that another one has under another name."""
-    try:
-        old, new = (MappedSchema.of(Metadata("", text)) for text in (before, after))
-    except BrokenLogError:
+    old, new = (MappedSchema.readable(Metadata("", text)) for text in (before, after))
+    if old is None or new is None:
         return {}
     pairs = ((field, _same(field, old, new)) for field in old.fields)
     return {

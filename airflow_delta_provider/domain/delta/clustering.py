@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import UnknownColumnError, lowered, parse_path
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.formats.json_values import parse_json
@@ -23,11 +22,8 @@ def named_by_files(metadata: Metadata, domains: Mapping[str, str]) -> list[str]:
 
     None where it is off already: then taking the feature away loses nothing more.
     """
-    try:
-        schema = MappedSchema.of(metadata)
-    except BrokenLogError:
-        return []
-    if not schema.is_mapped:
+    schema = MappedSchema.readable(metadata)
+    if schema is None or not schema.is_mapped:
         return []
     logical, in_files = fields_by_name(schema), fields_by_path(schema)
     found: list[str] = []

@@ -13,6 +13,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.column import Column, children
 from airflow_delta_provider.domain.delta.data_type import StructField
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 
@@ -74,6 +75,14 @@ class MappedSchema:
         for field in metadata.schema.fields:
             fields += _mapped(Column((field.name,), field.data_type, field, (), ("field",)), ())
         return cls(metadata.properties.mapping_mode, tuple(fields), metadata.properties.max_column_id)
+
+    @classmethod
+    def readable(cls, metadata: Metadata) -> MappedSchema | None:
+        """Read the mapping; None where the schema cannot be read."""
+        try:
+            return cls.of(metadata)
+        except BrokenLogError:
+            return None
 
     @property
     def is_mapped(self) -> bool:

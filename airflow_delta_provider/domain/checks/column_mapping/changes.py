@@ -10,7 +10,6 @@ from airflow_delta_provider.domain.checks.metadata.changes import SEVERAL_METADA
 from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
 from airflow_delta_provider.domain.checks.protocol.iceberg_compat import NOT_ICEBERG_COMPATIBLE
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID, MappingMode
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -193,10 +192,8 @@ def _schemas(transition: Transition) -> tuple[MappedSchema, MappedSchema] | None
     before, after = transition.before.metadata, transition.after.metadata
     if before == after or transition.replaces_all or transition.restores:
         return None
-    try:
-        return MappedSchema.of(before), MappedSchema.of(after)
-    except BrokenLogError:
-        return None
+    old, new = MappedSchema.readable(before), MappedSchema.readable(after)
+    return None if old is None or new is None else (old, new)
 
 
 def _mapped(transition: Transition) -> tuple[MappedSchema, MappedSchema] | None:

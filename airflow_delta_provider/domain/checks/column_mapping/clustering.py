@@ -16,7 +16,6 @@ from airflow_delta_provider.domain.delta.clustering import (
     fields_by_path,
 )
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -37,7 +36,7 @@ CLUSTERING_NAMES = FAMILY.of(Scope.STATE).error(
 @on_state(CLUSTERING_NAMES)
 def _names(state: TableState) -> Iterator[Finding]:
     columns = clustering_columns(state.domains.get(CLUSTERING))
-    schema = _schema(state) if columns else None
+    schema = MappedSchema.readable(state.metadata) if columns else None
     if schema is None:
         return
     logical = fields_by_name(schema)
@@ -62,10 +61,3 @@ def _names(state: TableState) -> Iterator[Finding]:
             name=name,
             physical=None if field is None else ".".join(field.path or ()),
         )
-
-
-def _schema(state: TableState) -> MappedSchema | None:
-    try:
-        return MappedSchema.of(state.metadata)
-    except BrokenLogError:
-        return None

@@ -23,7 +23,6 @@ from airflow_delta_provider.domain.checks.rule import Rule, Scope, causes
 from airflow_delta_provider.domain.delta.column import Column, lowered
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.features.lists import reader_features
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import (
     ID,
     NESTED_IDS,
@@ -279,10 +278,7 @@ def _readable(state: TableState) -> MappedSchema | None:
     """Return the schema; None where it, or its mode, cannot be read."""
     if state.metadata.properties.unknown_mapping_mode is not None:
         return None
-    try:
-        return MappedSchema.of(state.metadata)
-    except BrokenLogError:
-        return None
+    return MappedSchema.readable(state.metadata)
 
 
 def _mapped(state: TableState) -> MappedSchema | None:

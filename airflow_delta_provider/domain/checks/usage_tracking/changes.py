@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.checks.usage_tracking.family import FAMILY, SET_TRUE
-from airflow_delta_provider.domain.checks.usage_tracking.state import is_unique, readable_schema
+from airflow_delta_provider.domain.checks.usage_tracking.state import is_unique
 from airflow_delta_provider.domain.delta.column_changes import column_changes
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
@@ -129,5 +129,5 @@ def _mapped_schemas(transition: Transition) -> tuple[MappedSchema, MappedSchema]
     """
     if not transition.after.protocol.supports(USAGE_TRACKING) or transition.replaces_all or transition.restores:
         return None
-    before, after = readable_schema(transition.before.metadata), readable_schema(transition.after.metadata)
+    before, after = (MappedSchema.readable(state.metadata) for state in (transition.before, transition.after))
     return None if before is None or after is None or not before.is_mapped else (before, after)

@@ -20,9 +20,7 @@ from airflow_delta_provider.domain.checks.protocol.lists import (
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.checks.usage_tracking.family import FAMILY, SET_TRUE, SPEC, THREAD, WRITERS
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
-from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import WRITER_FEATURES_VERSION
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -112,7 +110,7 @@ OTHER_NAMES = _state.warning(
 def _names(state: TableState) -> Iterator[Finding]:
     if state.metadata.properties.dropped_or_renamed != "false" or not state.protocol.supports(USAGE_TRACKING):
         return
-    schema = readable_schema(state.metadata)
+    schema = MappedSchema.readable(state.metadata)
     if schema is None or not schema.is_mapped:
         return
     other = [
@@ -135,14 +133,6 @@ def check_state(state: TableState) -> Iterator[Finding]:
     """Yield all that is wrong with the usage tracking of one version."""
     for check in (_property, _list, _names):
         yield from check(state)
-
-
-def readable_schema(metadata: Metadata) -> MappedSchema | None:
-    """Return the schema; None where it cannot be read."""
-    try:
-        return MappedSchema.of(metadata)
-    except BrokenLogError:
-        return None
 
 
 def is_unique(physical_name: str) -> bool:
