@@ -6,17 +6,20 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, StandingViolation
+from airflow_delta_provider.domain.audit.history_facts import (
+    HistoryFacts,
+    StandingViolation,
+    state_from_json,
+    state_to_json,
+)
 from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH
 from airflow_delta_provider.domain.checks.log.checkpoint_form import INCOMPLETE_CHECKPOINT
 from airflow_delta_provider.domain.checks.log.file_names import MALFORMED_NAME, UNREADABLE_COMMITS, WITHOUT_COMMIT
 from airflow_delta_provider.domain.checks.log.history import GAP, HISTORY_NOT_KEPT
 from airflow_delta_provider.domain.checks.log.pointer import WRONG_POINTER
-from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.registry import UNKNOWN, rule_of
 from airflow_delta_provider.domain.checks.row_tracking.commits import MATERIALIZED_NAMES_CHANGED
 from airflow_delta_provider.domain.checks.rule import Scope
-from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.confirmation import Reported
 from airflow_delta_provider.domain.report.finding import Finding, Status
@@ -109,15 +112,11 @@ class AuditState:
 
     def to_json(self) -> dict[str, Any]:
         """Return the wire form."""
-        state = self.state
         return {
             "schema_version": SCHEMA_VERSION,
-            "table_id": state.metadata.id,
-            "version": state.version,
+            "table_id": self.state.metadata.id,
             "level": self.level,
-            "protocol": state.protocol.to_json(),
-            "metadata": state.metadata.to_json(),
-            "domains": dict(state.domains),
+            **state_to_json(self.state),
             "commit_info": dict(self.commit_info),
             "findings": [finding.to_json() for finding in self.findings],
             "reported": self.reported.to_json(),
@@ -133,8 +132,7 @@ class AuditState:
         try:
             if wire["schema_version"] != SCHEMA_VERSION:
                 raise BrokenStateError(f"it has schema version {wire['schema_version']}, not {SCHEMA_VERSION}")
-            protocol, metadata = Protocol.from_json(wire["protocol"]), Metadata.from_json(wire["metadata"])
-            state = TableState(int(wire["version"]), protocol, metadata, dict(wire["domains"]))
+            state = state_from_json(wire)
             findings = tuple(map(Finding.from_json, wire["findings"]))
             facts = None if "facts" not in wire else HistoryFacts.from_json(wire["facts"])
             # What was written before there were receipts counts as received.
@@ -155,8 +153,8 @@ def _is_older(finding: Finding, begin: int) -> bool:
 
 def _needs_more(finding: Finding) -> bool:
     """Whether the commit of the finding and the state before do not show it."""
-    rule = RULES.get(finding.code)
-    return rule is None or rule.scope is Scope.DATA or rule is REUSED_PATH
+    rule = rule_of(finding)
+    return rule in (UNKNOWN, REUSED_PATH) or rule.scope is Scope.DATA
 
 
 def _may_stand(finding: Finding, names: Collection[str]) -> bool:

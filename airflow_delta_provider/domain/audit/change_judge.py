@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.checks.column_mapping.physical_paths import (
 from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.protocol.family import FAMILY as PROTOCOL
 from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
-from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.registry import RULES, rule_of
 from airflow_delta_provider.domain.checks.type_widening.changes import RECORD_LEFT_BY_DROP
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.lists import has_feature
@@ -139,7 +139,7 @@ class ChangeJudge:
         :param base: the state of now
         :param before: gives that of before the change, where the log may have it
         """
-        if RULES.get(finding.code) is REUSED_PATH:
+        if rule_of(finding) is REUSED_PATH:
             then = None if finding.at_or_before else self._log.state_at(finding.version or 0)
             return until_path_of_column_is_free(finding, then or base)
         return self._remembered(finding, before) if self.compares(finding) else None
@@ -156,8 +156,7 @@ class ChangeJudge:
     @staticmethod
     def compares(finding: Finding) -> bool:
         """Whether it is about a change of protocol or metadata, and so compares with the state before."""
-        rule = RULES.get(finding.code)
-        return rule is not None and rule.family.compares
+        return rule_of(finding).family.compares
 
     def before(self, finding: Finding, known: TableState | None) -> Before | None:
         """Return what gives the state before a finding of long ago, read once, when it is asked for.
@@ -190,14 +189,12 @@ def _compared(
 
     :param then: the metadata under which it was found, by whose names it calls columns; None where nobody knows
     """
-    key, broken = key_of(finding), RULES.get(finding.code)
-    of_protocol = broken is not None and broken.family is PROTOCOL
-    of_removal = broken is RECORD_LEFT_BY_DROP
-    survives = broken is not None and broken.survives_replacement
+    key, broken = key_of(finding), rule_of(finding)
+    of_protocol, of_removal = broken.family is PROTOCOL, broken is RECORD_LEFT_BY_DROP
 
     def holds(later: Transition) -> bool:
         commit = later.commit
-        if later.replaces_all and commit.metadata and not survives:
+        if later.replaces_all and commit.metadata and not broken.survives_replacement:
             listed = later.after.protocol.features
             needed = with_requirements(used_features(later.after) | listed)
             return of_protocol and any(not has_feature(listed, name) for name in needed)

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.audit.shown_action import shown_action
 from airflow_delta_provider.domain.audit.violation import Key, key_of
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING
-from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.registry import RULES, rule_of
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     ABOVE_HIGH_WATER_MARK,
     OVERLAPPING_ROW_IDS,
@@ -65,9 +65,8 @@ class FileFindings:
     def restore_saved(self, violation: StandingViolation) -> None:
         """Restore what an earlier audit found, if only the files themselves show whether it is still so."""
         finding = violation.finding
-        rule = RULES.get(finding.code)
-        of_data = rule is not None and rule.scope is Scope.DATA and rule not in _OF_COMMITS
-        if of_data or violation.of_state:
+        rule = rule_of(finding)
+        if (rule.scope is Scope.DATA and rule not in _OF_COMMITS) or violation.of_state:
             for path in violation.paths or (finding.path,):
                 self._recalled[key_of(replace(finding, path=path))] = finding
 
@@ -151,9 +150,7 @@ def blamed(found: Sequence[Finding], files: Iterable[LiveFile], log: PastLog) ->
 
 
 def _aspect(finding: Finding) -> FileAspect:
-    rule = RULES.get(finding.code)
-    if rule is None:
-        return FileAspect.PATH
+    rule = rule_of(finding)
     return rule.family.blames if rule.blames is None else rule.blames
 
 

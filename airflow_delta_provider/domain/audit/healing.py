@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.healing import Details, StillOpen
-from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.registry import RULES, rule_of
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -18,8 +18,8 @@ def still_open_after(finding: Finding, transition: Transition) -> StillOpen | No
 
     :param transition: the commit that the finding is about
     """
-    rule = RULES.get(finding.code)
-    return None if rule is None or rule.healing is None else rule.healing.after(finding, transition)
+    healing = rule_of(finding).healing
+    return None if healing is None else healing.after(finding, transition)
 
 
 def still_open_by(finding: Finding, details: Details | None) -> StillOpen | None:
@@ -27,10 +27,10 @@ def still_open_by(finding: Finding, details: Details | None) -> StillOpen | None
 
     :param details: None where there are none
     """
-    rule = RULES.get(finding.code)
-    if rule is None or rule.healing is None or (details is None and rule.healing.needs_details):
+    healing = rule_of(finding).healing
+    if healing is None or (details is None and healing.needs_details):
         return None
     try:
-        return rule.healing.by(finding, dict(details or {}))
+        return healing.by(finding, dict(details or {}))
     except (KeyError, TypeError, ValueError):
         return None

@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.audit.usual_judge import UsualJudge
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.metadata.state import no_metadata
 from airflow_delta_provider.domain.checks.protocol.lists import no_protocol
-from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.registry import rule_of
 from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY as ROW_TRACKING
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
 from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK as _NO_MARK
@@ -288,11 +288,11 @@ class HistoryAudit:
         self._file_findings.restore_saved(violation)
         if violation.of_state and self._knows_files:
             return
-        rule = RULES.get(finding.code)
+        rule = rule_of(finding)
         aspect: str | None = None
         before = self._changes.before(finding, violation.before)
         still_open = still_open_by(finding, violation.details)
-        if still_open is None and rule is not None and finding.path is None and base is not None:
+        if still_open is None and finding.path is None and base is not None:
             if rule is _NO_MARK:
                 still_open = self._tracking.until_mark_is_back(base)
             elif rule.scope is Scope.STATE:

@@ -180,7 +180,7 @@ class HistoryFacts:
             "checksum": self.checksum,
             "compaction": self.compaction,
             "standing": [violation.to_json() for violation in self.standing],
-            "states": [_state_to_json(state) for state in self._states()],
+            "states": [state_to_json(state) for state in self._states()],
             "events": None if self.events is None else self.events.to_json(),
         }
         return {key: value for key, value in wire.items() if value is not None}
@@ -198,7 +198,7 @@ class HistoryFacts:
         """
         lowered, files, events = wire.get("lowered"), wire.get("files"), wire.get("events")
         checkpoints = wire.get("checkpoints")
-        states = {state.version: state for state in map(_state_from_json, wire.get("states", ()))}
+        states = {state.version: state for state in map(state_from_json, wire.get("states", ()))}
         return cls(
             {tuple(map(str, path)): frozenset(map(int, ids)) for path, ids in wire["column_ids"]},
             frozenset(map(str, wire["used_features"])),
@@ -215,7 +215,8 @@ class HistoryFacts:
         )
 
 
-def _state_to_json(state: TableState) -> dict[str, Any]:
+def state_to_json(state: TableState) -> dict[str, Any]:
+    """Return the wire form of a state, without its files."""
     return {
         "version": state.version,
         "protocol": state.protocol.to_json(),
@@ -224,7 +225,11 @@ def _state_to_json(state: TableState) -> dict[str, Any]:
     }
 
 
-def _state_from_json(wire: Mapping[str, Any]) -> TableState:
+def state_from_json(wire: Mapping[str, Any]) -> TableState:
+    """Read the wire form of a state.
+
+    :raises ValueError: if it is damaged; KeyError, TypeError and AttributeError likewise
+    """
     protocol, metadata = Protocol.from_json(wire["protocol"]), Metadata.from_json(wire["metadata"])
     return TableState(int(wire["version"]), protocol, metadata, dict(wire["domains"]))
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.registry import rule_of
 from airflow_delta_provider.domain.checks.rule import OF_SUBJECT
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.report.finding import Finding
@@ -33,14 +33,14 @@ def shown_action(finding: Finding, actions: Sequence[Action]) -> str | None:
 
 
 def _candidates(finding: Finding, actions: Sequence[Action]) -> Iterator[Action]:
-    rule = RULES.get(finding.code)
-    shown = _OTHERWISE[0] if rule is None else rule.shows or rule.family.shows
+    rule = rule_of(finding)
+    shown = rule.shows or rule.family.shows
     if finding.path is not None:
         removed = shown == _REMOVE or finding.subject == _REMOVE
         for kind in ("remove", "add", "cdc") if removed else ("add", "remove", "cdc"):
             yield from (a for a in actions if isinstance(a.get(kind), Mapping) and a[kind].get("path") == finding.path)
     what = (finding.subject if shown == OF_SUBJECT else shown) or _OTHERWISE[0]
-    if what == _REMOVE and rule is not None:
+    if what == _REMOVE:
         what = rule.family.shows
     for kind in (what, *_OTHERWISE):
         found = [action for action in actions if kind in action]

@@ -109,7 +109,7 @@ class TransitionJudge:
             if finding.code in _FIRST:
                 self._violations.look(finding.code, commit.version, [self._placed(finding, dict, actions)])
             else:
-                self._open(Detected(finding), actions)
+                self._open(Detected(finding), commit, actions)
         for code, is_there in zip(_FIRST, there):
             if is_there:
                 self._violations.look(code, commit.version, ())
@@ -117,9 +117,9 @@ class TransitionJudge:
     def judge_creation(self, transition: Transition, actions: Sequence[Action]) -> None:
         """Judge the first commit after which the table has protocol and metadata."""
         for finding in on_transition.run(transition):
-            self._open(Detected(finding, still_open_after(finding, transition)), actions)
+            self._open(Detected(finding, still_open_after(finding, transition)), transition.commit, actions)
         for broken in self._tracking.apply_first(transition):
-            self._open(broken, actions)
+            self._open(broken, transition.commit, actions)
         self._describe(transition, actions, ())
 
     def judge(self, transition: Transition, live: Mapping[FileKey, LiveFile], actions: Sequence[Action]) -> None:
@@ -152,7 +152,7 @@ class TransitionJudge:
             state = transition.after.with_files(live)
             healed += self._look_at_tracking(state, lambda: commit.provenance, actions, transition.before)
         for broken in self._broken_by(transition, live, again, restored, healed):
-            self._open(broken, actions)
+            self._open(broken, commit, actions)
         old = transition.before_files.keys() | again.keys()
         self._describe(transition, actions, old, known_wrong)
         self._files.note_damage(transition, is_open=self._violations.has_changes)
@@ -184,22 +184,22 @@ class TransitionJudge:
             yield from self._changes.judge(transition, live, restored, healed, written=written)
             state = transition.after.with_files(live)
             for finding in self._tracking.check_enabling(transition, state):
-                yield Detected(replace(finding, **commit.provenance))
+                yield Detected(finding)
         repaired = {violation.finding.path for violation in healed}
         for finding in (*on_commit.run(commit), *on_transition.run(transition)):
             if finding.code == ROWS_CHANGED.code and finding.path in repaired:
                 continue
             yield Detected(finding, still_open_after(finding, transition))
         for finding in check_older_files(transition, live, self._log) if commit.domains else ():
-            yield Detected(replace(finding, **commit.provenance), still_open_after(finding, transition))
+            yield Detected(finding, still_open_after(finding, transition))
         for finding in self._partitions.check(transition, live) if commit.removes else ():
-            yield Detected(replace(finding, **commit.provenance))
+            yield Detected(finding)
         twice = self._files.live_twice(transition, live)
-        yield from map(Detected, check_live_vectors(transition, twice))
-        for finding in check_paths(transition, self._files.under_two_paths(transition, live)):
+        yield from map(Detected, check_live_vectors(twice))
+        for finding in check_paths(self._files.under_two_paths(transition, live)):
             yield Detected(finding, still_open_after(finding, transition))
         for finding in check_vectors_left(transition, live) if commit.protocols else ():
-            yield Detected(replace(finding, **commit.provenance), still_open_after(finding, transition))
+            yield Detected(finding, still_open_after(finding, transition))
         # A path that is live with another deletion vector is no new one, either.
         yield from self._tracking.apply_commit(
             transition, {**again, **dict.fromkeys(file.path for file in twice)}, restored, healed
@@ -225,8 +225,8 @@ class TransitionJudge:
         seen = [broken.finding for broken in placed if broken.still_open is None]
         return self._violations.look(TRACKING, state.version, seen, before, state.metadata)
 
-    def _open(self, broken: Detected, actions: Sequence[Action]) -> None:
-        finding = replace(broken.finding, action=shown_action(broken.finding, actions))
+    def _open(self, broken: Detected, commit: Commit, actions: Sequence[Action]) -> None:
+        finding = self._placed(broken.finding, lambda: commit.provenance, actions)
         self._violations.open(finding, broken.still_open, broken.before)
 
     def _placed(self, finding: Finding, where: Where, actions: Sequence[Action]) -> Finding:

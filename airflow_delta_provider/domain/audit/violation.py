@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_delta_provider.domain.checks.healing import StillOpen
-from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.registry import RULES, rule_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.digest import short_digest
 from airflow_delta_provider.domain.report.finding import Finding
@@ -89,9 +89,7 @@ def key_of(finding: Finding) -> Key:
 def fingerprint(finding: Finding, table_id: str) -> str:
     """Return what stays the same as long as a violation is the same one, 16 hexadecimal digits."""
     # Which version is the oldest that is kept changes from day to day.
-    rule = RULES.get(finding.code)
-    once = rule is not None and rule.reported_once
-    version = None if finding.at_or_before or once else finding.version
+    version = None if finding.at_or_before or rule_of(finding).reported_once else finding.version
     parts = (finding.code, table_id, finding.path, finding.column, finding.subject, version)
     text = "\0".join("" if part is None else str(part) for part in parts)
     return short_digest(text)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.audit.violation import Violation
-from airflow_delta_provider.domain.checks.registry import CAUSES, RULES
-from airflow_delta_provider.domain.checks.rule import Causes, Rule
+from airflow_delta_provider.domain.checks.registry import CAUSES, RULES, rule_of
+from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.report.verdict import Severity
 def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
     """Return the violation that this one only follows from: in the same commit, or earlier where it may show later."""
     finding = violation.finding
-    how = _causes(finding)
+    how = rule_of(finding).follows_from
     if how.any_commit and (commit := next((other for other in others if _explains(other.finding, finding)), None)):
         return commit
     afterwards = [rule if isinstance(rule, Rule) else RULES[rule] for rule in how.afterwards]
@@ -33,14 +33,11 @@ def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
     return None
 
 
-def _causes(finding: Finding) -> Causes:
-    rule = RULES.get(finding.code)
-    return Causes() if rule is None else rule.follows_from
-
-
 def _explains(cause: Finding, derived: Finding) -> bool:
     """Whether a file that was derived from the commits may contradict them because of ``cause``."""
-    from_commit = not _causes(cause).any_commit and cause.severity is Severity.ERROR and cause.action is not None
+    from_commit = (
+        not rule_of(cause).follows_from.any_commit and cause.severity is Severity.ERROR and cause.action is not None
+    )
     return from_commit and (cause.version or 0) <= (derived.version or 0)
 
 

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.audit.violation import (
 )
 from airflow_delta_provider.domain.audit.violation_causes import cause_of
 from airflow_delta_provider.domain.checks.healing import StillOpen
-from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.registry import rule_of
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -243,7 +243,7 @@ class Violations:
 
         :param live: the paths of those that are
         """
-        gone = {path for path, found in self._paths.items() if any(_is_about_live_files(v.finding) for v in found)}
+        gone = {path for path, found in self._paths.items() if any(rule_of(v.finding).about_live_files for v in found)}
         self.gone([path for path in gone if path and path not in live], version)
 
     def is_wrong(self, path: str) -> bool:
@@ -342,8 +342,3 @@ def _alike(violations: Iterable[Violation]) -> list[list[Violation]]:
         until = healed if finding.severity is Severity.ERROR else healed is not None
         groups[(*group_of(finding), until)].append(violation)
     return list(groups.values())
-
-
-def _is_about_live_files(finding: Finding) -> bool:
-    rule = RULES.get(finding.code)
-    return rule is not None and rule.about_live_files

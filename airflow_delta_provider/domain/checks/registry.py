@@ -24,9 +24,11 @@ from airflow_delta_provider.domain.checks.metadata import family as metadata
 from airflow_delta_provider.domain.checks.migrations import family as migrations
 from airflow_delta_provider.domain.checks.protocol import family as protocol
 from airflow_delta_provider.domain.checks.row_tracking import family as row_tracking
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily
+from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
 from airflow_delta_provider.domain.checks.type_widening import family as type_widening
 from airflow_delta_provider.domain.checks.usage_tracking import family as usage_tracking
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 
 for _module in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}."):
     import_module(_module.name)
@@ -53,6 +55,13 @@ FAMILIES: tuple[RuleFamily, ...] = (
 
 #: By code.
 RULES: Mapping[str, Rule] = {rule.code: rule for family in FAMILIES for rule in family.rules}
+#: Stands for the rules of other releases.
+UNKNOWN = Rule(RuleFamily("", "", ""), "", Severity.UNDECIDED, "unknown rule", Scope.PLATFORM)
+
+
+def rule_of(finding: Finding) -> Rule:
+    """Return the rule of a finding, which another release may have reported."""
+    return RULES.get(finding.code, UNKNOWN)
 
 
 def _causes() -> Mapping[str, tuple[str, ...]]:

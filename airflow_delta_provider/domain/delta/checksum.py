@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.delta.commit import Action, commit_info
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.metadata_comparison import metadata_differences
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.formats.json_values import integer_or_none, parse_json
+from airflow_delta_provider.domain.formats.json_values import parse_json
 
 
 class BrokenChecksumError(Exception):
@@ -25,15 +25,11 @@ class Checksum:
     """What a ``.crc`` file says of its version, as far as it is used here.
 
     :param transaction_id: ``txnId`` of the commit it was made for, or None
-    :param num_files: live files, or None where it does not say
-    :param table_size: bytes of all live files, or None
     """
 
     protocol: Protocol
     metadata: Metadata
     transaction_id: str | None = None
-    num_files: int | None = None
-    table_size: int | None = None
 
 
 def checksum_name(version: int) -> str:
@@ -57,8 +53,6 @@ def parse_checksum(content: bytes) -> Checksum:
             Protocol.from_json(wire["protocol"]),
             Metadata.from_json(wire["metadata"]),
             wire.get("txnId"),
-            integer_or_none(wire, "numFiles"),
-            integer_or_none(wire, "tableSizeBytes"),
         )
     except KeyError as error:
         raise BrokenChecksumError(f"it lacks {error}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from airflow_delta_provider.domain.checks.actions.family import FAMILY, UPDATE
 from airflow_delta_provider.domain.checks.check import on_commit, on_transition
@@ -23,8 +23,17 @@ from airflow_delta_provider.domain.report.finding import Finding
 _commit = FAMILY.of(Scope.COMMIT)
 
 
-def _domain_not_set_once(later: Transition, finding: Finding, _: Details) -> bool:
-    return [domain.domain for domain in later.commit.domains].count(finding.subject or "") != 1
+def _domains(commit: Commit) -> list[str]:
+    return [domain.domain for domain in commit.domains]
+
+
+def _applications(commit: Commit) -> list[str]:
+    return [str(txn.get("appId")) for txn in commit.transactions]
+
+
+def _until_once(names: Callable[[Commit], list[str]]) -> Healing:
+    """Until a commit has one action about the subject of the finding."""
+    return Healing(lambda later, finding, _: names(later.commit).count(finding.subject or "") != 1)
 
 
 DOMAIN_TWICE = _commit.error(
@@ -32,46 +41,29 @@ DOMAIN_TWICE = _commit.error(
     "several domainMetadata actions for one domain in a commit",
     effect="Readers may pick either of them.",
     remedy="Set the domain again in one commit, and update the engine that wrote this one.",
-    healing=Healing(_domain_not_set_once),
+    healing=_until_once(_domains),
     shows="domainMetadata",
     leads_to=(HIGH_WATER_MARK_LOWERED, REISSUED_ROW_IDS),
 )
-
-
-@on_commit(DOMAIN_TWICE)
-def _domain_twice(commit: Commit) -> Iterator[Finding]:
-    if len(commit.domains) < 2:
-        return
-    for domain, times in Counter(domain.domain for domain in commit.domains).items():
-        if times > 1:
-            yield DOMAIN_TWICE.found(
-                "The commit has {times} domainMetadata actions for {subject}.", subject=domain, times=times
-            )
-
-
-def _transaction_not_set_once(later: Transition, finding: Finding, _: Details) -> bool:
-    return [str(txn.get("appId")) for txn in later.commit.transactions].count(finding.subject or "") != 1
-
-
 TRANSACTION_TWICE = _commit.error(
     7,
     "several txn actions for one application in a commit",
     effect="A stream that resumes from there may write data twice, or leave some out.",
     remedy=UPDATE,
-    healing=Healing(_transaction_not_set_once),
+    healing=_until_once(_applications),
     shows="txn",
 )
 
 
-@on_commit(TRANSACTION_TWICE)
-def _transaction_twice(commit: Commit) -> Iterator[Finding]:
-    if len(commit.transactions) < 2:
-        return
-    for application, times in Counter(str(txn.get("appId")) for txn in commit.transactions).items():
-        if times > 1:
-            yield TRANSACTION_TWICE.found(
-                "The commit has {times} txn actions for the application {subject}.", subject=application, times=times
-            )
+@on_commit(DOMAIN_TWICE, TRANSACTION_TWICE)
+def _twice(commit: Commit) -> Iterator[Finding]:
+    for rule, names, actions in (
+        (DOMAIN_TWICE, _domains, "domainMetadata actions for"),
+        (TRANSACTION_TWICE, _applications, "txn actions for the application"),
+    ):
+        for name, times in Counter(names(commit)).items():
+            if times > 1:
+                yield rule.found(f"The commit has {{times}} {actions} {{subject}}.", subject=name, times=times)
 
 
 def _domain_is_not_allowed(later: Transition, finding: Finding, _: Details) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, FAMILY, RECONCILIATION, UPDATE
 from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_transition
@@ -152,12 +151,20 @@ def _removed_not_live(transition: Transition) -> Iterator[Finding]:
         return
 
 
-def _size_before(finding: Finding, transition: Transition) -> Details:
-    return {"size": transition.before_files[finding.path or ""].size}
+def _until_as_before(name: str, said: Callable[[LiveFile], int | None]) -> Healing:
+    """Until the file is added with the number that it had before the commit.
 
+    :param name: of that number in the details
+    :param said: returns what an ``add`` action says
+    """
 
-def _size_is_wrong(later: Transition, finding: Finding, details: Details) -> bool:
-    return not any(file.path == finding.path and file.size == details["size"] for file in later.commit.adds)
+    def before(finding: Finding, transition: Transition) -> Details:
+        return {name: said(transition.before_files[finding.path or ""])}
+
+    def is_another(later: Transition, finding: Finding, details: Details) -> bool:
+        return not any(file.path == finding.path and said(file) == details[name] for file in later.commit.adds)
+
+    return Healing(is_another, before, needs_details=True, by_files=True)
 
 
 FILE_OVERWRITTEN = _pair.error(
@@ -167,7 +174,7 @@ FILE_OVERWRITTEN = _pair.error(
     "read other rows.",
     remedy="RESTORE the table to a version before the file was added, and find the writer that uses a name twice.",
     source="PROTOCOL.md, Delta Data Files",
-    healing=Healing(_size_is_wrong, _size_before, needs_details=True, by_files=True),
+    healing=_until_as_before("size", lambda file: file.size),
     about_live_files=True,
 )
 
@@ -188,14 +195,6 @@ def _overwritten(transition: Transition) -> Iterator[Finding]:
             return
 
 
-def _rows_before(finding: Finding, transition: Transition) -> Details:
-    return {"rows": transition.before_files[finding.path or ""].num_records}
-
-
-def _rows_are_others(later: Transition, finding: Finding, details: Details) -> bool:
-    return not any(file.path == finding.path and file.num_records == details["rows"] for file in later.commit.adds)
-
-
 ROWS_CHANGED = _pair.error(
     22,
     "live file added again with another number of rows",
@@ -204,7 +203,7 @@ ROWS_CHANGED = _pair.error(
     remedy="RESTORE the table to the previous version, and update the engine that wrote the commit.",
     source="PROTOCOL.md, Per-file Statistics",
     follows_from=causes("AC10", FILE_OVERWRITTEN),
-    healing=Healing(_rows_are_others, _rows_before, needs_details=True, by_files=True),
+    healing=_until_as_before("rows", lambda file: file.num_records),
     about_live_files=True,
     leads_to=(OVERLAPPING_ROW_IDS, ROW_COUNT),
 )
@@ -271,16 +270,15 @@ LIVE_UNDER_TWO_PATHS = _pair.error(
 
 
 @on_demand(LIVE_UNDER_TWO_PATHS)
-def check_paths(transition: Transition, twice: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+def check_paths(twice: Iterable[tuple[str, str]]) -> Iterator[Finding]:
     """Yield that a commit makes a file live under two paths.
 
     :param twice: paths that it adds, each with another path of the same file that is live after it
     """
     for path, other in twice:
-        found = LIVE_UNDER_TWO_PATHS.found(
+        yield LIVE_UNDER_TWO_PATHS.found(
             "The commit adds {path}, which is the same file as {other}, and that is live, too.", path=path, other=other
         )
-        yield replace(found, **transition.commit.provenance)
         return
 
 

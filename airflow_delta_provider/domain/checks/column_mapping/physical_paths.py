@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, PATH
 from airflow_delta_provider.domain.checks.healing import Details, Healing, StillOpen
 from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.column import lowered
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -24,11 +22,8 @@ def _path_is_taken(later: Transition, finding: Finding, details: Details) -> boo
         return True
     if later.keeps_no_file:
         return False
-    try:
-        schema = MappedSchema.of(later.after.metadata)
-    except BrokenLogError:
-        return True
-    return schema.is_mapped and path in schema.by_path
+    schema = MappedSchema.readable(later.after.metadata)
+    return schema is None or (schema.is_mapped and path in schema.by_path)
 
 
 _HEALING = Healing(_path_is_taken, needs_details=True)
@@ -39,11 +34,10 @@ def until_path_of_column_is_free(finding: Finding, state: TableState) -> StillOp
 
     :param state: in which the column has it
     """
-    try:
-        fields = MappedSchema.of(state.metadata).fields
-    except BrokenLogError:
+    schema = MappedSchema.readable(state.metadata)
+    if schema is None:
         return StillOpen(lambda _: True, {"path": None})
-    path = next((field.path for field in fields if str(field.column) == finding.column), None)
+    path = next((field.path for field in schema.fields if str(field.column) == finding.column), None)
     return _HEALING.by(finding, {"path": None if path is None else list(path)})
 
 
@@ -105,9 +99,8 @@ class PhysicalPaths:
         before, after = transition.before.metadata, transition.after.metadata
         if self._begun and before == after:
             return None
-        try:
-            old, new = MappedSchema.of(before), MappedSchema.of(after)
-        except BrokenLogError:
+        old, new = MappedSchema.readable(before), MappedSchema.readable(after)
+        if old is None or new is None:
             return None
         if not self._begun:
             self._learn(old)
@@ -132,15 +125,15 @@ class PhysicalPaths:
             if any(path[:length] in reported for length in range(1, len(path))):
                 continue
             reported.add(path)
-            found = REUSED_PATH.found(
+            yield REUSED_PATH.found(
                 "The commit adds {column} (id {id}), which data files store at {at}, where they also hold a column "
                 "that was dropped before (id {dropped}).",
                 column=field.column,
                 id=field.id,
                 at=".".join(path),
                 dropped=sorted(known),
+                commit=transition.commit,
             )
-            yield replace(found, **transition.commit.provenance)
 
     def _learn(self, schema: MappedSchema) -> None:
         if schema.is_mapped:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_transition
 from airflow_delta_provider.domain.checks.log.family import FAMILY, RECONCILIATION
@@ -89,20 +87,17 @@ def _two_vectors(transition: Transition) -> Iterator[Finding]:
 
 
 @on_demand(TWO_DELETION_VECTORS)
-def check_live_vectors(transition: Transition, live: Sequence[LiveFile]) -> Iterator[Finding]:
+def check_live_vectors(live: Sequence[LiveFile]) -> Iterator[Finding]:
     """Yield that a commit makes a file live twice.
 
     :param live: files that are live after it under a path that it adds, and with another deletion vector
     """
     for file in live[:1]:
-        yield _live_twice(file, **transition.commit.provenance)
+        yield _live_twice(file)
 
 
-def _live_twice(file: LiveFile, **where: Any) -> Finding:
-    return replace(
-        TWO_DELETION_VECTORS.found(
-            "The commit adds {path} with a deletion vector while the file is live with another one, or without.",
-            path=file.path,
-        ),
-        **where,
+def _live_twice(file: LiveFile) -> Finding:
+    return TWO_DELETION_VECTORS.found(
+        "The commit adds {path} with a deletion vector while the file is live with another one, or without.",
+        path=file.path,
     )

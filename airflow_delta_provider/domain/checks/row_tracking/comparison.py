@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -72,15 +71,15 @@ def untracked(since: int, transitions: Sequence[Transition]) -> Iterator[Finding
 def unplaced_files(moves: RowMoves) -> Iterator[Finding]:
     """Yield that it is unknown whether some files of a commit are new, if so."""
     if moves.unplaced:
-        found = NOT_COMPARABLE.found(
+        yield NOT_COMPARABLE.found(
             "The log no longer shows whether {files:file} that the commit adds, the first one {path}, were new or "
             "restored from an earlier version.",
             effect="It is unknown which ids their rows should have.",
             remedy="Compare with this version or a later one.",
             path=moves.unplaced[0].path,
             files=len(moves.unplaced),
+            commit=moves.transition.commit,
         )
-        yield replace(found, **moves.transition.commit.provenance)
 
 
 @on_demand(NOT_COMPARABLE)
@@ -90,15 +89,15 @@ def unread_files(moves: RowMoves, path: str, count: int, why: str) -> Finding:
     :param path: the first of them
     :param why: what is wrong with it
     """
-    found = NOT_COMPARABLE.found(
+    return NOT_COMPARABLE.found(
         "{files:file} that the commit added or removed cannot be read, the first one {path}: {problem}.",
         effect="It is unknown whether the rows that the commit moved kept their ids.",
         remedy=f"VACUUM deletes the files of earlier versions; compare with version {moves.version} or a later one.",
         path=path,
         files=count,
         problem=Prose(why),
+        commit=moves.transition.commit,
     )
-    return replace(found, **moves.transition.commit.provenance)
 
 
 def bounded(rule: Rule, findings: Sequence[Finding]) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ Of the files they look at what a commit adds and removes only: what was there be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.healing import Healing
@@ -52,8 +52,7 @@ def check_history(transition: Transition) -> Iterator[Finding]:
         _mark_lowered,
         _removed_with_other_base,
     ):
-        for finding in check(step):
-            yield replace(finding, **transition.commit.provenance)
+        yield from check(step)
 
 
 @on_demand(MISSING_ROW_IDS)

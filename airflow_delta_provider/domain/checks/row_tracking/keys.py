@@ -7,7 +7,7 @@ named.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.checks import requests
@@ -224,14 +224,14 @@ def renumbered_keys(keys: ChangedKeys, moves: RowMoves) -> Finding:
     itself one that moves rows nor confirms that it kept their ids.
     """
     rule = KEY_CHANGED_ROW_ID if moves_rows(moves.transition.commit) else KEY_OVERWRITTEN
-    found = rule.found(
+    return rule.found(
         "{keys:key has|keys have} another row id than before: the commit removed the rows and added them again with "
         "new ids. First: {first}. Either its engine does not keep row ids, or it overwrote part of the table, which "
         "assigns new ids.",
         path=keys.path,
+        commit=moves.transition.commit,
         **keys.facts,
     )
-    return replace(found, **moves.transition.commit.provenance)
 
 
 KEY_INSERTED_AGAIN = _data.warning(
@@ -244,13 +244,13 @@ KEY_INSERTED_AGAIN = _data.warning(
 @on_demand(KEY_INSERTED_AGAIN)
 def inserted_again(keys: ChangedKeys, moves: RowMoves) -> Finding:
     """Return the finding about keys that were deleted by an earlier commit than the one that inserted them again."""
-    found = KEY_INSERTED_AGAIN.found(
+    return KEY_INSERTED_AGAIN.found(
         "{keys:key has|keys have} another row id than before: the rows were deleted, and the commit inserted others "
         "with the same keys. First: {first}.",
         remedy="Nothing, if the new rows are other things with the same keys; MERGE would have kept the ids.",
+        commit=moves.transition.commit,
         **keys.facts,
     )
-    return replace(found, **moves.transition.commit.provenance)
 
 
 @on_demand(KEY_INSERTED_AGAIN)
