@@ -33,7 +33,7 @@ from airflow_delta_provider.domain.migrations.difference.table import (
     old_constraints,
     old_properties,
 )
-from airflow_delta_provider.domain.migrations.planned import renamed_path
+from airflow_delta_provider.domain.migrations.earlier_path import renamed_path
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.spec.table_spec import Path, TableSpec
 

@@ -1,18 +1,10 @@
-"""Where a column of a later schema was before steps that are committed together."""
+"""Paths of columns: before the steps of a migration, of columns after them, and after renames."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from airflow_delta_provider.domain.changes.step import (
-    AddColumns,
-    ColumnName,
-    InOneCommit,
-    Parts,
-    RenameColumn,
-    RenameColumns,
-    Step,
-)
+from airflow_delta_provider.domain.changes.step import AddColumns, ColumnName, InOneCommit, Parts, RenameColumns, Step
 from airflow_delta_provider.domain.delta.column import lowered
 
 
@@ -31,13 +23,11 @@ def earlier_path(parts: Parts, steps: Sequence[Step]) -> Parts | None:
             added = [lowered(column.parts) for column in step.columns]
             path = None if any(lowered(path)[: len(each)] == each for each in added) else path
         elif isinstance(step, RenameColumns):
-            path = _before_renames(path, step.columns)
-        elif isinstance(step, RenameColumn):
-            path = _before_renames(path, (step.column,))
+            path = before_renames(path, step.columns)
     return path
 
 
-def _before_renames(path: Parts, renames: Sequence[ColumnName]) -> Parts:
+def before_renames(path: Parts, renames: Sequence[ColumnName]) -> Parts:
     """Return a path before all of the renames, whose own paths are those before any of them."""
     old: Parts = ()
     for name in path:
@@ -48,3 +38,8 @@ def _before_renames(path: Parts, renames: Sequence[ColumnName]) -> Parts:
         )
         old = (*old, next(names, name))
     return old
+
+
+def renamed_path(path: Parts, renames: Mapping[Parts, str]) -> Parts:
+    """Return the path after renames, which name columns as they were before."""
+    return tuple(renames.get(path[: length + 1], path[length]) for length in range(len(path)))

@@ -60,8 +60,6 @@ def _with_columns(step: steps.Step, metadata: Json) -> Json:
             return _with_schema(metadata, added, step.columns)
         case steps.DropColumns():
             return _with_schema(metadata, dropped, step.columns)
-        case steps.RenameColumn():
-            return _with_names(metadata, (step.column,))
         case steps.RenameColumns():
             return _with_names(metadata, step.columns)
         case steps.WidenColumns():

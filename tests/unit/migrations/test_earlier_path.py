@@ -11,7 +11,6 @@ from airflow_delta_provider.domain.changes.step import (
     InOneCommit,
     NewColumn,
     Parts,
-    RenameColumn,
     RenameColumns,
 )
 from airflow_delta_provider.domain.migrations.earlier_path import earlier_path
@@ -31,7 +30,7 @@ STEPS = (
             ),
         )
     ),
-    RenameColumn(ColumnName(("t", "element", "y"), "z")),
+    RenameColumns((ColumnName(("t", "element", "y"), "z"),)),
 )
 
 

@@ -46,7 +46,7 @@ def test_columns_are_called_as_before_the_migration():
     plan = planned_migration(
         [
             steps.RenameColumns((ColumnName(("a",), "b"), ColumnName(("b",), "a"), ColumnName(("b", "x"), "y"))),
-            steps.RenameColumn(ColumnName(("b",), "c")),
+            steps.RenameColumns((ColumnName(("b",), "c"),)),
             steps.WidenColumns((ColumnType(("a", "y"), "int", "bigint"),)),
             steps.DropColumns((("c", "z"),)),
         ],
@@ -81,7 +81,7 @@ def test_what_is_rewritten_adds_up():
     "step",
     [
         steps.DropColumns((("id",),)),
-        steps.RenameColumn(ColumnName(("id",), "key")),
+        steps.RenameColumns((ColumnName(("id",), "key"),)),
         steps.WidenColumns((ColumnType(("qty",), "int", "bigint"),)),
         steps.OrderFields((), ("qty", "id")),
         steps.AllowNulls((("id",),)),
@@ -94,7 +94,6 @@ def test_what_is_rewritten_adds_up():
         steps.DropFeature("deletionVectors"),
         steps.SetProperties((("delta.appendOnly", "true"),)),
         steps.SetProperties((), ("rowTracking",)),
-        steps.Alteration(drops=(("id",),)),
     ],
 )
 def test_a_plan_that_does_more_than_add_is_not_additive(step: Step):
@@ -105,7 +104,6 @@ def test_a_plan_that_does_more_than_add_is_not_additive(step: Step):
     "step",
     [
         steps.AddColumns((NewColumn(("note",), "string"),)),
-        steps.Alteration(adds=(NewColumn(("note",), "string"),)),
         steps.CommentColumns((ColumnText(("id",), "key"),)),
         steps.CommentTable(None),
         steps.SetProperties((("owner", "shop"),)),
