@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.object_stores import SCHEMES as OBJECT_STORES
-from airflow_delta_provider.jobs.storage.read_ahead import ReadAhead
+from airflow_delta_provider.jobs.storage.remote_storage import RemoteStorage
 from airflow_delta_provider.jobs.storage.retries import persistent
 from airflow_delta_provider.jobs.storage.storage_errors import FileChangedError, may_pass, reported
-from airflow_delta_provider.jobs.storage.store_uri import StoreUri, encoded
+from airflow_delta_provider.jobs.storage.store_uri import StoreUri
 
 #: What filesystems call that which changes with a file; the first that is there is taken.
 _STAMPS = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
 
 
-class FsspecStorage:
+class FsspecStorage(RemoteStorage):
     """Lists, reads and writes files of one filesystem.
-
-    What the storage could not do it is asked for again, twice, where another try may help.
 
     :param filesystem: an ``fsspec.AbstractFileSystem``, with the credentials that it needs
     """
 
     def __init__(self, filesystem: Any) -> None:
+        super().__init__()
         self._filesystem = filesystem
-        self._ahead = ReadAhead(self.read)
 
     @persistent(may_pass)
     def list_names(self, directory: str) -> list[str]:
-        """Return the names of what is directly in ``directory``.
-
-        :raises MissingFileError: if there is no such directory
-        :raises StorageError: if it cannot be listed
-        """
+        """Return the names of what is directly in ``directory``."""
         path = self._path(directory)
         with reported(directory):
             self._filesystem.invalidate_cache(path)
@@ -44,11 +38,7 @@ class FsspecStorage:
 
     @persistent(may_pass)
     def list_folders(self, directory: str) -> list[str]:
-        """Return the names of the directories that are directly in ``directory``.
-
-        :raises MissingFileError: if there is no such directory
-        :raises StorageError: if it cannot be listed
-        """
+        """Return the names of the directories that are directly in ``directory``."""
         path = self._path(directory)
         with reported(directory):
             self._filesystem.invalidate_cache(path)
@@ -56,50 +46,20 @@ class FsspecStorage:
             folders = (entry["name"].rstrip("/") for entry in found if entry["type"] == "directory")
             return [folder.rsplit("/", 1)[-1] for folder in folders if folder != path.rstrip("/")]
 
-    def list_from(self, directory: str, name: str) -> list[str]:
-        """Return the names directly in ``directory`` that are ``name`` or come after it.
-
-        :raises MissingFileError: if there is no such directory
-        :raises StorageError: if it cannot be listed
-        """
-        return [found for found in self.list_names(directory) if found >= name]
-
     @persistent(may_pass)
     def read(self, path: str) -> bytes:
-        """Return the content of a file.
-
-        :raises MissingFileError: if there is no such file
-        :raises StorageError: if it cannot be read
-        """
+        """Return the content of a file."""
         with reported(path):
             return bytes(self._filesystem.cat_file(self._path(path)))
 
-    def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
-        """Yield the contents of files, in order; many are read at once.
-
-        :raises MissingFileError: if one of them is gone
-        :raises StorageError: if one cannot be read
-        """
-        return self._ahead.contents(paths)
-
-    def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        """Yield the contents of files as :meth:`read_ahead` does, and None for one that is not there."""
-        return self._ahead.present(paths)
-
     @persistent(may_pass)
     def size(self, path: str) -> int:
-        """Return the size of a file, in bytes.
-
-        :raises MissingFileError: if there is no such file
-        """
+        """Return the size of a file, in bytes."""
         return int(self._info(path)["size"])
 
     @persistent(may_pass)
     def written_at(self, path: str) -> datetime:
-        """Return when a file was last written, as the storage says, in UTC.
-
-        :raises MissingFileError: if there is no such file
-        """
+        """Return when a file was last written, as the storage says, in UTC."""
         with reported(path):
             written: datetime = self._filesystem.modified(self._path(path))
         written = written if written.tzinfo else written.replace(tzinfo=timezone.utc)
@@ -107,10 +67,7 @@ class FsspecStorage:
 
     @persistent(may_pass)
     def read_range(self, path: str, start: int, end: int) -> bytes:
-        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before.
-
-        :raises MissingFileError: if there is no such file
-        """
+        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
         if start >= end:
             return b""
         try:
@@ -127,10 +84,7 @@ class FsspecStorage:
         self._write(path, content, mode="overwrite")
 
     def read_stamped(self, path: str) -> tuple[bytes, str]:
-        """Return the content of a file, and a stamp that changes when it is written; see :meth:`replace`.
-
-        :raises MissingFileError: if there is no such file
-        """
+        """Return the content of a file, and a stamp that changes when it is written; see :meth:`replace`."""
         stamp = self._stamp(path)  # first: should the file change in between, it is not the stamp of what is read
         return self.read(path), stamp
 
@@ -150,23 +104,6 @@ class FsspecStorage:
         except (FileChangedError, MissingFileError):
             return False
         return True
-
-    def is_local(self, location: str) -> bool:
-        """Whether files of ``location`` are read without a network: no."""
-        del location
-        return False
-
-    def spellings(self, uri: str) -> set[str]:
-        """Return the ways in which Spark may write the URI of a file: encoded or not."""
-        return {uri, encoded(uri)}
-
-    def qualify(self, location: str) -> str:
-        """Return the absolute URI of a location."""
-        return str(StoreUri.of(location))
-
-    def real_location(self, location: str) -> str:
-        """Return the absolute URI of where a location is, as far as that is known without following links."""
-        return self.qualify(location)
 
     def _write(self, path: str, content: bytes, *, mode: str) -> None:
         target = self._path(path)

@@ -8,7 +8,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from urllib.parse import quote
@@ -27,8 +27,8 @@ def local_path(location: str) -> str | None:
     return None
 
 
-class LocalStorage:
-    """Reads and writes files by ``file:`` URIs; see :class:`~airflow_delta_provider.jobs.storage.storage.Storage`.
+class LocalStorage(Storage):
+    """Reads and writes files by ``file:`` URIs.
 
     :param folder: at which relative paths start; by default the working directory
     """
@@ -46,10 +46,6 @@ class LocalStorage:
         with _missing_reported(directory), os.scandir(_path(directory)) as entries:
             return [entry.name for entry in entries if entry.is_dir()]
 
-    def list_from(self, directory: str, name: str) -> list[str]:
-        """Return the names in ``directory`` that are ``name`` or sort after it."""
-        return [found for found in self.list_names(directory) if found >= name]
-
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
         local = _path(path)
@@ -63,18 +59,6 @@ class LocalStorage:
             return content if len(content) == size else content + _rest(descriptor)
         finally:
             os.close(descriptor)
-
-    def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
-        """Yield the contents of files, in order."""
-        return map(self.read, paths)
-
-    def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        """Yield the contents of files, in order, and None for one that is not there."""
-        for path in paths:
-            content = None
-            with suppress(MissingFileError):
-                content = self.read(path)
-            yield content
 
     def size(self, path: str) -> int:
         """Return the size of a file, in bytes."""
@@ -102,11 +86,6 @@ class LocalStorage:
             file.write(content)
         os.replace(partial, local)
 
-    def read_stamped(self, path: str) -> tuple[bytes, str]:
-        """Return the content of a file, and a stamp of it."""
-        content = self.read(path)
-        return content, stamp_of(content)
-
     def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
         """Write a file if it still is what it was, and return whether that was so.
 
@@ -116,7 +95,7 @@ class LocalStorage:
         directory = os.path.dirname(_path(path))
         os.makedirs(directory, exist_ok=True)
         with _locked(directory):
-            return replaced(self, path, content, stamp)
+            return super().replace(path, content, stamp)
 
     def is_local(self, location: str) -> bool:
         """Whether a location is a ``file:`` URI."""
@@ -133,23 +112,6 @@ class LocalStorage:
     def real_location(self, location: str) -> str:
         """Return the ``file:`` URI of where a location really lies, links followed."""
         return f"file:{os.path.realpath(_path(self.qualify(location)))}"
-
-
-def stamp_of(content: bytes) -> str:
-    """Return the stamp of a content, for storages that have none."""
-    from hashlib import sha256  # late: it loads OpenSSL, and few files need a stamp
-
-    return sha256(content).hexdigest()
-
-
-def replaced(storage: Storage, path: str, content: bytes, stamp: str | None) -> bool:
-    """Write a file if it has the content of a stamp, and return whether that was so; it is looked at before."""
-    now = None
-    with suppress(MissingFileError):
-        now = stamp_of(storage.read(path))
-    if now == stamp:
-        storage.write(path, content)
-    return now == stamp
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ from typing import Any
 
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.object_stores import open_store
-from airflow_delta_provider.jobs.storage.read_ahead import ReadAhead
+from airflow_delta_provider.jobs.storage.remote_storage import RemoteStorage
 from airflow_delta_provider.jobs.storage.retries import persistent
 from airflow_delta_provider.jobs.storage.storage_errors import (
     FileChangedError,
@@ -24,7 +24,7 @@ from airflow_delta_provider.jobs.storage.storage_errors import (
     may_pass,
     reported,
 )
-from airflow_delta_provider.jobs.storage.store_uri import StoreUri, encoded
+from airflow_delta_provider.jobs.storage.store_uri import StoreUri
 
 #: Stores that list names in order, and from one on.
 _IN_ORDER = frozenset({"s3", "s3a", "s3n", "gs", "gcs"})
@@ -62,29 +62,23 @@ class _Bucket:
             raise SilentStoreError(path)
 
 
-class ObjectStorage:
-    """Lists, reads and writes objects as files.
-
-    What the storage could not do it is asked for again, twice, where another try may help.
+class ObjectStorage(RemoteStorage):
+    """Lists, reads and writes objects as files. They have no directories: one with nothing in it is missing.
 
     :param options: see :mod:`.object_stores`; by default all is taken from the environment
     :param opens: opens the store of a bucket
     """
 
     def __init__(self, options: Mapping[str, str] | None = None, opens: Opens = open_store) -> None:
+        super().__init__()
         self._options = options or {}
         self._opens = opens
         self._buckets: dict[str, _Bucket] = {}
         self._opening = threading.Lock()
-        self._ahead = ReadAhead(self.read)
 
     @persistent(may_pass)
     def list_names(self, directory: str) -> list[str]:
-        """Return the names of what is directly in ``directory``.
-
-        :raises MissingFileError: if nothing is, since object stores have no directories of their own
-        :raises StorageError: if the store cannot be listed
-        """
+        """Return the names of what is directly in ``directory``."""
         import obstore
 
         with self._asking(directory) as (store, key):
@@ -98,11 +92,7 @@ class ObjectStorage:
 
     @persistent(may_pass)
     def list_folders(self, directory: str) -> list[str]:
-        """Return what is directly in ``directory`` and has something in it.
-
-        :raises MissingFileError: if nothing is in it
-        :raises StorageError: if the store cannot be listed
-        """
+        """Return what is directly in ``directory`` and has something in it."""
         import obstore
 
         with self._asking(directory) as (store, key):
@@ -115,9 +105,6 @@ class ObjectStorage:
     def list_from(self, directory: str, name: str) -> list[str]:
         """Return the names directly in ``directory`` that are ``name`` or come after it, asking for no others where the
         store can list from a name on.
-
-        :raises MissingFileError: if there is nothing in it
-        :raises StorageError: if the store cannot be listed
         """
         uri = StoreUri.of(directory)
         if uri.scheme not in _IN_ORDER or uri.authority.endswith(_UNORDERED):
@@ -130,48 +117,23 @@ class ObjectStorage:
 
     @persistent(may_pass)
     def read(self, path: str) -> bytes:
-        """Return the content of a file.
-
-        :raises MissingFileError: if there is no such file
-        :raises StorageError: if it cannot be read
-        """
+        """Return the content of a file."""
         return self._get(path)[0]
-
-    def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
-        """Yield the contents of files, in order; many are read at once.
-
-        :raises MissingFileError: if one of them is gone
-        :raises StorageError: if one cannot be read
-        """
-        return self._ahead.contents(paths)
-
-    def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        """Yield the contents of files as :meth:`read_ahead` does, and None for one that is not there."""
-        return self._ahead.present(paths)
 
     @persistent(may_pass)
     def size(self, path: str) -> int:
-        """Return the size of a file, in bytes.
-
-        :raises MissingFileError: if there is no such file
-        """
+        """Return the size of a file, in bytes."""
         return int(self._head(path)["size"])
 
     @persistent(may_pass)
     def written_at(self, path: str) -> datetime:
-        """Return when a file was last written, as the storage says, in UTC.
-
-        :raises MissingFileError: if there is no such file
-        """
+        """Return when a file was last written, as the storage says, in UTC."""
         written: datetime = self._head(path)["last_modified"]
         return written.replace(microsecond=written.microsecond // 1000 * 1000)
 
     @persistent(may_pass)
     def read_range(self, path: str, start: int, end: int) -> bytes:
-        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before.
-
-        :raises MissingFileError: if there is no such file
-        """
+        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
         import obstore
 
         if start >= end:
@@ -191,10 +153,7 @@ class ObjectStorage:
 
     @persistent(may_pass)
     def read_stamped(self, path: str) -> tuple[bytes, str]:
-        """Return the content of a file, and a stamp that changes when it is written; see :meth:`replace`.
-
-        :raises MissingFileError: if there is no such file
-        """
+        """Return the content of a file, and a stamp that changes when it is written; see :meth:`replace`."""
         content, meta = self._get(path)
         stamp = {name: meta[name] for name in ("e_tag", "version") if meta.get(name)}
         return content, json.dumps(stamp) if stamp else ""
@@ -216,23 +175,6 @@ class ObjectStorage:
         except UnconditionalError:
             self.write(path, content)
         return True
-
-    def is_local(self, location: str) -> bool:
-        """Whether files of ``location`` are read without a network: no."""
-        del location
-        return False
-
-    def spellings(self, uri: str) -> set[str]:
-        """Return the ways in which Spark may write the URI of a file: encoded or not."""
-        return {uri, encoded(uri)}
-
-    def qualify(self, location: str) -> str:
-        """Return the absolute URI of a location."""
-        return str(StoreUri.of(location))
-
-    def real_location(self, location: str) -> str:
-        """Return the absolute URI of where a location is: object stores have no links."""
-        return self.qualify(location)
 
     def _get(self, path: str) -> tuple[bytes, Mapping[str, Any]]:
         import obstore

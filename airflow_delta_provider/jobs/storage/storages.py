@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.storage.storage_errors import NoStorageError, reported
+
+M = TypeVar("M", bound=Callable[..., Any])
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _LOCAL = "file"
@@ -26,7 +28,17 @@ _PACKAGES: Mapping[str, str] = {
 _IN_FSSPEC = {"s3n": "s3", "azure": "az", "wasb": "abfs", "wasbs": "abfs"}
 
 
-class Storages:
+def _of_location(method: M) -> M:
+    """Return a method that calls that of the storage which its first argument, a location, is in."""
+
+    @wraps(method, updated=())
+    def served(self: Storages, location: str, *arguments: Any, **named: Any) -> Any:
+        return getattr(self.of(location), method.__name__)(location, *arguments, **named)
+
+    return cast("M", served)
+
+
+class Storages(Storage):
     """The files of this machine, of object stores, and of whatever else fsspec reaches.
 
     :param options: of object stores, by the names that obstore gives them; by default all is taken from the environment
@@ -78,21 +90,20 @@ class Storages:
         with reported(f"{scheme}://"):
             return _of_fsspec(filesystem(name, **self._options))
 
-    def list_names(self, directory: str) -> list[str]:
-        """Return the names of what is directly in ``directory``."""
-        return self.of(directory).list_names(directory)
-
-    def list_folders(self, directory: str) -> list[str]:
-        """Return the names of the directories that are directly in ``directory``."""
-        return self.of(directory).list_folders(directory)
-
-    def list_from(self, directory: str, name: str) -> list[str]:
-        """Return the names in ``directory`` that are ``name`` or sort after it."""
-        return self.of(directory).list_from(directory, name)
-
-    def read(self, path: str) -> bytes:
-        """Return the content of a file."""
-        return self.of(path).read(path)
+    list_names = _of_location(Storage.list_names)
+    list_folders = _of_location(Storage.list_folders)
+    list_from = _of_location(Storage.list_from)
+    read = _of_location(Storage.read)
+    size = _of_location(Storage.size)
+    written_at = _of_location(Storage.written_at)
+    read_range = _of_location(Storage.read_range)
+    write = _of_location(Storage.write)
+    read_stamped = _of_location(Storage.read_stamped)
+    replace = _of_location(Storage.replace)
+    is_local = _of_location(Storage.is_local)
+    spellings = _of_location(Storage.spellings)
+    qualify = _of_location(Storage.qualify)
+    real_location = _of_location(Storage.real_location)
 
     def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
         """Yield the contents of files of one storage, in order."""
@@ -101,46 +112,6 @@ class Storages:
     def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
         """Yield the contents of files of one storage, in order, and None for one that is not there."""
         return self.of(paths[0]).read_present(paths) if paths else iter(())
-
-    def size(self, path: str) -> int:
-        """Return the size of a file, in bytes."""
-        return self.of(path).size(path)
-
-    def written_at(self, path: str) -> datetime:
-        """Return when a file was last written, in UTC."""
-        return self.of(path).written_at(path)
-
-    def read_range(self, path: str, start: int, end: int) -> bytes:
-        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
-        return self.of(path).read_range(path, start, end)
-
-    def write(self, path: str, content: bytes) -> None:
-        """Replace a file as a whole."""
-        self.of(path).write(path, content)
-
-    def read_stamped(self, path: str) -> tuple[bytes, str]:
-        """Return the content of a file, and a stamp that changes when it is written."""
-        return self.of(path).read_stamped(path)
-
-    def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
-        """Write a file if nobody else did meanwhile, and return whether that was so."""
-        return self.of(path).replace(path, content, stamp)
-
-    def is_local(self, location: str) -> bool:
-        """Whether files of ``location`` are read without a network."""
-        return self.of(location).is_local(location)
-
-    def spellings(self, uri: str) -> set[str]:
-        """Return the ways in which engines may write the URI of a file."""
-        return self.of(uri).spellings(uri)
-
-    def qualify(self, location: str) -> str:
-        """Return the absolute URI of a location."""
-        return self.of(location).qualify(location)
-
-    def real_location(self, location: str) -> str:
-        """Return the absolute URI of where a location really lies."""
-        return self.of(location).real_location(location)
 
 
 def _of_obstore(options: Mapping[str, str]) -> Storage:

@@ -6,21 +6,11 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
 
 from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-
-
-class Storage(Protocol):
-    """What writes to places that are not on this machine."""
-
-    def qualify(self, location: str) -> str:
-        """Return the absolute URI of a location."""
-
-    def write(self, path: str, content: bytes) -> None:
-        """Write a file as a whole."""
 
 
 class ReportFile:

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.init_spec import InitSpecOptions
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.spec.writing import Written, file_text
-from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile, Storage
+from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-
-
-class ReadableStorage(Storage, Protocol):
-    """A storage whose files can be read, too."""
-
-    def read(self, path: str) -> bytes:
-        """Return the content of a file.
-
-        :raises MissingFileError: if there is none
-        """
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 
 class SpecFile:
@@ -44,7 +33,7 @@ class SpecFile:
             return cls(options.out, overwrite=options.force)
         return None
 
-    def check(self, storage: ReadableStorage) -> None:
+    def check(self, storage: Storage) -> None:
         """Check that nothing would be overwritten unasked.
 
         :raises RequestError: if it would

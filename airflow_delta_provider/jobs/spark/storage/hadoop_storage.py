@@ -19,9 +19,10 @@ from airflow_delta_provider.domain.request.table_name import is_relative
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 from airflow_delta_provider.jobs.spark.storage.file_copies import FileCopies
 from airflow_delta_provider.jobs.spark.storage.jvm_stream import JvmStreams
-from airflow_delta_provider.jobs.storage.local_storage import PLAIN, LocalStorage, replaced, spellings, stamp_of
+from airflow_delta_provider.jobs.storage.local_storage import PLAIN, LocalStorage, spellings
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.retries import persistent
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 #: Files for which it is not worth while to read ahead.
 _FEW = 8
@@ -46,10 +47,8 @@ def literal(paths: Iterable[str]) -> list[str]:
 _persistent = persistent(lambda error: understand(error).retryable)
 
 
-class HadoopStorage:
+class HadoopStorage(Storage):
     """Lists and reads files through Hadoop's FileSystem; local files directly, which is faster.
-
-    What the storage could not do it is asked for again, twice, where another try may help.
 
     :param folder: at which relative paths of this machine start; by default the working directory of the JVM
     """
@@ -67,10 +66,7 @@ class HadoopStorage:
 
     @_persistent
     def list_names(self, directory: str) -> list[str]:
-        """Return the names of what lies directly in ``directory``.
-
-        :raises MissingFileError: if there is no such directory
-        """
+        """Return the names of what lies directly in ``directory``."""
         if self.is_local(directory):
             return self._local.list_names(directory)
         statuses = self._list(directory)
@@ -84,10 +80,7 @@ class HadoopStorage:
         return [line.rsplit("/", 1)[-1] for line in text.decode().split("\n") if line]
 
     def list_folders(self, directory: str) -> list[str]:
-        """Return the names of the directories that lie directly in ``directory``.
-
-        :raises MissingFileError: if there is no such directory
-        """
+        """Return the names of the directories that lie directly in ``directory``."""
         if self.is_local(directory):
             return self._local.list_folders(directory)
         return [found.getPath().getName() for found in self._list(directory) if found.isDirectory()]
@@ -107,19 +100,9 @@ class HadoopStorage:
     def _statuses(self, size: int) -> Any:
         return self._spark.sparkContext._gateway.new_array(self._jvm.org.apache.hadoop.fs.FileStatus, size)
 
-    def list_from(self, directory: str, name: str) -> list[str]:
-        """Return the names in ``directory`` that are ``name`` or sort after it; Hadoop lists them all.
-
-        :raises MissingFileError: if there is no such directory
-        """
-        return [found for found in self.list_names(directory) if found >= name]
-
     @_persistent
     def read(self, path: str) -> bytes:
-        """Return the content of a file.
-
-        :raises MissingFileError: if there is no such file
-        """
+        """Return the content of a file."""
         if self.is_local(path):
             return self._local.read(path)
         file_system, hadoop_path = self._resolve(path)
@@ -129,10 +112,7 @@ class HadoopStorage:
             raise MissingFileError(path) if _says_gone(error) else error from None
 
     def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
-        """Yield the contents of files of one storage, in order; of some that are not here, many are read at once.
-
-        :raises MissingFileError: if one of them is gone
-        """
+        """Yield the contents of files of one storage, in order; of some that are not here, many are read at once."""
         for path, content in zip(paths, self._copied(paths)):
             yield self.read(path) if content is None else content
 
@@ -159,20 +139,14 @@ class HadoopStorage:
 
     @_persistent
     def size(self, path: str) -> int:
-        """Return the size of a file, in bytes.
-
-        :raises MissingFileError: if there is no such file
-        """
+        """Return the size of a file, in bytes."""
         if self.is_local(path):
             return self._local.size(path)
         return int(self._status(path, *self._resolve(path)).getLen())
 
     @_persistent
     def written_at(self, path: str) -> datetime:
-        """Return when a file was last written, as the storage says, in UTC.
-
-        :raises MissingFileError: if there is no such file
-        """
+        """Return when a file was last written, as the storage says, in UTC."""
         if self.is_local(path):
             return self._local.written_at(path)
         milliseconds = int(self._status(path, *self._resolve(path)).getModificationTime())
@@ -180,10 +154,7 @@ class HadoopStorage:
 
     @_persistent
     def read_range(self, path: str, start: int, end: int) -> bytes:
-        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before.
-
-        :raises MissingFileError: if there is no such file
-        """
+        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
         if self.is_local(path):
             return self._local.read_range(path, start, end)
         file_system, hadoop_path = self._resolve(path)
@@ -215,14 +186,6 @@ class HadoopStorage:
                 file_system.delete(partial_path, False)
             raise
 
-    def read_stamped(self, path: str) -> tuple[bytes, str]:
-        """Return the content of a file, and a stamp of it.
-
-        :raises MissingFileError: if there is no such file
-        """
-        content = self.read(path)
-        return content, stamp_of(content)
-
     def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
         """Write a file if it still is what it was, and return whether that was so.
 
@@ -230,7 +193,7 @@ class HadoopStorage:
         """
         if self.is_local(path):
             return self._local.replace(path, content, stamp)
-        return replaced(self, path, content, stamp)
+        return super().replace(path, content, stamp)
 
     def _create(self, file_system: Any, path: Any, content: bytes) -> None:
         stream = file_system.create(path, True)
