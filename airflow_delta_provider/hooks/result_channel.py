@@ -5,9 +5,9 @@ In client mode through the driver's output, else in a file.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.marker import MarkerReader, is_marker
@@ -24,35 +24,48 @@ class JobCrash(Exception):
         super().__init__(message)
         self.traceback = traceback
 
-    @classmethod
-    def of(cls, document: Mapping[str, str]) -> JobCrash:
-        """Return the error that a job sent."""
-        return cls(document["message"], document["traceback"])
 
-
-class ResultChannel(Protocol):
+class ResultChannel(ABC):
     """Where a submission's answer is found."""
 
+    @abstractmethod
     def take_line(self, line: str) -> list[str] | None:
         """Take a line of the driver's output; None if it is not ours, else progress to show."""
+
+    @abstractmethod
+    def answer(self) -> tuple[str, dict[str, Any]] | None:
+        """Return what the job sent, ``report`` or ``error``, with its document; None where it sent neither.
+
+        :raises DeltaResultError: if it cannot be read
+        :raises ValueError: if it is damaged
+        """
+
+    @abstractmethod
+    def explain_absence(self) -> str:
+        """Return why there is no report, as far as that is known."""
 
     def report(self) -> JobReport | None:
         """Return the report, None where there is none.
 
         :raises JobCrash: if the job sent an error instead
+        :raises DeltaResultError: if it cannot be read
+        :raises ValueError: if it is damaged
         """
+        answer = self.answer()
+        if answer is None:
+            return None
+        channel, document = answer
+        if channel == "error":
+            raise JobCrash(document["message"], document["traceback"])
+        return JobReport.from_json(document)
 
-    def explain_absence(self) -> str:
-        """Return why there is no report, as far as that is known."""
 
-
-class OutputChannel:
+class OutputChannel(ResultChannel):
     """Takes the answer out of the driver's output."""
 
     def __init__(self, submission: str) -> None:
         self._reader = MarkerReader(submission)
-        self._report: dict[str, Any] | None = None
-        self._error: dict[str, str] | None = None
+        self._sent: dict[str, dict[str, Any]] = {}
         self._traceback: deque[str] = deque(maxlen=60)
 
     def take_line(self, line: str) -> list[str] | None:
@@ -62,24 +75,15 @@ class OutputChannel:
             return None
         progress = []
         for channel, document in self._reader.feed(line):
-            if channel == "report":
-                self._report = document
-            elif channel == "error":
-                self._error = document
-            elif channel == "progress":
+            if channel == "progress":
                 progress.append(str(document))
+            else:
+                self._sent[channel] = document
         return progress
 
-    def report(self) -> JobReport | None:
-        """Return the report, None where there is none.
-
-        :raises JobCrash: if the job sent an error instead
-        """
-        if self._report is not None:
-            return JobReport.from_json(self._report)
-        if self._error is not None:
-            raise JobCrash.of(self._error)
-        return None
+    def answer(self) -> tuple[str, dict[str, Any]] | None:
+        """Return what the job sent: the report, else the error."""
+        return next(((name, self._sent[name]) for name in ("report", "error") if name in self._sent), None)
 
     def explain_absence(self) -> str:
         """Return why there is no report, as far as that is known."""
@@ -100,7 +104,7 @@ class OutputChannel:
             self._traceback.append(line.rstrip())
 
 
-class FileChannel:
+class FileChannel(ResultChannel):
     """Takes the answer out of a file that the driver wrote elsewhere.
 
     :param folder: where the file arrives
@@ -115,20 +119,9 @@ class FileChannel:
         del line
         return None
 
-    def report(self) -> JobReport | None:
-        """Return the report, None where there is none.
-
-        :raises JobCrash: if the job sent an error instead
-        :raises DeltaResultError: if the file cannot be read
-        :raises ValueError: if the file is damaged
-        """
-        answer = self._folder.read(self._submission)
-        if answer is None:
-            return None
-        channel, document = answer
-        if channel == "error":
-            raise JobCrash.of(document)
-        return JobReport.from_json(document)
+    def answer(self) -> tuple[str, dict[str, Any]] | None:
+        """Return what the file holds."""
+        return self._folder.read(self._submission)
 
     def explain_absence(self) -> str:
         """Return why there is no report, as far as that is known."""
