@@ -110,6 +110,3 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
         """Return what is pushed; ``specs`` is what tables now should be, whatever becomes of the files."""
         specs = [{**table.plan["spec"], "table": table.table} for table in report.tables if table.plan]
         return {"specs": specs, **super()._xcoms(report, place)}
-
-    def _names_tables_elsewhere(self) -> bool:
-        return self.table is None and self.tables is None

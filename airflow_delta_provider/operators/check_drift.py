@@ -33,6 +33,3 @@ class DeltaCheckDriftOperator(DeltaReadOperator):
         self.spec = spec
         self.policy = policy
         self.check_literals()
-
-    def _names_tables_elsewhere(self) -> bool:
-        return self.table is None and self.tables is None

@@ -292,7 +292,8 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         return (cast("str", self.table),) if self.table is not None else self.options().declared_tables
 
     def _names_tables_elsewhere(self) -> bool:
-        return False
+        """Whether another argument names the tables."""
+        return self.options_type.names_tables and self.table is None and self.tables is None
 
     def _excluded(self) -> tuple[str, ...]:
         """Return patterns of tables to leave out."""

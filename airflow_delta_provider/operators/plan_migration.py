@@ -42,9 +42,6 @@ class DeltaPlanMigrationOperator(DeltaReadOperator):
         self.fleet = fleet
         self.check_literals()
 
-    def _names_tables_elsewhere(self) -> bool:
-        return self.table is None and self.tables is None
-
     def _xcoms(self, report: JobReport, place: Any) -> dict[str, Any]:
         plans = {table.table: table.plan for table in report.tables if table.plan is not None}
         return {"plans": plans, **super()._xcoms(report, place)}
