@@ -1,10 +1,10 @@
-"""What an alert says, before it is written in any format."""
+"""What is known of a task run, and what an alert says of that, before it is written in any format."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from itertools import islice
@@ -138,30 +138,51 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Alert:
-    """What is sent about one task run.
+class Outcome:
+    """What is known of a task run when its callback is called.
 
-    :param verdict: of its report; None where there is none
-    :param items: the findings that are sent, see :func:`worst_first`
-    :param unchanged: how many open findings were sent before
-    :param truncated: whether the findings are those of a shortened report
-    :param failure: why the task failed, if no finding says so
-    :param limit: how many findings are written out in full; the others are named
-    :param missing: how many findings the shortened report lacks, as far as that is known
+    :param verdict: of the report; None where there is none
+    :param findings: of the report
+    :param looked_at: tables whose findings are all there
+    :param truncated: whether findings were left out, and could not be read
+    :param failure: why the task failed, where the findings do not say it
+    :param missing: how many were left out, as far as that is known
     :param place: where the whole report is kept, if that was tried
     :param reports: what is known of the tables, by name
     """
 
     origin: Origin
-    verdict: str | None
-    items: tuple[Item, ...] = ()
-    unchanged: int = 0
+    verdict: str | None = None
+    findings: tuple[TableFinding, ...] = ()
+    looked_at: frozenset[str] = frozenset()
     truncated: bool = False
     failure: str | None = None
-    limit: int = 20
     missing: int = 0
     place: ReportPlace | None = None
     reports: Mapping[str, TableReport] = field(default_factory=dict)
+
+    def of_severity(self, wanted: Collection[Severity]) -> Outcome:
+        """Return the same without findings of other severities."""
+        reports = {
+            table: replace(report, findings=tuple(f for f in report.findings if f.severity in wanted))
+            for table, report in self.reports.items()
+        }
+        findings = tuple(found for found in self.findings if found.finding.severity in wanted)
+        return replace(self, findings=findings, reports=reports)
+
+
+@dataclass(frozen=True)
+class Alert(Outcome):
+    """What is sent about one task run: of its outcome, the findings that are news.
+
+    :param items: the findings that are sent, see :func:`worst_first`
+    :param unchanged: how many open findings were sent before
+    :param limit: how many findings are written out in full; the others are named
+    """
+
+    items: tuple[Item, ...] = ()
+    unchanged: int = 0
+    limit: int = 20
 
     @property
     def quiet(self) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context, TaskInstanceState
@@ -14,9 +14,9 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.exceptions import DeltaReportError
-from airflow_delta_provider.notifications.alert import Origin, TableFinding
+from airflow_delta_provider.notifications.alert import Origin, Outcome, TableFinding
 from airflow_delta_provider.notifications.delivery import NAME, Delivery
 from airflow_delta_provider.report_store import KeptReport, read_report
 
@@ -28,40 +28,6 @@ _WELL = {TaskInstanceState.SUCCESS, TaskInstanceState.SKIPPED}
 _NO_REPORT = "No report exists: nothing is known of the tables."
 _DIED = "The worker died, or Airflow ended the task from outside: the callback was given no exception. See the log."
 _NO_FINDINGS = "The report lists no findings; the task's log has it."
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What is known of a task run when its callback is called.
-
-    :param verdict: of the report; None where there is none
-    :param findings: of the report
-    :param looked_at: tables whose findings are all there
-    :param truncated: whether findings were left out, and could not be read
-    :param failure: why the task failed, where the findings do not say it
-    :param missing: how many were left out, as far as that is known
-    :param place: where the whole report is kept, if that was tried
-    :param reports: what is known of the tables, by name
-    """
-
-    origin: Origin
-    verdict: str | None = None
-    findings: tuple[TableFinding, ...] = ()
-    looked_at: frozenset[str] = frozenset()
-    truncated: bool = False
-    failure: str | None = None
-    missing: int = 0
-    place: ReportPlace | None = None
-    reports: Mapping[str, TableReport] = field(default_factory=dict)
-
-    def of_severity(self, wanted: Collection[Severity]) -> Outcome:
-        """Return the same without findings of other severities."""
-        reports = {
-            table: replace(report, findings=tuple(f for f in report.findings if f.severity in wanted))
-            for table, report in self.reports.items()
-        }
-        findings = tuple(found for found in self.findings if found.finding.severity in wanted)
-        return replace(self, findings=findings, reports=reports)
 
 
 def outcome_of(context: Context) -> Outcome:

@@ -17,12 +17,12 @@ from airflow_delta_provider.domain.report.confirmation import identity
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.exceptions import DeltaAlertError, DeltaRequestError
-from airflow_delta_provider.notifications.alert import SEVERITIES, Alert, Item, worst_first
+from airflow_delta_provider.notifications.alert import SEVERITIES, Alert, Item, Outcome, worst_first
 from airflow_delta_provider.notifications.delivery import NAME as DELIVERY
 from airflow_delta_provider.notifications.delivery import Delivery
 from airflow_delta_provider.notifications.memory import Memory, Trace, key_of
 from airflow_delta_provider.notifications.message import NAME, Message, with_objects
-from airflow_delta_provider.notifications.outcome import Outcome, outcome_of
+from airflow_delta_provider.notifications.outcome import outcome_of
 from airflow_delta_provider.notifications.state_file import StateFile
 
 if TYPE_CHECKING:
@@ -163,16 +163,10 @@ class DeltaViolationNotifier(BaseNotifier):
     def _alert(self, outcome: Outcome, memory: Memory) -> Alert:
         judged = [(found, memory.news_of(found, self.remind_after)) for found in outcome.findings]
         return Alert(
-            outcome.origin,
-            outcome.verdict,
-            worst_first(Item(found, news) for found, news in judged if news is not None),
+            **vars(outcome),
+            items=worst_first(Item(found, news) for found, news in judged if news is not None),
             unchanged=sum(found.finding.is_open and news is None for found, news in judged),
-            truncated=outcome.truncated,
-            failure=outcome.failure,
             limit=self.max_findings,
-            missing=outcome.missing,
-            place=outcome.place,
-            reports=outcome.reports,
         )
 
     def _deliver(self, context: Context, message: Message) -> list[Exception]:

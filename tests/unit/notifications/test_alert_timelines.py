@@ -45,7 +45,7 @@ def picture_rows(mail: str) -> list[Page]:
 
 def alert_of(*tables: TableReport, **known: Any) -> Alert:
     items = worst_first(Item(TableFinding(t.table, f), News.NEW) for t in tables for f in t.findings)
-    return Alert(Origin("nightly", "audit"), "VIOLATED", items, reports={t.table: t for t in tables}, **known)
+    return Alert(Origin("nightly", "audit"), "VIOLATED", items=items, reports={t.table: t for t in tables}, **known)
 
 
 BROKEN = found("MD03", version=6), found("MD07", version=3, healed_version=7)
