@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
+from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from benchmarks.side_by_side import compare, job, script
 

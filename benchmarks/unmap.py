@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.change_options import DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.process.optional_packages import forgo_pandas
 from airflow_delta_provider.jobs.run.runner import run

@@ -7,7 +7,7 @@ default numbers of partitions, and with the few that our local profile sets.
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from benchmarks.side_by_side import compare, job, script
 from benchmarks.wide_table import COLUMNS, make_table
 

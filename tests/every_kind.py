@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
-from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
 from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.change_options import (
+    AlterColumnsOptions,
+    CreateTableOptions,
+    DisableColumnMappingOptions,
+    DropFeatureOptions,
+    EnableFeatureOptions,
+    WidenTypesOptions,
+)
 from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
-from airflow_delta_provider.domain.request.check_drift import CheckDriftOptions
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
-from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
-from airflow_delta_provider.domain.request.detail import DetailOptions
-from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
-from airflow_delta_provider.domain.request.init_spec import InitSpecOptions
-from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.plan_migration import PlanMigrationOptions
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.domain.request.migration_options import (
+    ApplyMigrationOptions,
+    CheckDriftOptions,
+    InitSpecOptions,
+    PlanMigrationOptions,
+)
+from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions, DetailOptions, Options
 
 #: For tables with the column ``quantity``, an int, and the feature ``checkConstraints`` without a constraint, in this
 #: order: what changes nothing is first asked of them as they were made.

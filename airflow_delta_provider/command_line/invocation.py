@@ -17,8 +17,8 @@ from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.engine.spark_master import MasterError, SparkMaster
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.config_file import Config, ConfigError, renamed_entries
-from airflow_delta_provider.domain.request.init_spec import InitSpecOptions
 from airflow_delta_provider.domain.request.kinds import Kind, load
+from airflow_delta_provider.domain.request.migration_options import InitSpecOptions
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_list import check_tables

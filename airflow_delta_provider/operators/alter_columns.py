@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Names, Types
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.request.check_drift import CheckDriftOptions
+from airflow_delta_provider.domain.request.migration_options import CheckDriftOptions
 from airflow_delta_provider.operators.arguments import Document, Specs
 from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
 

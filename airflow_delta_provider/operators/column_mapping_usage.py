@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
+from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
 from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.change_options import CreateTableOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names, Types
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.change_options import DisableColumnMappingOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Strategy, VerifyMapping
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 

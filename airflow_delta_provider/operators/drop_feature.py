@@ -11,7 +11,7 @@ from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Flag, Names
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator, run_began
 from airflow_delta_provider.operators.delta_job import in_order

@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Flag, Names, Text
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 

@@ -7,7 +7,7 @@ from typing import Any
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.request.plan_migration import PlanMigrationOptions
+from airflow_delta_provider.domain.request.migration_options import PlanMigrationOptions
 from airflow_delta_provider.operators.arguments import Document, Specs
 from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
 

@@ -9,7 +9,7 @@ from typing_extensions import Unpack
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import details_of
-from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.options import DetailOptions
 from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Flag, Types, VerifyValues
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 

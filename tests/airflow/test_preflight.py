@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from airflow_delta_provider.domain.engine.spark_master import SparkMaster
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook

@@ -11,8 +11,8 @@ import pytest
 
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.command_line.parser import warm_up_parser
-from airflow_delta_provider.domain.request.detail import DetailOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import DetailOptions
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
 

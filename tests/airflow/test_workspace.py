@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.request.detail import DetailOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import DetailOptions
 from airflow_delta_provider.hooks.workspace import Workspace
 from airflow_delta_provider.jobs.process.submitter import Submitter
 

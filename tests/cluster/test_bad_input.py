@@ -13,7 +13,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from fsspec.implementations.webhdfs import WebHDFS
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.change_options import CreateTableOptions
 from airflow_delta_provider.exceptions import DeltaJobError, DeltaRequestError
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from airflow_delta_provider.hooks.result_folder import ResultFolder

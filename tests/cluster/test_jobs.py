@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.detail import DetailOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS
+from airflow_delta_provider.domain.request.options import DetailOptions
 from airflow_delta_provider.exceptions import DeltaJobError
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from airflow_delta_provider.hooks.result_folder import ResultFolder

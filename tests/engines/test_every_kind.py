@@ -12,8 +12,8 @@ import pytest
 from airflow_delta_provider.domain.engine.engine import Version
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from airflow_delta_provider.domain.request.kinds import KINDS
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from tests.engines.pair import Pair
 from tests.engines.submitted import Script
 from tests.every_kind import REQUESTS

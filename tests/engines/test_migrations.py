@@ -9,9 +9,8 @@ import pytest
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
 from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.plan_migration import PlanMigrationOptions
+from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions, PlanMigrationOptions
 from tests.engines.pair import Pair
 from tests.engines.submitted import Script
 from tests.tables import log

@@ -14,8 +14,8 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.table_change import TableChange
 from airflow_delta_provider.jobs.run.runner import run

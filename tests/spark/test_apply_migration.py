@@ -11,8 +11,7 @@ import pytest
 from airflow_delta_provider.domain.changes.step import RewriteTable
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
-from airflow_delta_provider.domain.request.plan_migration import PlanMigrationOptions
+from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions, PlanMigrationOptions
 from airflow_delta_provider.jobs.changes import table_change
 from tests.spark.test_migration_steps import head
 from tests.tables import log

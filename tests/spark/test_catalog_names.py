@@ -11,7 +11,7 @@ import pytest
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.options import DetailOptions
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.check_drift import CheckDriftOptions
+from airflow_delta_provider.domain.request.migration_options import CheckDriftOptions
 
 SPEC = {
     "columns": [

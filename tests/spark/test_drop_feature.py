@@ -11,7 +11,7 @@ import pytest
 
 from airflow_delta_provider.domain.changes.explain import size_text
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
 from tests.tables import log
 from tests.tables.protocols import legacy
 

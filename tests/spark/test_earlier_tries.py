@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.domain.request.change_options import CreateTableOptions, WidenTypesOptions
 from tests.tables import log
 from tests.tables.widening import flat
 

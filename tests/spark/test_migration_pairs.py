@@ -21,8 +21,7 @@ from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, M
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type
 from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
-from airflow_delta_provider.domain.request.plan_migration import PlanMigrationOptions
+from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions, PlanMigrationOptions
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from tests.tables import log
 from tests.unit.migrations.test_random_pairs import KNOWN, declarations, tables

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
-from airflow_delta_provider.domain.request.plan_migration import PlanMigrationOptions
+from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions, PlanMigrationOptions
 from tests.spark.test_migration_steps import head
 from tests.tables import log
 from tests.tables.migrating import DECLARED, plain

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.change_options import CreateTableOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage

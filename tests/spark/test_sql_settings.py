@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
-from airflow_delta_provider.domain.request.detail import DetailOptions
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.options import DetailOptions
 from airflow_delta_provider.jobs.spark.session.sql_settings import SQL_SETTINGS, configured
 from tests.tables import log
 from tests.tables.altering import oddly_named

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.options import DetailOptions
 from tests.tables import log
 from tests.tables.broken_logs import catalog_managed, damaged_schema, gap, unknown_reader_feature
 from tests.tables.protocols import legacy, mapped_by_id

@@ -8,9 +8,11 @@ from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
-from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.change_options import (
+    CreateTableOptions,
+    DisableColumnMappingOptions,
+    DropFeatureOptions,
+)
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from tests.tables import log
 from tests.tables.checkpoints import checkpointed

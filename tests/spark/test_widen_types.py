@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.delta.column import find_column
 from airflow_delta_provider.domain.delta.data_type import LONG
 from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from airflow_delta_provider.jobs.changes import column_values
 from airflow_delta_provider.jobs.changes.column_values import differing_columns
 from airflow_delta_provider.jobs.changes.widen_types import WidenTypes

@@ -11,9 +11,11 @@ import sys
 from typing import Any
 
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
-from airflow_delta_provider.domain.request.change_options import ChangeOptions
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.change_options import (
+    AlterColumnsOptions,
+    ChangeOptions,
+    EnableFeatureOptions,
+)
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession

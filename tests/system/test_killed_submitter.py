@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from demo.airflow_home import AirflowHome
 from tests.system.process_tree import ProcessTree, names_of, running, wait_for, with_descendants

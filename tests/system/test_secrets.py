@@ -22,7 +22,7 @@ LOGGED = re.compile(r"\[info +\] (spark\.[\w.]+)=(.*?) +\[airflow")
 _SUBMIT = """
 import json, os, sys
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.detail import DetailOptions
+from airflow_delta_provider.domain.request.options import DetailOptions
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 
 table, arguments = sys.argv[1], json.loads(sys.argv[2].replace("SECRET", os.environ.pop("THE_SECRET")))

@@ -19,8 +19,7 @@ from airflow_delta_provider.domain.changes.usage_tracking.alter import altering_
 from airflow_delta_provider.domain.changes.usage_tracking.edits import edit_of
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.delta.transition import advance
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions, EnableFeatureOptions
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit, MakeEdit
 from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns

@@ -35,8 +35,8 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.type_widening import TypeChange, can_widen, legal_targets, recorded_changes
 from airflow_delta_provider.domain.engine.engine import WIDENING_SINCE, Engine
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Options that several kinds of changes have."""
+"""Options of the kinds that change tables by request, and what several of them have."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from airflow_delta_provider.domain.delta.data_type import parse_type
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.request.fleet import FleetFile
+from airflow_delta_provider.domain.request.names import DistinctNames, FeatureNames, Names
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.value import Flag
+from airflow_delta_provider.domain.request.pairs import NewNames, Properties, SqlTypes
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.value import Choice, Flag
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,3 +61,140 @@ class LocksWritersOut(ChangeOptions):
     acknowledge_writer_lockout: bool = option(
         Flag(), "allow columnMappingUsageTracking (experimental), with which no engine can write to the table"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnableFeatureOptions(UpgradesProtocol, LocksWritersOut):
+    """Enable table features."""
+
+    kind: ClassVar[str] = "enable-feature"
+
+    features: tuple[str, ...] = option(
+        FeatureNames(),
+        "table feature, by its name in the protocol, in any case",
+        flag="--feature",
+        metavar="NAME",
+        one="one table feature, for instance 'typeWidening'",
+    )
+    properties: Mapping[str, str] = option(
+        Properties(), "table property to set in the same commit", flag="--property", metavar="NAME=VALUE"
+    )
+    allow_special: bool = option(
+        Flag(), "allow previews, catalogManaged, checkpointProtection and icebergCompat*, which few engines know"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class WidenTypesOptions(UpgradesProtocol):
+    """Widen the types of columns."""
+
+    kind: ClassVar[str] = "widen-types"
+
+    columns: Mapping[str, str] = option(
+        SqlTypes(parse_type),
+        "column and its new type",
+        flag="--column",
+        metavar="PATH=TYPE",
+        one="one column with its new type",
+    )
+    enable_type_widening: bool = option(Flag(), "set delta.enableTypeWidening first, where it is off")
+    verify: str = option(
+        Choice(("data", "log")),
+        "what to verify afterwards: values and log (data, the default), or the log only",
+        default="data",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlterColumnsOptions(KeepsFleet):
+    """Drop, rename and add columns, in this order."""
+
+    kind: ClassVar[str] = "alter-columns"
+
+    drop: tuple[str, ...] = option(DistinctNames(), "drop a column (applied first)", metavar="PATH")
+    rename: Mapping[str, str] = option(NewNames(), "rename a column", metavar="OLD=NEW")
+    add: Mapping[str, str] = option(
+        SqlTypes(parse_sql_type),
+        "add a column, last in its struct, by its path after drops and renames",
+        metavar="PATH=TYPE",
+    )
+
+    def check(self) -> None:
+        """Check that there is something to do, and each column is changed once."""
+        for path in self.drop:
+            if path in self.rename:
+                raise RequestError("{path!r} is both dropped and renamed. Ask for one change per column.", path=path)
+        if not (self.add or self.rename or self.drop):
+            raise RequestError("Nothing to do. Pass at least one of {add}, {rename} and {drop}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropFeatureOptions(UpgradesProtocol, RewritesFiles):
+    """Drop table features."""
+
+    kind: ClassVar[str] = "drop-feature"
+
+    features: tuple[str, ...] = option(
+        FeatureNames(),
+        "table feature, by its name in the protocol, in any case",
+        flag="--feature",
+        metavar="NAME",
+        one="one table feature, for instance 'typeWidening'",
+    )
+    truncate_history: bool = option(
+        Flag(), "delete the history that has traces of the features, instead of protecting it"
+    )
+    acknowledge_history_loss: bool = option(Flag(), "confirm that time travel to older versions will be lost")
+    acknowledge_row_id_loss: bool = option(Flag(), "confirm that rows will lose their ids")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DisableColumnMappingOptions(RewritesFiles):
+    """Disable column mapping."""
+
+    kind: ClassVar[str] = "disable-column-mapping"
+
+    strategy: str = option(
+        Choice(("auto", "metadata-only", "rewrite")),
+        "how: metadata-only where that is proven to be safe, else a rewrite if allowed (auto, the default); or one of "
+        "the two",
+        default="auto",
+    )
+    verify: str = option(
+        Choice(("footers", "full")),
+        "what to compare afterwards: schema, files and the nulls of every column (footers, the default); full = also "
+        "all rows",
+        default="footers",
+    )
+
+    def check(self) -> None:
+        """Check that a rewrite is allowed only where there can be one."""
+        if self.strategy == "metadata-only" and self.allow_rewrite:
+            raise RequestError(
+                "{strategy} is 'metadata-only', which never rewrites. Use {strategy} 'auto', or leave out "
+                "{allow_rewrite}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateTableOptions(LocksWritersOut):
+    """Create an empty table with usage tracking of column mapping (experimental)."""
+
+    kind: ClassVar[str] = "create-table"
+
+    columns: Mapping[str, str] = option(
+        SqlTypes(parse_sql_type),
+        "column with its type, in the table's order; all are nullable",
+        flag="--column",
+        metavar="NAME=TYPE",
+        one="one column with its type",
+    )
+    partition_by: tuple[str, ...] = option(Names(), "partition column", metavar="NAME")
+
+    def check(self) -> None:
+        """Check that partition columns are columns, and not all of them."""
+        for name in self.partition_by:
+            if name not in self.columns:
+                raise RequestError("{partition_by} names {name!r}, which is not one of {columns}.", name=name)
+        if len(self.partition_by) == len(self.columns):
+            raise RequestError("{partition_by} names all columns. At least one has to lie in the data files.")

@@ -169,3 +169,18 @@ class SavesState(ReadsFiles):
                     directory=self.state_path,
                     value=value,
                 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetailOptions(ReadsFiles):
+    """Show table metadata: schema, protocol, features, …"""
+
+    kind: ClassVar[str] = "detail"
+    takes_patterns: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnMappingUsageOptions(ReadsFiles):
+    """Find out whether columns were ever renamed or dropped."""
+
+    kind: ClassVar[str] = "column-mapping-usage"

@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.checks.type_widening.data import VALUES_CHANG
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from airflow_delta_provider.jobs.changes.column_values import differing_columns
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 

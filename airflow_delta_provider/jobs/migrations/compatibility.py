@@ -32,10 +32,10 @@ from airflow_delta_provider.domain.engine.recent_writer import RecentWriters
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
 from airflow_delta_provider.domain.request.fleet import fleet_of
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.delta.log.recent_writers import writers_within
 from airflow_delta_provider.jobs.process.progress import Progress

@@ -16,8 +16,8 @@ from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.migrations.drift import DriftHistory, differences
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.check_drift import CheckDriftOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.migration_options import CheckDriftOptions
 from airflow_delta_provider.domain.spec.policy import Policy
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession

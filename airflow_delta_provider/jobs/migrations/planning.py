@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_compatibility import RECENT_DAYS
 from airflow_delta_provider.domain.request.fleet import fleet_of
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.plan_migration import JudgesPlans, PlanMigrationOptions
+from airflow_delta_provider.domain.request.migration_options import JudgesPlans, PlanMigrationOptions
 from airflow_delta_provider.domain.spec.policy import Policy, why_ask
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles

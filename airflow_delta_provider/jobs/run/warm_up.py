@@ -7,14 +7,15 @@ import sys
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
 from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.change_options import (
+    AlterColumnsOptions,
+    EnableFeatureOptions,
+    WidenTypesOptions,
+)
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
-from airflow_delta_provider.domain.request.detail import DetailOptions
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.domain.request.options import DetailOptions, Options
 from airflow_delta_provider.jobs.process.optional_packages import forgo_pandas
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession

@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TR
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions
 from tests.unit.mapped_tables import ID, MAPPING, NAME, added, at, configured, mapped, without
 from tests.unit.mapped_tables import table as mapped_table
 from tests.unit.states import ENGINE, LEGACY, TABLE, field, struct

@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.changes.usage_tracking.disable import plan_di
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
+from airflow_delta_provider.domain.request.change_options import DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.request_error import RequestError
 from tests.unit.mapped_tables import MAPPING, MODE, Json, configured, mapped, table
 from tests.unit.states import ENGINE, TABLE, field, struct

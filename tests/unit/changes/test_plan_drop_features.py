@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.features.traces import REMOVALS, in_ord
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.engine.engine import Engine
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
 from airflow_delta_provider.domain.request.request_error import RequestError
 from tests.unit.mapped_tables import mapped
 from tests.unit.mapped_tables import table as mapped_table

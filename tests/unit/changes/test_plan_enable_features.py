@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.delta.features.registry import WRITER_OWNED_P
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import RESERVED_PROPERTIES
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 from tests.unit.states import ENGINE, LEGACY, TABLE, field, state_of, struct
 

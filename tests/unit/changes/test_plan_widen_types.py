@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.delta.column import parse_path
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.engine.engine import Engine
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
+from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from tests.unit.states import ENGINE, LEGACY, TABLE, WIDENING, WIDENING_ON, field, metadata_of, state_of, struct
 
 INT = PrimitiveType("integer")

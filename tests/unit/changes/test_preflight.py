@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.changes.step import ColumnType, InOneCommit, 
 from airflow_delta_provider.domain.delta.demands import demands_of
 from airflow_delta_provider.domain.engine.fleet import Fleet, TableFleet
 from airflow_delta_provider.domain.engine.recent_writer import RecentWriter, RecentWriters
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
 from airflow_delta_provider.jobs.changes.preflight import Preflight
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Table

@@ -29,8 +29,7 @@ from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TR
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.change_options import CreateTableOptions, EnableFeatureOptions
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit
 from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns

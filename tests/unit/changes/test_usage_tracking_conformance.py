@@ -20,8 +20,7 @@ from airflow_delta_provider.domain.changes.usage_tracking.create import new_tabl
 from airflow_delta_provider.domain.changes.usage_tracking.edits import edit_of
 from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, plan_tracking
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.change_options import CreateTableOptions, EnableFeatureOptions
 from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit
 from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns
 from tests.tables.usage_tracking_model import FEATURE, ID, MAX, MODE, NAME, PROPERTY, UNIQUE, Change, Json, Model

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import
 from airflow_delta_provider.domain.changes.usage_tracking.alter import alter_tracked, plan_altering_tracked
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions
 from airflow_delta_provider.domain.request.request_error import RequestError
 from tests.tables.delta_rs import UnreadableError, rows_by_delta_rs
 from tests.tables.usage_tracking_model import (

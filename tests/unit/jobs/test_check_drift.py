@@ -10,8 +10,8 @@ import pytest
 
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.check_drift import CheckDriftOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.migration_options import CheckDriftOptions
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.jobs.migrations import drift
 from airflow_delta_provider.jobs.run.python_engine import python_session

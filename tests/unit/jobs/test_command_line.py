@@ -7,11 +7,13 @@ import sys
 
 import pytest
 
+from airflow_delta_provider.domain.request.change_options import (
+    CreateTableOptions,
+    DisableColumnMappingOptions,
+    DropFeatureOptions,
+)
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
-from airflow_delta_provider.domain.request.column_mapping_usage import ColumnMappingUsageOptions
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
-from airflow_delta_provider.domain.request.disable_column_mapping import DisableColumnMappingOptions
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
 from airflow_delta_provider.jobs.run.command_line.main import parse
 
 CHECK = ("check-row-tracking", "--table", "a", "--table", "b", "--report", "r.json")

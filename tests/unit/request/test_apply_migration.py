@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions, Plans
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions, Plans
 from airflow_delta_provider.domain.request.request_error import RequestError
 
 PLAN = {"digest": "d", "table": "/t", "table_id": "i", "version": 1, "base": "b", "spec": {}, "steps": []}

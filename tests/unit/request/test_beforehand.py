@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
 from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.change_options import (
+    AlterColumnsOptions,
+    CreateTableOptions,
+    DropFeatureOptions,
+    EnableFeatureOptions,
+    WidenTypesOptions,
+)
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_list import check_tables
-from airflow_delta_provider.domain.request.widen_types import WidenTypesOptions
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from airflow_delta_provider.domain.delta.sql_type import parse_sql_type, render_
 from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions
 
 
 def resolve(

@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_proto
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine, version_of
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 
 #: Empty commits whose checkpoints keep readers from history that has traces of a feature.

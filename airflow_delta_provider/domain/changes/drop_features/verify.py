@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.features.traces import REMOVALS, in_ord
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
 
 
 def features_of(options: DropFeatureOptions, protocol: Protocol) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED, MAX_COLUMN_ID
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.request.alter_columns import AlterColumnsOptions
+from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 
 _STRUCTURE = {ArrayType: "array", MapType: "map", StructType: "struct"}

@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.writer import ENGINES
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.create_table import CreateTableOptions
+from airflow_delta_provider.domain.request.change_options import CreateTableOptions
 
 #: The protocol that Delta Spark gives every new table.
 _USUAL = Protocol(1, 2)

@@ -30,8 +30,7 @@ from airflow_delta_provider.domain.migrations.difference.table import (
     new_properties,
 )
 from airflow_delta_provider.domain.migrations.draft import MigrationDraft
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
-from airflow_delta_provider.domain.request.enable_feature import EnableFeatureOptions
+from airflow_delta_provider.domain.request.change_options import DropFeatureOptions, EnableFeatureOptions
 from airflow_delta_provider.domain.request.names import FeatureNames
 from airflow_delta_provider.domain.request.option import option
 

@@ -29,8 +29,8 @@ from airflow_delta_provider.domain.migrations.approved_plan import ApprovedPlan,
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan, base_of
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.request.apply_migration import ApplyMigrationOptions
-from airflow_delta_provider.domain.request.drop_feature import DropFeatureOptions
+from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
+from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.jobs.changes.drop_feature import DropFeatures
 from airflow_delta_provider.jobs.changes.earlier_tries import is_own

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.request.init_spec import InitSpecOptions
+from airflow_delta_provider.domain.request.migration_options import InitSpecOptions
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.spec.writing import Written, file_text

@@ -1,4 +1,4 @@
-"""What applying a migration may be asked for."""
+"""Options of the kinds that hold tables against what is declared of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,65 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.request.change_options import RewritesFiles, UpgradesProtocol
+from airflow_delta_provider.domain.request.fleet import FleetFile
 from airflow_delta_provider.domain.request.option import option
-from airflow_delta_provider.domain.request.plan_migration import JudgesPlans
+from airflow_delta_provider.domain.request.options import Options, ReadsFiles
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.specs import Specs
+from airflow_delta_provider.domain.request.specs import DeclaresTables, Specs
 from airflow_delta_provider.domain.request.table_list import named_place
-from airflow_delta_provider.domain.request.value import Documents, Value
+from airflow_delta_provider.domain.request.value import Directory, Document, Documents, Flag, Value, as_json
+from airflow_delta_provider.domain.spec.policy import Policy, PolicyError
+
+
+class PolicyFile(Document):
+    """What a policy file holds."""
+
+    def checked(self, option: str, value: Any) -> Any:
+        """Return the content as plain JSON."""
+        if value is None:
+            return None
+        content = as_json(value)
+        try:
+            Policy.parse(content)
+        except PolicyError as error:
+            raise RequestError("{option}: {error}", option=option, error=error) from None
+        return content
+
+
+@dataclass(frozen=True, kw_only=True)
+class HasPolicy(Options):
+    """Options of a kind whose findings a policy weighs."""
+
+    policy: Mapping[str, Any] | None = option(
+        PolicyFile(),
+        "what rules about plans and drift weigh, what is accepted, and which plans need no approval, a YAML or JSON "
+        "file",
+        metavar="FILE",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgesPlans(DeclaresTables, HasPolicy):
+    """Options by which plans are judged."""
+
+    fleet: Mapping[str, Any] | None = option(
+        FleetFile(),
+        "engines that read and write tables, and which of them have to stay able to, a YAML or JSON file",
+        metavar="FILE",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanMigrationOptions(JudgesPlans, ReadsFiles):
+    """Plan what makes tables what is declared of them."""
+
+    kind: ClassVar[str] = "plan-migration"
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether several tables may be done at once."""
+        return True
+
 
 #: What a plan of a migration has, in addition to what is only to be read.
 _KEYS = ("digest", "table", "table_id", "version", "base", "spec", "steps")
@@ -112,3 +165,42 @@ class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
     @cached_property
     def _plans_by_place(self) -> Mapping[Any, Mapping[str, Any]]:
         return {named_place(plan["table"]): plan for plan in self.plan}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckDriftOptions(DeclaresTables, HasPolicy, ReadsFiles):
+    """Check whether tables still are what is declared of them."""
+
+    kind: ClassVar[str] = "check-drift"
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether several tables may be done at once."""
+        return True
+
+
+class SpecPlace(Directory):
+    """The path or URI of a spec file; or none."""
+
+    def checked(self, option: str, value: object) -> str | None:
+        """Return the path."""
+        if value is not None and not (isinstance(value, str) and value.endswith((".yaml", ".yml", ".json"))):
+            raise RequestError(
+                "{option} is {value!r}; it has to be a file that ends with .yaml, .yml or .json.",
+                option=option,
+                value=value,
+            )
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitSpecOptions(ReadsFiles):
+    """Write the spec of existing tables: what declares them as they are."""
+
+    kind: ClassVar[str] = "init-spec"
+    takes_patterns: ClassVar[bool] = True
+
+    out: str | None = option(
+        SpecPlace(), "file to write the specs of all tables to, YAML or JSON by its name", metavar="FILE"
+    )
+    force: bool = option(Flag(), "overwrite the file")
