@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import Any
 
 from airflow_delta_provider.domain.checks.evidence import comparable, sentence
 from airflow_delta_provider.domain.checks.healing import Healing
-from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -191,7 +191,7 @@ class Rule:
         path: str | None = None,
         column: object = None,
         subject: str | None = None,
-        commit: Commit | None = None,
+        made_by: Mapping[str, Any] = MappingProxyType({}),
         **facts: Any,
     ) -> Finding:
         """Return a finding of this rule.
@@ -203,7 +203,7 @@ class Rule:
         :param severity: if it is another than the rule's
         :param effect: what it does to readers or writers, if it is something else than the rule says
         :param remedy: what to do about it, if it is something else than the rule says
-        :param commit: that it is about, if what runs the check does not know it
+        :param made_by: fields of the finding that say which commit it is about, if what runs the check does not know it
         :param facts: plain values, which the evidence may name
         """
         finding = Finding(
@@ -219,8 +219,7 @@ class Rule:
             remedy=remedy,
         )
         where = {"version": version, "path": path, "column": finding.column, "subject": subject}
-        by = {} if commit is None else commit.provenance
-        return self.worded(replace(finding, evidence=sentence(evidence, {**where, **facts}), **by))
+        return self.worded(replace(finding, evidence=sentence(evidence, {**where, **facts}), **made_by))
 
     def worded(self, finding: Finding) -> Finding:
         """Return a finding of this rule with the message composed again; one that has no evidence stays as it is."""

@@ -132,7 +132,7 @@ class PhysicalPaths:
                 id=field.id,
                 at=".".join(path),
                 dropped=sorted(known),
-                commit=transition.commit,
+                made_by=transition.commit.provenance,
             )
 
     def _learn(self, schema: MappedSchema) -> None:

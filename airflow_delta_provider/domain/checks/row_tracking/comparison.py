@@ -78,7 +78,7 @@ def unplaced_files(moves: RowMoves) -> Iterator[Finding]:
             remedy="Compare with this version or a later one.",
             path=moves.unplaced[0].path,
             files=len(moves.unplaced),
-            commit=moves.transition.commit,
+            made_by=moves.transition.commit.provenance,
         )
 
 
@@ -96,7 +96,7 @@ def unread_files(moves: RowMoves, path: str, count: int, why: str) -> Finding:
         path=path,
         files=count,
         problem=Prose(why),
-        commit=moves.transition.commit,
+        made_by=moves.transition.commit.provenance,
     )
 
 

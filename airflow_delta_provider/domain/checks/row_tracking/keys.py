@@ -229,7 +229,7 @@ def renumbered_keys(keys: ChangedKeys, moves: RowMoves) -> Finding:
         "new ids. First: {first}. Either its engine does not keep row ids, or it overwrote part of the table, which "
         "assigns new ids.",
         path=keys.path,
-        commit=moves.transition.commit,
+        made_by=moves.transition.commit.provenance,
         **keys.facts,
     )
 
@@ -248,7 +248,7 @@ def inserted_again(keys: ChangedKeys, moves: RowMoves) -> Finding:
         "{keys:key has|keys have} another row id than before: the rows were deleted, and the commit inserted others "
         "with the same keys. First: {first}.",
         remedy="Nothing, if the new rows are other things with the same keys; MERGE would have kept the ids.",
-        commit=moves.transition.commit,
+        made_by=moves.transition.commit.provenance,
         **keys.facts,
     )
 
