@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from airflow_delta_provider.jobs.changes import column_values
 from airflow_delta_provider.jobs.changes.column_values import differing_columns
-from airflow_delta_provider.jobs.changes.widen_types import WidenTypes
+from airflow_delta_provider.jobs.changes.sql_changes import WidenTypes
 from tests.tables import log
 from tests.tables.protocols import mapped_by_id
 from tests.tables.widening import (

@@ -8,9 +8,16 @@ from functools import partial, reduce
 from typing import Any, TypeVar
 
 from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.alter_columns.altered_schema import added, dropped
+from airflow_delta_provider.domain.changes.alter_columns.altered_schema import (
+    BELOW,
+    Json,
+    added,
+    dropped,
+    field_of,
+    with_field,
+    with_struct,
+)
 from airflow_delta_provider.domain.changes.step import Parts
-from airflow_delta_provider.domain.changes.struct_at import BELOW, Json, field_of, with_field, with_struct
 from airflow_delta_provider.domain.delta.field_keys import CHAR_OR_VARCHAR, COMMENT, CURRENT_DEFAULT
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type

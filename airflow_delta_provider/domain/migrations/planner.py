@@ -19,10 +19,14 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 from airflow_delta_provider.domain.migrations.earlier_path import earlier_path
-from airflow_delta_provider.domain.migrations.parts.columns import change_columns, drop_columns
 from airflow_delta_provider.domain.migrations.parts.features import drop_features, enable_features
+from airflow_delta_provider.domain.migrations.parts.metadata import (
+    change_columns,
+    cluster,
+    drop_columns,
+    set_properties,
+)
 from airflow_delta_provider.domain.migrations.parts.rows import add_constraints, forbid_nulls, rewrite
-from airflow_delta_provider.domain.migrations.parts.settings import cluster, set_properties
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName

@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore, refuse_unsafe_store
 from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent
-from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits
+from airflow_delta_provider.jobs.changes.own_commits import earlier_commits
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession

@@ -12,19 +12,16 @@ from airflow_delta_provider.domain.changes.usage_tracking.enable import concerns
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.changes.alter_columns import AlterColumns
 from airflow_delta_provider.jobs.changes.disable_mapping import DisableMappingByEngine
-from airflow_delta_provider.jobs.changes.drop_feature import DropFeatures
-from airflow_delta_provider.jobs.changes.enable_feature import EnableFeatures
 from airflow_delta_provider.jobs.changes.migration.apply import ApplyMigration
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
+from airflow_delta_provider.jobs.changes.sql_changes import AlterColumns, DropFeatures, EnableFeatures, WidenTypes
 from airflow_delta_provider.jobs.changes.table_change import TableChange
 from airflow_delta_provider.jobs.changes.usage_tracking import (
     AlterTrackedColumns,
     DisableTrackedMapping,
     EnableTracking,
 )
-from airflow_delta_provider.jobs.changes.widen_types import WidenTypes
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 

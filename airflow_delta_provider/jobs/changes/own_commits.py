@@ -1,19 +1,65 @@
-"""Checking the commits of a run by every rule of the log."""
+"""What a task run committed to a table: earlier tries of it, too, since one whose worker died did not report it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
 
 from airflow_delta_provider.domain.audit.version_range import find_version_range
-from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.commit import Action, commit_info, provenance_of
 from airflow_delta_provider.domain.delta.log_files import earliest_version, newest_version
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.value import time_or_none
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.progress import silent
 from airflow_delta_provider.jobs.process.time_budget import TimeBudget
 from airflow_delta_provider.jobs.process.timings import Timings
+
+#: How much clocks may differ.
+_MARGIN = timedelta(hours=1)
+#: Commits in a row that are older than the run: a single one may have a wrong timestamp.
+_OLDER = 100
+
+
+def earlier_commits(log: TableLog, labels: Mapping[str, Any], retry_since: str | None) -> list[int]:
+    """Return the versions that earlier tries committed, oldest first; none if this is the first try.
+
+    :param labels: of the task run
+    :param retry_since: when it began, ISO 8601; None for the first try
+
+    A task that was cleared runs with its earlier labels, and its earlier commits count, too: if its last try died, they
+    were not reported. Damaged commits are skipped.
+    """
+    since = time_or_none("retry_since", retry_since)
+    if since is None or not labels:
+        return []
+    found, older = [], 0
+    for version, actions in log.newest_commits():
+        if is_own(actions, labels):
+            found.append(version)
+        older = older + 1 if _made_before(actions, since - _MARGIN) else 0
+        if older == _OLDER:
+            break
+    return sorted(found)
+
+
+def is_own(actions: Iterable[Action], labels: Mapping[str, Any]) -> bool:
+    """Whether a commit has all labels of this run: another run may carry out the same plan."""
+    try:
+        written = json.loads(commit_info(actions).get("userMetadata") or "null")
+    except ValueError:
+        return False
+    return isinstance(written, dict) and labels.items() <= written.items()
+
+
+def _made_before(actions: Iterable[Action], time: datetime) -> bool:
+    made = time_or_none("timestamp", provenance_of(commit_info(actions))["timestamp"])
+    return made is not None and made < time
 
 
 def audited(table: OpenTable, before: TableState, commits: Mapping[int, list[Action]]) -> Iterator[Finding]:

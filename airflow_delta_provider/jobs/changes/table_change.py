@@ -24,8 +24,8 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.commit.log_store import refuse_unsafe_store
-from airflow_delta_provider.jobs.changes.earlier_tries import earlier_commits, is_own
 from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
+from airflow_delta_provider.jobs.changes.own_commits import earlier_commits, is_own
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 from airflow_delta_provider.jobs.changes.preflight import Preflight
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable

@@ -8,17 +8,16 @@ from functools import cached_property
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.changes.disable_mapping.plan import check_disabling_tracked, plan_disabling_tracked
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.step import Alteration, Step
 from airflow_delta_provider.domain.changes.usage_tracking.alter import altering_edit, plan_altering_tracked
-from airflow_delta_provider.domain.changes.usage_tracking.disable import check_disabling_tracked, plan_disabling_tracked
 from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, needs_footers, plan_tracking
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.changes.alter_columns import AlterColumns
 from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.disable_mapping import DisablingMapping
-from airflow_delta_provider.jobs.changes.enable_feature import EnableFeatures
+from airflow_delta_provider.jobs.changes.sql_changes import AlterColumns, EnableFeatures
 from airflow_delta_provider.jobs.column_mapping.column_reader import find_foreign_columns
 from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns
 from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers

@@ -11,7 +11,7 @@ import pytest
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
-from airflow_delta_provider.domain.changes.disable_mapping.plan import plan_disabling
+from airflow_delta_provider.domain.changes.disable_mapping.plan import plan_disabling, plan_disabling_tracked
 from airflow_delta_provider.domain.changes.disable_mapping.proof import disable_in_metadata
 from airflow_delta_provider.domain.changes.disable_mapping.verify import (
     foreign_files,
@@ -24,7 +24,6 @@ from airflow_delta_provider.domain.changes.disable_mapping.verify import (
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.preconditions import is_tracked
 from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWithoutMapping
-from airflow_delta_provider.domain.changes.usage_tracking.disable import plan_disabling_tracked
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState

@@ -28,8 +28,13 @@ from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUM
 from airflow_delta_provider.domain.delta.field_keys import COMMENT, CURRENT_DEFAULT
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type
 from airflow_delta_provider.domain.delta.type_widening import can_widen, legal_targets
-from airflow_delta_provider.domain.migrations.difference.column_changes import Addition, ColumnChanges, Place
-from airflow_delta_provider.domain.migrations.difference.members import Member, members_of
+from airflow_delta_provider.domain.migrations.difference.column_changes import (
+    Addition,
+    ColumnChanges,
+    Member,
+    Place,
+    members_of,
+)
 from airflow_delta_provider.domain.spec.table_spec import (
     UNSAID,
     Array,

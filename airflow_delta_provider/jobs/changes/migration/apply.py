@@ -32,13 +32,12 @@ from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
-from airflow_delta_provider.jobs.changes.drop_feature import DropFeatures
-from airflow_delta_provider.jobs.changes.earlier_tries import is_own
 from airflow_delta_provider.jobs.changes.migration.metadata_commit import commit_metadata
 from airflow_delta_provider.jobs.changes.migration.obstacles import find_obstacles
 from airflow_delta_provider.jobs.changes.migration.rewrite import rewrite_table
-from airflow_delta_provider.jobs.changes.own_commits import audited
+from airflow_delta_provider.jobs.changes.own_commits import audited, is_own
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
+from airflow_delta_provider.jobs.changes.sql_changes import DropFeatures
 from airflow_delta_provider.jobs.migrations.planning import Planning, plan_for
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 

@@ -1,0 +1,212 @@
+"""Changes that the engine makes by SQL: of features, of types, of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property, partial
+
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
+from airflow_delta_provider.domain.changes.alter_columns.plan import plan_altering
+from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_past_columns, resolve
+from airflow_delta_provider.domain.changes.alter_columns.verify import verify_altered
+from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey, plan_drop
+from airflow_delta_provider.domain.changes.drop_features.verify import features_of, verify_dropped
+from airflow_delta_provider.domain.changes.enable_features import plan_enabling, verify_enabled
+from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.widen_types import Widening, plan_widening, resolve_widenings, verify_widened
+from airflow_delta_provider.domain.checks.type_widening.data import VALUES_CHANGED
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.features.traces import (
+    REMOVALS,
+    barrier,
+    earliest_truncation,
+    is_in_use,
+    last_traces,
+)
+from airflow_delta_provider.domain.delta.log_files import (
+    checkpoint_versions,
+    commit_name,
+    commit_versions,
+    earliest_version,
+)
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.request.change_options import (
+    AlterColumnsOptions,
+    DropFeatureOptions,
+    EnableFeatureOptions,
+    WidenTypesOptions,
+)
+from airflow_delta_provider.jobs.changes.column_values import differing_columns
+from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
+from airflow_delta_provider.jobs.changes.own_commits import audited
+from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
+from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.migrations.rewrite_costs import rewrite_costs
+
+
+@dataclass(frozen=True)
+class EnableFeatures(PlannedChange):
+    """Enable table features by SQL."""
+
+    options: EnableFeatureOptions
+
+    @cached_property
+    def planned(self) -> Planned:
+        """The statements; what this engine does not add for a property alone is asked for by name."""
+        plan = partial(plan_enabling, self.table.name, self.options, self.state, self.session.engine)
+        planned = plan()
+        if planned.refusals or planned.plan is None or not planned.plan.steps:
+            return planned
+        try:
+            expected = expected_protocol(self.session, self.table.location, planned.plan.steps)
+        except Exception:  # why the engine refuses is reported later, in one place for all changes
+            return planned
+        missing = planned.plan.protocol_after.features - expected.features if expected else ()
+        return plan(missing) if missing else planned
+
+    def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
+        """Return what is missing of the features."""
+        del commits
+        return verify_enabled(self.options, after)
+
+
+@dataclass(frozen=True)
+class WidenTypes(PlannedChange):
+    """Widen column types by SQL."""
+
+    options: WidenTypesOptions
+
+    @cached_property
+    def planned(self) -> Planned:
+        """The statements."""
+        return plan_widening(self.table.name, self.options, self.state, self.session.engine)
+
+    def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
+        """Return what is wrong with the recorded type changes and with the values of the widened columns."""
+        widenings, _ = resolve_widenings(self.options, self.state.metadata)
+        findings = list(verify_widened(widenings, self.state.metadata, after.metadata, after.version))
+        if commits and self.options.verify == "data":
+            findings += self._verify_values(widenings, min(commits), after)
+        return tuple(findings)
+
+    def _verify_values(self, widenings: list[Widening], first: int, after: TableState) -> Iterator[Finding]:
+        """Compare what the files from before version ``first``, the first of this run, read as before and now."""
+        old = self.table.log.read_state(version=first - 1, with_files=True)
+        files = sorted((old.files or {}).values(), key=lambda file: file.path)
+        location, metadata = self.table.location, (old.metadata, after.metadata)
+        for column, measures in differing_columns(self.session, location, files, *metadata, widenings):
+            yield VALUES_CHANGED.found(
+                "{column} reads differently at version {version} than before version {first}: {measures} differ.",
+                remedy=f"Do not write to the table; RESTORE it to version {first - 1}, and report the engine that "
+                "wrote its files.",
+                version=after.version,
+                column=column,
+                first=first,
+                measures=list(measures),
+            )
+
+
+@dataclass(frozen=True)
+class AlterColumns(PlannedChange):
+    """Drop, rename and add columns by SQL."""
+
+    options: AlterColumnsOptions
+
+    @cached_property
+    def past(self) -> PastColumns:
+        """The columns that the table has had: the whole log is read only where it decides what is done already."""
+        needed = needs_past_columns(self.options, self.state.metadata)
+        return read_past_columns(self.table.log) if needed else PastColumns()
+
+    @cached_property
+    def planned(self) -> Planned:
+        """The statements."""
+        return plan_altering(self.table.name, self.options, self.state, self.session.engine, self.past)
+
+    def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
+        """Return which columns are not as they were asked for."""
+        if not commits:
+            return ()
+        alteration, _ = resolve(self.options, self.state.metadata, self.past)
+        return tuple(verify_altered(alteration, self.state, after))
+
+
+@dataclass(frozen=True)
+class DropFeatures(PlannedChange):
+    """Drop table features, or report that they wait until their history is old enough."""
+
+    options: DropFeatureOptions
+
+    unfinished = frozenset(
+        {
+            "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
+            "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST",
+            "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
+        }
+    )
+
+    @cached_property
+    def earliest(self) -> Mapping[str, datetime]:
+        """When the history may be truncated, by feature that waits for nothing else."""
+        return _earliest(self.options, self.table, self.state)
+
+    @cached_property
+    def planned(self) -> Planned:
+        """The statements, and the commits for features that SQL cannot drop."""
+        features = features_of(self.options, self.state.protocol)
+        survey = DropSurvey(
+            rewrite_costs(DeltaFiles(self.session.storage, self.table.location), features, self.state),
+            self.earliest,
+        )
+        now = datetime.now(timezone.utc)
+        return plan_drop(self.table.name, self.options, self.state, self.session.engine, survey, now)
+
+    def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
+        """Return what is wrong with the table afterwards, and which rules the commits of this run broke."""
+        unchanged = after is self.state  # else there may be other checkpoints
+        earliest = self.earliest if unchanged else _earliest(self.options, self.table, after)
+        promised = self.planned.plan.protocol_after if self.planned.plan and commits else None
+        return (
+            *verify_dropped(self.options, after, earliest, promised=promised),
+            *audited(self.table, self.state, commits),
+        )
+
+
+def _earliest(options: DropFeatureOptions, table: OpenTable, state: TableState) -> Mapping[str, datetime]:
+    """Return when the history may be truncated, by feature that waits for nothing else."""
+    waiting = [
+        name
+        for name in features_of(options, state.protocol)
+        if options.truncate_history and name in REMOVALS and REMOVALS[name].truncates
+    ]
+    idle = [name for name in waiting if REMOVALS[name].only_truncating or not is_in_use(name, state)]
+    return _earliest_of(idle, table, state)
+
+
+def _earliest_of(features: Sequence[str], table: OpenTable, state: TableState) -> dict[str, datetime]:
+    """Return when the history with traces of each may be truncated; features whose history is gone are left out."""
+    retention = state.metadata.properties.truncation_retention
+    if retention is None or not features:
+        return {}
+    names = table.log.list_names()
+    kept, checkpoints = commit_versions(names), checkpoint_versions(names)
+    found: dict[str, datetime] = {}
+    for name, trace in last_traces(features, state, _first_metadata(table, names), table.log.commits_after(-1)).items():
+        checkpoint = barrier(trace, checkpoints)
+        before = [] if checkpoint is None else [version for version in kept if trace <= version < checkpoint]
+        if before:  # else that history is gone
+            newest = max(table.log.written_at(commit_name(version)) for version in before)
+            found[name] = earliest_truncation(newest, retention)
+    return found
+
+
+def _first_metadata(table: OpenTable, names: list[str]) -> Metadata | None:
+    """Return the metadata that held before the first commit that is kept."""
+    first = earliest_version(names)
+    return None if not first else table.log.read_state(version=first).metadata
