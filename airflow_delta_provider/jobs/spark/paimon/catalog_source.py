@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
@@ -139,11 +140,7 @@ class CatalogSource:
         :param states: number of the comparison, whether the rows are those after it, and the snapshot
         :raises UnknownShapeError: if the table lacks the columns of row tracking
         """
-        parts = [self._rows_at(*state, columns) for state in states]
-        whole = parts[0]
-        for part in parts[1:]:
-            whole = whole.union(part)
-        return whole
+        return reduce(DataFrame.union, (self._rows_at(*state, columns) for state in states))
 
     def _rows_at(self, step: int, after: bool, snapshot: Snapshot, columns: Sequence[UserColumn]) -> DataFrame:
         selected = ", ".join(

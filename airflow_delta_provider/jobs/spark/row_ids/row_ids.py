@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
@@ -106,4 +107,4 @@ class RowIds:
         parts = [self._reader.materialized_ids(whole).where("id IS NOT NULL")] if whole else []
         if partly := [rows for rows in self._rows if rows.deleted]:
             parts.append(self._reader.rows(partly).where("materialized").select("id"))
-        return parts[0] if len(parts) == 1 else parts[0].union(parts[1])
+        return reduce(DataFrame.union, parts)
