@@ -122,7 +122,8 @@ class CatalogSource:
             return comparable_columns(self.schemas(ids))
         columns: list[UserColumn] = []
         others: list[str] = []
-        for field in self._at(snapshots[-1]).schema.fields:
+        newest = self._session.spark.sql(f"SELECT * FROM {self._name.sql} VERSION AS OF {snapshots[-1].id}")
+        for field in newest.schema.fields:
             kind = field.dataType
             if field.name in _ROWS:
                 continue
@@ -160,9 +161,6 @@ class CatalogSource:
         shape = frame.select(sql.col("id").alias(ROW_ID), sql.col("seq").alias(SEQUENCE_NUMBER))
         _check(shape, _ROWS, "the table")
         return frame
-
-    def _at(self, snapshot: Snapshot) -> DataFrame:
-        return self._session.spark.sql(f"SELECT * FROM {self._name.sql} VERSION AS OF {snapshot.id}")
 
     def _system_table(self, what: str) -> str:
         """Return the name of a system table of this one, for SQL."""
