@@ -9,8 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.row_ids.id_buckets import IDS, IdBucket, buckets_of
-from airflow_delta_provider.domain.row_ids.located_row import LocatedRow
-from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.domain.row_ids.row_file import LocatedRow, RowFile
 from airflow_delta_provider.jobs.spark.row_ids import arrow_ids
 from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
