@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 
 from airflow_delta_provider.domain.broken_metadata import BrokenMetadataError
@@ -88,6 +89,11 @@ def version_of(name: str) -> int:
 
 def commit_versions(names: Iterable[str]) -> list[int]:
     """Return the versions that have a commit file, ascending."""
+    return [*_commit_versions(tuple(names))]
+
+
+@lru_cache(maxsize=1)  # an audit asks it again and again, of the same listing
+def _commit_versions(names: tuple[str, ...]) -> list[int]:
     return sorted([int(name[:20]) for name in names if len(name) == _COMMIT_LENGTH and _COMMIT.fullmatch(name)])
 
 
