@@ -10,7 +10,7 @@ from typing import Any
 from airflow_delta_provider.command_line.project_folder import ProjectFolder
 from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.report.confirmation import Reported
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.job_report import DamagedReportError, JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 
 #: What is compared of the report of a table; it has all of them.
@@ -41,7 +41,7 @@ class Baseline:
         try:
             wire = json.loads(content, object_hook=_compared_part)
             report = JobReport.from_json(wire)
-        except (AttributeError, KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError):
+        except (DamagedReportError, UnicodeDecodeError, json.JSONDecodeError):
             raise UsageError(
                 f"--baseline {place} is not a JSON report. Write one with --format json --output FILE."
             ) from None

@@ -13,6 +13,10 @@ from airflow_delta_provider.domain.report.wire import TIME, defined
 SCHEMA_VERSION = 1
 
 
+class DamagedReportError(ValueError):
+    """JSON that is not a whole report; the message says what about it."""
+
+
 @dataclass(frozen=True)
 class JobReport:
     """What a job found and did, one entry per table.
@@ -58,17 +62,22 @@ class JobReport:
     def from_json(cls, wire: Mapping[str, Any]) -> JobReport:
         """Read the wire form.
 
+        :raises DamagedReportError: if it is not a whole report
         :raises ValueError: if it was written by a later, incompatible schema version
         """
-        if wire.get("schema_version") != SCHEMA_VERSION:
-            raise ValueError(
-                f"The report has schema version {wire.get('schema_version')!r}; this provider reads "
-                f"{SCHEMA_VERSION}. Use one version of the provider on both sides."
-            )
-        return cls(
-            kind=wire["kind"],
-            started_at=wire["started_at"],
-            finished_at=wire["finished_at"],
-            tables=tuple(TableReport.from_json(table) for table in wire["tables"]),
-            engine=wire.get("engine", {}),
+        try:
+            version = wire.get("schema_version")
+            if version == SCHEMA_VERSION:
+                return cls(
+                    kind=wire["kind"],
+                    started_at=wire["started_at"],
+                    finished_at=wire["finished_at"],
+                    tables=tuple(TableReport.from_json(table) for table in wire["tables"]),
+                    engine=wire.get("engine", {}),
+                )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DamagedReportError(f"it is not a whole report ({error!r})") from error
+        raise ValueError(
+            f"The report has schema version {version!r}; this provider reads {SCHEMA_VERSION}. "
+            "Use one version of the provider on both sides."
         )

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_detail import detail_of
 from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.job_report import DamagedReportError, JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.summary import (
     MAX_BYTES,
@@ -183,6 +183,16 @@ def test_report_of_a_later_schema_version_is_refused_with_the_remedy():
     wire = {**report_of().to_json(), "schema_version": 2}
     with pytest.raises(ValueError, match="one version of the provider on both sides"):
         JobReport.from_json(wire)
+
+
+@pytest.mark.parametrize(
+    "damage", [{"tables": None}, {"tables": [{}]}, {"tables": [1]}, {"tables": [{"verdict": "?"}]}]
+)
+def test_report_that_is_incomplete_is_refused_as_damaged(damage):
+    with pytest.raises(DamagedReportError, match="not a whole report"):
+        JobReport.from_json({**report_of().to_json(), **damage})
+    with pytest.raises(DamagedReportError, match=r"not a whole report.*'kind'"):
+        JobReport.from_json({"schema_version": 1, **damage})
 
 
 def test_keys_of_a_later_provider_are_ignored_where_the_version_is_the_same():
