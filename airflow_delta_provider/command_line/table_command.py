@@ -186,6 +186,8 @@ def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -
             except TableError as error:
                 unmatched.append(error.finding.message)
                 continue
+            except Exception:  # of a storage that cannot be reached, as the job will say
+                fitting = None
             if fitting is None:
                 yield text
             elif listed := sorted(fitting):

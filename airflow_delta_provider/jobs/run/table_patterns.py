@@ -37,7 +37,7 @@ def expand(
 
     A path with ``*``, ``?`` or ``[…]`` in it matches the Delta tables at all paths that fit, segment by segment;
     ``**`` stands for any number of segments. ``schema.*`` matches the Delta tables of a catalog schema. A pattern that
-    fits none stays as it is, and so does a name that is a table's as it is written.
+    fits none stays as it is, with what is wrong; and so does a name that is a table's as it is written.
 
     :param exclude: patterns of tables to leave out, also of those that are named
     """
@@ -46,7 +46,14 @@ def expand(
     excluded = Exclusion(exclude)
     for text in tables:
         try:
-            matched = sorted(matches(session, text, progress=progress) or ()) or [text]
+            fitting = matches(session, text, progress=progress)
+            matched = [text] if fitting is None else sorted(fitting)
+            if not matched:
+                raise TableError(
+                    requests.NO_SUCH_TABLE.found(
+                        "No Delta table matches {pattern}.", remedy="Check the pattern.", pattern=text
+                    )
+                )
         except Exception as error:  # which is said of it as of a table
             errors[text], matched = error, [text]
         found.update(dict.fromkeys(table for table in matched if not excluded.covers(table)))
@@ -61,6 +68,7 @@ def matches(
     :param marks: names of directories that each table has
     :param progress: receives what else a schema has, and how far a search is that takes long
     :raises TableError: if there is no such schema, or it has no table of the format
+    :raises Exception: what a storage raises that cannot be reached
     """
     try:
         name = TableName.parse(text)
@@ -70,10 +78,7 @@ def matches(
         return None
     if name.location is not None:
         search = PathSearch(session.storage, marks, progress)
-        try:
-            return None if search.is_table(name.location) else search.tables(name.location)
-        except Exception:  # of a storage that cannot be reached, which is reported when it is opened as a table
-            return iter((text,))
+        return None if search.is_table(name.location) else search.tables(name.location)
     return _in_schema(session, text.rpartition(".")[0], (name.identifier or ())[:-1], progress)
 
 

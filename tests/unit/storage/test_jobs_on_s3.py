@@ -125,6 +125,16 @@ def test_no_table_hides_what_is_wrong_with_another(server: SmallS3, table: Path)
     assert "nothing here reads hopsfs://" in said("hopsfs://x/t")[2]
 
 
+def test_patterns_that_fit_nothing_say_so(server: SmallS3, table: Path) -> None:
+    nothing, bucket = reported(AuditOptions(), f"{LAKE}/none/**", "s3://other/**").tables
+    assert (nothing.verdict, nothing.findings[0].message) == (
+        Verdict.REFUSED,
+        f"No Delta table matches {LAKE}/none/**. Check the pattern.",
+    )
+    assert "no such bucket" in bucket.findings[0].message
+    assert "_delta_log" not in bucket.findings[0].message
+
+
 def test_where_nothing_answers_all_tables_say_so(server: SmallS3, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     report = reported(AuditOptions(), *(f"{LAKE}/t{number}" for number in range(40)))
