@@ -88,7 +88,10 @@ def test_nothing_is_remembered_among_what_tables_are(session, lake, spark):
         ([], ours / "paimon" / "snapshot"),
         ([], ours / "paimon" / "manifest" / "x"),
     ]:
-        assert "state_path is" in refusals(session, [ours / "t"], allowed, state_path=str(path))[f"{ours}/t"], path
+        assert (
+            "state_path (--state-path) is"
+            in refusals(session, [ours / "t"], allowed, state_path=str(path))[f"{ours}/t"]
+        ), path
     assert sorted(lake.rglob("*")) == before
     assert refusals(session, [ours / "t"], [ours], state_path=str(ours / "snapshot")) == {f"{ours}/t": ""}
     assert len(list((ours / "snapshot").iterdir())) == 1

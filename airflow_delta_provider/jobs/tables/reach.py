@@ -17,7 +17,8 @@ from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.tables.table_formats import metadata_folder
 
-_STATE_PATH = "state_path"
+#: As it is called in Airflow, and on the command line.
+_STATE_PATH = "state_path (--state-path)"
 
 
 class Reach:
