@@ -59,8 +59,9 @@ def _page(content: bytes) -> bytes:
     """Damage the paths of files."""
     group = pq.read_metadata(io.BytesIO(content)).row_group(0)
     column = next(c for c in map(group.column, range(group.num_columns)) if c.path_in_schema == "add.path")
-    end = (column.dictionary_page_offset or column.data_page_offset) + column.total_compressed_size
-    return content[: end - 20] + bytes(byte ^ 0xFF for byte in content[end - 20 : end]) + content[end:]
+    start = column.dictionary_page_offset or column.data_page_offset
+    end = start + column.total_compressed_size
+    return content[:start] + bytes(byte ^ 0xFF for byte in content[start:end]) + content[end:]
 
 
 @pytest.mark.parametrize("available", [True, False], ids=["arrow", "spark"])
