@@ -493,7 +493,7 @@ class Table:
 
     def _bounds(self) -> Json:
         partitions = self.now.metadata["partitionColumns"]
-        fields = [wire for wire in self.schema["fields"] if wire["name"] not in partitions]
+        fields = [wire for wire in self.schema["fields"] if wire["name"] not in partitions and not _is_identity(wire)]
         fields = fields[: int(self.configuration.get(INDEXED, len(fields)))]
         return {
             bound: self._values(fields, value)
@@ -659,3 +659,8 @@ def _key(wire: Json) -> FileKey:
     return wire[
         "path"
     ], "" if not vector else f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset')}"
+
+
+def _is_identity(wire: Json) -> bool:
+    """Whether a column assigns values, which statistics would have to be of."""
+    return any(key.startswith("delta.identity") for key in wire.get("metadata") or {})

@@ -112,7 +112,8 @@ def _named(transition: Transition) -> int | None:
     parameters = transition.commit.info.get("operationParameters")
     if transition.commit.operation != "RESTORE" or not isinstance(parameters, dict):
         return None
-    if transition.before.metadata == transition.after.metadata and not transition.before_files:
+    commit = transition.commit
+    if transition.before.metadata == transition.after.metadata and not (commit.adds or commit.removes):
         return None  # it changes nothing, or the protocol only, which is not restored
     try:
         return int(str(parameters.get("version")))

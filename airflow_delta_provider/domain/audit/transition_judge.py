@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from airflow_delta_provider.domain.audit.action_judge import ActionJudge
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
+from airflow_delta_provider.domain.audit.clustered_files import check_older_files
 from airflow_delta_provider.domain.audit.healing import (
     HEALED_BY_FILES,
     HEALED_BY_RESTORE,
@@ -33,12 +35,11 @@ from airflow_delta_provider.domain.checks.actions.files import ROWS_CHANGED, che
 from airflow_delta_provider.domain.checks.check import on_commit, on_first_commit, on_state, on_transition
 from airflow_delta_provider.domain.checks.log.duplicate_files import check_live_vectors
 from airflow_delta_provider.domain.checks.metadata.changes import FIRST_WITHOUT_METADATA
-from airflow_delta_provider.domain.checks.metadata.clustering import check_newly_clustered, clustering_paths
+from airflow_delta_provider.domain.checks.metadata.identity import check_identity_values
 from airflow_delta_provider.domain.checks.protocol.changes import FIRST_WITHOUT_PROTOCOL
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit
 from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK as _NO_MARK
 from airflow_delta_provider.domain.checks.rule import Need
-from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
@@ -121,7 +122,7 @@ class TransitionJudge:
             self._open(Detected(finding, still_open_after(finding, transition)), transition.commit, actions)
         for broken in self._tracking.apply_first(transition):
             self._open(broken, transition.commit, actions)
-        self._describe(transition, actions, ())
+        self._describe(transition, actions, (), are_new=False)
 
     def judge(self, transition: Transition, live: Mapping[FileKey, LiveFile], actions: Sequence[Action]) -> None:
         """Judge a commit.
@@ -130,7 +131,7 @@ class TransitionJudge:
         :param actions: its actions
         """
         commit, head = transition.commit, transition.changes_head
-        restored = self._restorations.take(transition, live, self._depends_on_versions)
+        restored = self._restorations.take(transition, live, partial(self._depends_on_versions, actions=actions))
         if head:
             transition = replace(transition, restores=restored.version is not None)
             self._violations.identify(commit.version, transition.after.metadata.id)
@@ -155,20 +156,38 @@ class TransitionJudge:
         for broken in self._broken_by(transition, live, again, restored, healed):
             self._open(broken, commit, actions)
         old = transition.before_files.keys() | again.keys()
-        self._describe(transition, actions, old, known_wrong)
+        are_new = restored.version is None and restored.unknown_version is None
+        self._describe(transition, actions, old, known_wrong, are_new=are_new)
         self._files.note_damage(transition, is_open=self._violations.has_changes)
 
-    def _depends_on_versions(self, transition: Transition) -> bool:
+    def _depends_on_versions(self, transition: Transition, actions: Sequence[Action]) -> bool:
         """Whether it matters of a commit that an earlier version of the table, before the first one here, was alike."""
-        found = chain(self._changes.look(transition), on_transition.run(transition), check_commit(transition, ()))
+        found = chain(
+            self._changes.look(transition),
+            on_transition.run(transition),
+            check_commit(transition, ()),
+            check_identity_values(transition, actions, are_new=True),
+        )
         return self._violations.any_open(HEALED_BY_RESTORE) or any(f.code in _OF_VERSIONS for f in found)
 
     def _describe(
-        self, transition: Transition, actions: Sequence[Action], old: Container[str], wrong: Container[str] = ()
+        self,
+        transition: Transition,
+        actions: Sequence[Action],
+        old: Container[str],
+        wrong: Container[str] = (),
+        *,
+        are_new: bool,
     ) -> None:
-        """Judge how the actions of a commit are written; parameters as of :class:`ActionJudge`."""
+        """Judge how the actions of a commit are written; parameters as of :class:`ActionJudge`.
+
+        :param are_new: whether the rows of files that it adds without removing others are new
+        """
+        commit = transition.commit
         for finding in self._actions.judge(transition, actions, old, wrong):
-            self._violations.open(self._placed(finding, lambda: transition.commit.provenance, actions))
+            self._open(Detected(finding), commit, actions)
+        for finding in check_identity_values(transition, actions, are_new=are_new):
+            self._open(Detected(finding, still_open_after(finding, transition)), commit, actions)
 
     def _broken_by(
         self,
@@ -232,20 +251,3 @@ class TransitionJudge:
 
     def _placed(self, finding: Finding, where: Where, actions: Sequence[Action]) -> Finding:
         return replace(finding, action=shown_action(finding, actions), **where())
-
-
-def check_older_files(transition: Transition, live: Collection[FileKey], log: PastLog) -> Iterator[Finding]:
-    """Yield the files that have no statistics of a column that the table is newly clustered by.
-
-    Those that the commit itself adds are left out: they are judged like those of any other commit.
-
-    :param live: the keys of the files after the commit
-    """
-    if not any(domain.domain == CLUSTERING for domain in transition.commit.domains):
-        return
-    before = clustering_paths(transition.before)
-    paths = [path for path in clustering_paths(transition.after) if path not in before]
-    older = frozenset(key for key in live if key not in transition.commit.added) if paths else frozenset()
-    if older:
-        for _, add in sorted(log.last_adds(transition.commit.version, older).items()):
-            yield from check_newly_clustered(add, paths)

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, DecimalType, MapType, StructType
+from airflow_delta_provider.domain.delta.identity import Identity
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.delta.temporal_text import parse_date, parse_timestamp
@@ -133,6 +134,8 @@ def _kind(data_type: DataType, mode: MappingMode, parts: tuple[str, ...], metada
     kind = "decimal" if isinstance(data_type, DecimalType) else of
     if kind == "string" and metadata.get("__COLLATIONS"):
         return ColumnKind(name, of)  # ordered otherwise
+    if kind == "long" and Identity.of(metadata) is not None:
+        return ColumnKind(name, of, value=_integer)  # which values are right depends on the commit
     return ColumnKind(name, of, *_BOUNDS.get(kind, ()))
 
 

@@ -129,11 +129,15 @@ def _cell(cell: Cell, span: int, columns: Columns) -> Markup:
         "td",
         cell.sign or Markup("&#160;"),
         colspan=span if span > 1 else None,
-        width=f"{100 * span / columns.number:.4g}%",
+        width=_share(span, columns),
         bgcolor=cell.color if cell.filled else None,
         title=cell.said or None,
         style=style,
     )
+
+
+def _share(span: int, columns: Columns) -> str:
+    return f"{100 * span / columns.number:.4g}%"
 
 
 def _axis(shown: Timeline, columns: Columns) -> Markup:

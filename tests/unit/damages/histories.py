@@ -121,6 +121,12 @@ def exact() -> Table:
     return Table(KEY, number, V, features=["identityColumns"]).append(2)
 
 
+def unused() -> Table:
+    """With an identity column of which users give no values, and that has assigned none: -1, -2, -3 and so on."""
+    identity = {"delta.identity.start": -1, "delta.identity.step": -1, "delta.identity.allowExplicitInsert": False}
+    return Table(KEY, field("number", "long", **identity), V, features=["identityColumns"])
+
+
 def checked() -> Table:
     """With a CHECK constraint, an invariant, a generated column and a default."""
     columns = (

@@ -28,6 +28,7 @@ from tests.unit.damages.histories import (
     partitioned,
     partly_described,
     plain,
+    unused,
     variants,
     with_domains,
 )
@@ -70,6 +71,16 @@ def _overwrite(table: Table) -> None:
 def _without_key(stats: Json) -> None:
     for name in ("minValues", "maxValues", "nullCount"):
         del stats[name]["id"]
+
+
+def _numbers(least: int, most: int) -> Damage:
+    """Values of the identity column."""
+
+    def change(stats: Json) -> None:
+        for part, value in (("minValues", least), ("maxValues", most)):
+            stats.setdefault(part, {})["number"] = value
+
+    return statistics(change)
 
 
 def clustered_by(*columns: str) -> Damage:
@@ -421,6 +432,9 @@ CASES = (
     Case(
         "MD32", clustered_by_key, append, statistics(_without_key), "add", column="id", healed_by=FILES, name="column"
     ),
+    Case("MD35", exact, append, _numbers(23, 25), "add", column="number", healed_by=FILES),
+    Case("MD36", exact, append, _numbers(21, 21), "add", column="number", healed_by=FILES),
+    Case("MD35", unused, append, _numbers(-2, -1), "add", column="number", healed_by=FILES, name="no mark"),
     Case("MD31", plain, add_column, column("extra", nullable=False), "schemaString", column="extra"),
     Case("MD30", clustered_by_key, _without_clustering, nothing, CLUSTERING, healed_by=frozenset({"undo", "replace"})),
     Case(

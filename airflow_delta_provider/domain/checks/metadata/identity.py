@@ -1,24 +1,28 @@
-"""Identity columns: MD15, MD18, MD24 and MD25. PROTOCOL.md, Identity Columns."""
+"""Identity columns: MD15, MD18, MD24, MD25, MD35 and MD36. PROTOCOL.md, Identity Columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from airflow_delta_provider.domain.checks.check import on_change, on_state
+from airflow_delta_provider.domain.checks.check import on_change, on_demand, on_state
 from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER, is_compared
 from airflow_delta_provider.domain.checks.metadata.family import FAMILY, IDENTITY, MOST_TEXT, RESTORE
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.delta.column_mapping import physical_name
+from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, read_statistics
+from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.data_type import LONG
+from airflow_delta_provider.domain.delta.identity import ALLOW_EXPLICIT_INSERT, KEY, Identity
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-_KEY = "delta.identity"
-_EXPLICIT = f"{_KEY}.allowExplicitInsert"
 _state = FAMILY.of(Scope.STATE, IDENTITY)
 _pair = FAMILY.of(Scope.PAIR, IDENTITY, needs=OF_EARLIER)
 
@@ -47,12 +51,12 @@ def _wrong(column: Column) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with an identity column: the name of a property, and its value."""
     metadata = column.field.metadata
     for name, needed in (("start", True), ("step", True), ("highWaterMark", False)):
-        value = metadata.get(f"{_KEY}.{name}")
+        value = metadata.get(f"{KEY}.{name}")
         if not _is_long(value) and (needed or value is not None):
             yield name, "missing" if value is None else f"{value!r:.{MOST_TEXT}}"
-    if metadata.get(f"{_KEY}.step") == 0:
+    if metadata.get(f"{KEY}.step") == 0:
         yield "step", "0"
-    explicit = metadata.get(_EXPLICIT)
+    explicit = metadata.get(ALLOW_EXPLICIT_INSERT)
     if not isinstance(explicit, bool):
         yield "allowExplicitInsert", "missing" if explicit is None else f"{explicit!r:.{MOST_TEXT}}"
     if column.data_type != LONG:
@@ -75,11 +79,11 @@ MARK_OFF_SEQUENCE = _state.error(
 @on_state(MARK_OFF_SEQUENCE)
 def _off_sequence(state: TableState) -> Iterator[Finding]:
     for column in _identity_columns(state.metadata):
-        start, step, mark = (column.field.metadata.get(f"{_KEY}.{name}") for name in ("start", "step", "highWaterMark"))
+        start, step, mark = (column.field.metadata.get(f"{KEY}.{name}") for name in ("start", "step", "highWaterMark"))
         if dict(_wrong(column)) or mark is None:
             continue
         before_start = (mark - start) * step < 0
-        if (mark - start) % step or (before_start and not column.field.metadata[_EXPLICIT]):
+        if (mark - start) % step or (before_start and not column.field.metadata[ALLOW_EXPLICIT_INSERT]):
             yield MARK_OFF_SEQUENCE.found(
                 "The high water mark of {column} is {mark}, but its values begin with {start} and continue by {step}.",
                 severity=None if (mark - start) % step else Severity.WARNING,
@@ -109,7 +113,7 @@ def _changed(transition: Transition) -> Iterator[Finding]:
         now = columns.get(str(was))
         if now is None or dict(_wrong(was)) or now.data_type != was.data_type:
             continue
-        values = {name: tuple(column.field.metadata.get(f"{_KEY}.{name}") for column in (was, now)) for name in _FIXED}
+        values = {name: tuple(column.field.metadata.get(f"{KEY}.{name}") for column in (was, now)) for name in _FIXED}
         changed = {name: list(pair) for name, pair in values.items() if pair[0] != pair[1]}
         if changed and (not dict(_wrong(now)) or not _is_identity(now)):
             yield IDENTITY_CHANGED.found(
@@ -124,12 +128,12 @@ def _changed(transition: Transition) -> Iterator[Finding]:
 
 def _identity_columns(metadata: Metadata) -> Iterator[Column]:
     """Yield the columns whose metadata speaks of identity."""
-    if _KEY in metadata.schema_string:
+    if KEY in metadata.schema_string:
         yield from filter(_is_identity, metadata.readable_columns or ())
 
 
 def _is_identity(column: Column) -> bool:
-    return column.kinds[-1] == "field" and any(key.startswith(_KEY) for key in column.field.metadata)
+    return column.kinds[-1] == "field" and any(key.startswith(KEY) for key in column.field.metadata)
 
 
 IDENTITY_SET_BACK = _pair.warning(
@@ -159,11 +163,115 @@ def _set_back(transition: Transition) -> Iterator[Finding]:
 
 def _identity_marks(metadata: Metadata) -> dict[str, tuple[int, int | None]]:
     """Return step and highest value of the identity columns; a value is None where none was generated yet."""
-    if _KEY not in metadata.schema_string:
+    if KEY not in metadata.schema_string:
         return {}
     found = {}
     for column in metadata.readable_columns or ():
-        step, mark = (column.field.metadata.get(f"{_KEY}.{name}") for name in ("step", "highWaterMark"))
+        step, mark = (column.field.metadata.get(f"{KEY}.{name}") for name in ("step", "highWaterMark"))
         if len(column.parts) == 1 and type(step) is int:
             found[str(column)] = (step, mark if type(mark) is int else None)
     return found
+
+
+def _assigned(finding: Finding, transition: Transition) -> Details:
+    """Return the value, and the column by its name in files, which it keeps when it is renamed."""
+    names = {str(column): name for name, column in _by_name_in_files(transition.after.metadata).items()}
+    return {"value": (finding.facts or {})["value"], "field": names[str(finding.column)]}
+
+
+def _is_past_mark(later: Transition, _: Finding, details: Details) -> bool:
+    column = _by_name_in_files(later.after.metadata).get(details["field"])
+    identity = None if column is None else Identity.of(column.field.metadata)
+    return identity is not None and not identity.has_assigned(details["value"])
+
+
+PAST_MARK = FAMILY.of(Scope.COMMIT, IDENTITY).warning(
+    35,
+    "values past an identity column's high water mark",
+    effect="The next rows get values that other rows have.",
+    remedy="Raise the high water mark: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
+    shows="add",
+    follows_from=causes(IDENTITY_SET_BACK, IDENTITY_CHANGED),
+    healing=Healing(_is_past_mark, _assigned, needs_details=True),
+    about_live_files=True,
+)
+ASSIGNED_AGAIN = _pair.warning(
+    36,
+    "values of an identity column assigned again",
+    effect="Rows have values that other rows have, or had.",
+    remedy="Find the rows that share a value, and write the newer ones again without values for the column; update the "
+    "engine that wrote the commit.",
+    shows="add",
+    follows_from=causes(IDENTITY_SET_BACK, IDENTITY_CHANGED),
+    about_live_files=True,
+)
+
+
+@on_demand(PAST_MARK, ASSIGNED_AGAIN)
+def check_identity_values(transition: Transition, actions: Iterable[Action], *, are_new: bool) -> Iterator[Finding]:
+    """Yield the identity columns of which files have wrong values, by the statistics of those that a commit adds.
+
+    Columns that take other values than their own are left out: their marks need not cover those.
+
+    :param actions: of the commit, as in the log
+    :param are_new: whether the rows of a commit that only adds files are new: it neither creates nor restores the table
+    """
+    after = _by_name_in_files(transition.after.metadata)
+    if not after:
+        return
+    before = _by_name_in_files(transition.before.metadata) if are_new and _only_adds(transition.commit) else {}
+    new = {file.path for file in transition.new_files}
+    for add in (action["add"] for action in actions if action.get("add")):
+        if add["path"] in new:
+            for name, column in after.items():
+                yield from _of_file(add, name, column, before.get(name))
+
+
+def _of_file(add: Mapping[str, Any], name: str, column: Column, before: Column | None) -> Iterator[Finding]:
+    """Yield what is wrong with the values of a column in a file.
+
+    :param name: of the column, in the file
+    :param before: the column before the commit; None where the file may have older rows
+    """
+    identity, bounds = Identity.of(column.field.metadata), _bounds(add, name)
+    if identity is None or bounds is None:
+        return
+    first, last = identity.in_order(*bounds)
+    if not identity.has_assigned(last):
+        yield PAST_MARK.found(
+            "The file {path} has the value {value} in the identity column {column}, "
+            + ("which has no high water mark." if identity.mark is None else "whose high water mark is {mark}."),
+            path=add["path"],
+            column=column,
+            value=last,
+            mark=identity.mark,
+        )
+    earlier = None if before is None else Identity.of(before.field.metadata)
+    if earlier is not None and earlier[:2] == identity[:2] and earlier.has_assigned(first):
+        yield ASSIGNED_AGAIN.found(
+            "The commit appends {path} with the value {value} in the identity column {column}, which had assigned it "
+            "before: its high water mark was {mark}.",
+            path=add["path"],
+            column=column,
+            value=first,
+            mark=earlier.mark,
+        )
+
+
+def _only_adds(commit: Commit) -> bool:
+    return not commit.removes and all(file.data_change for file in commit.adds)
+
+
+def _bounds(add: Mapping[str, Any], name: str) -> tuple[int, int] | None:
+    """Return the bounds of a column of integers in a file; None if its statistics have none."""
+    try:
+        stats = read_statistics(add["stats"])
+        least, most = (stats[part][name] for part in BOUNDS)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return (least, most) if type(least) is int and type(most) is int else None
+
+
+def _by_name_in_files(metadata: Metadata) -> dict[str, Column]:
+    mode = metadata.properties.mapping_mode
+    return {physical_name(column.field, mode): column for column in _identity_columns(metadata)}

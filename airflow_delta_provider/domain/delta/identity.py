@@ -1,0 +1,38 @@
+"""Identity columns: the values that they have assigned so far. PROTOCOL.md, Identity Columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+KEY = "delta.identity"
+ALLOW_EXPLICIT_INSERT = f"{KEY}.allowExplicitInsert"
+
+
+class Identity(NamedTuple):
+    """How a column assigns values, of one that takes no others.
+
+    :param start: the first value
+    :param step: from a value to the next; not 0
+    :param mark: the last value that was assigned, None before the first
+    """
+
+    start: int
+    step: int
+    mark: int | None
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, Any]) -> Identity | None:
+        """Read the metadata of a column; return None unless it is an identity column that takes no other values."""
+        start, step, mark = (metadata.get(f"{KEY}.{name}") for name in ("start", "step", "highWaterMark"))
+        if metadata.get(ALLOW_EXPLICIT_INSERT) is not False or type(start) is not int or type(step) is not int:
+            return None
+        return cls(start, step, mark) if step and (mark is None or type(mark) is int) else None
+
+    def in_order(self, least: int, most: int) -> tuple[int, int]:
+        """Return the bounds of values in the order in which they are assigned."""
+        return (least, most) if self.step > 0 else (most, least)
+
+    def has_assigned(self, value: int) -> bool:
+        """Whether a value of the column is not past the high water mark."""
+        return self.mark is not None and (value - self.mark) * self.step <= 0
