@@ -2,66 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.spec.declared_type import outline, structs_in
-from airflow_delta_provider.domain.spec.table_spec import UNSAID, Array, ColumnSpec, Map, Path, Shape, TableSpec, View
+from airflow_delta_provider.domain.spec.table_spec import Array, ColumnSpec, Map, Path, Shape, TableSpec, View
+
+_TABLE = """
+    table table_id like after comment only_additive exact rewrite on_loss time_zone
+    columns drop partition_by cluster_by views features drop_features properties constraints
+""".split()
+_COLUMN_BEFORE_TYPE = "name renamed_from".split()
+_COLUMN_AFTER_TYPE = "nullable default generated comment rewrite on_loss".split()
+#: What says nothing of a table, and of a column.
+_NOTHING = {TableSpec: TableSpec(), ColumnSpec: ColumnSpec(name="")}
 
 
 def plain_of(spec: TableSpec) -> dict[str, Any]:
     """Return the keys of a table; those that say nothing are left out."""
-    said: dict[str, Any] = {
-        "table": spec.table,
-        "table_id": spec.table_id,
-        "like": spec.like,
-        "after": list(spec.after),
-    }
-    plain = {key: value for key, value in said.items() if value}
-    if spec.comment is not UNSAID:
-        plain["comment"] = spec.comment
-    plain |= {key: True for key in ("only_additive", "exact", "rewrite") if getattr(spec, key)}
-    if spec.null_on_loss:
-        plain["on_loss"] = "null"
-    if spec.time_zone is not None:
-        plain["time_zone"] = spec.time_zone
-    if spec.columns:
-        plain["columns"] = [_column(column) for column in spec.columns]
-    plain |= _listed({"drop": spec.drop}, _paths)
-    if spec.partition_by is not None:
-        plain["partition_by"] = list(spec.partition_by)
-    if spec.cluster_by is not None:
-        plain["cluster_by"] = _paths(spec.cluster_by)
-    if spec.views:
-        plain["views"] = [_view(view) for view in spec.views]
-    plain |= _listed({"features": spec.features, "drop_features": spec.drop_features}, list)
-    plain |= _listed({"properties": spec.properties, "constraints": spec.constraints}, _sorted)
-    return plain
+    return dict(_said(spec, _TABLE))
 
 
-def _view(view: View) -> dict[str, Any]:
-    return {"name": view.name, **({} if view.columns is None else {"columns": _paths(view.columns)})}
+def _said(spec: TableSpec | ColumnSpec, keys: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Yield those of the keys that say something, with their plain values."""
+    for key in keys:
+        attribute = "null_on_loss" if key == "on_loss" else key
+        said = getattr(spec, attribute)
+        if said != getattr(_NOTHING[type(spec)], attribute):
+            yield key, _PLAIN[key](said) if key in _PLAIN else said
 
 
 def _column(column: ColumnSpec) -> dict[str, Any]:
-    plain: dict[str, Any] = {"name": column.name}
-    if column.renamed_from is not UNSAID:
-        plain["renamed_from"] = column.renamed_from
+    plain = dict(_said(column, _COLUMN_BEFORE_TYPE))
     if column.shape is not None:
         plain |= _type(column.shape)
-    if column.nullable is not None:
-        plain["nullable"] = column.nullable
-    if column.default is not UNSAID:
-        plain["default"] = column.default
-    if column.generated is not None:
-        plain["generated"] = column.generated
-    if column.comment is not UNSAID:
-        plain["comment"] = column.comment
-    if column.rewrite:
-        plain["rewrite"] = True
-    if column.null_on_loss:
-        plain["on_loss"] = "null"
+    plain |= _said(column, _COLUMN_AFTER_TYPE)
     if "fields" in plain:  # last: they are long
         plain["fields"] = plain.pop("fields")
     return plain
@@ -84,13 +60,29 @@ def _part(shape: Shape) -> Any:
     return plain["type"] if len(plain) == 1 else plain
 
 
-def _paths(paths: tuple[Path, ...]) -> list[str]:
+def _paths(paths: Iterable[Path]) -> list[str]:
     return [path_text(path) for path in paths]
+
+
+def _view(view: View) -> dict[str, Any]:
+    return {"name": view.name, **({} if view.columns is None else {"columns": _paths(view.columns)})}
 
 
 def _sorted(settings: Mapping[str, str | None]) -> dict[str, str | None]:
     return dict(sorted(settings.items()))
 
 
-def _listed(said: Mapping[str, Any], plain: Callable[[Any], Any]) -> dict[str, Any]:
-    return {key: plain(value) for key, value in said.items() if value}
+#: What becomes of the values that are not plain.
+_PLAIN: Mapping[str, Callable[[Any], Any]] = {
+    "after": list,
+    "on_loss": lambda _: "null",
+    "columns": lambda columns: list(map(_column, columns)),
+    "drop": _paths,
+    "partition_by": list,
+    "cluster_by": _paths,
+    "views": lambda views: list(map(_view, views)),
+    "features": list,
+    "drop_features": list,
+    "properties": _sorted,
+    "constraints": _sorted,
+}

@@ -29,36 +29,24 @@ def is_spec_file(name: str) -> bool:
     return base.endswith(SUFFIXES) and not base.startswith(".")
 
 
-def parse_file(text: str, name: str) -> tuple[TableSpec, ...]:
-    """Return the specs of a file, in its order.
-
-    :param name: of the file; one that ends with ``.json`` is JSON, any other YAML
-    :raises SpecError: if it cannot be used
-    """
-    return parse_files([(name, text)])
-
-
 def parse_files(files: Iterable[tuple[str, str]]) -> tuple[TableSpec, ...]:
     """Return the specs of several files, in their order.
 
-    :param files: names and texts
+    :param files: names and texts; one whose name ends with ``.json`` is JSON, any other YAML
     :raises SpecError: if one cannot be used, two are of one table, or the order of tables is impossible
     """
     found: list[_Declared] = []
     for name, text in files:
         found += _declared(_values(text, name), name)
-    _check_tables(found)
-    return tuple(each.spec for each in found)
+    return _checked(found)
 
 
-def read_specs(values: Any, name: str = "") -> tuple[TableSpec, ...]:
+def read_specs(values: Any) -> tuple[TableSpec, ...]:
     """Return the specs of a file's plain values: those of one table, ``defaults`` and ``tables``, or a list of tables.
 
     :raises SpecError: if they cannot be used
     """
-    found = _declared({"tables": values} if is_list(values) else values, name)
-    _check_tables(found)
-    return tuple(each.spec for each in found)
+    return _checked(_declared({"tables": values} if is_list(values) else values, ""))
 
 
 class CircleError(SpecError):
@@ -156,8 +144,8 @@ def _table(item: Said, defaults: Mapping[Any, Any], name: str, problems: Problem
     return _Declared(spec_of(whole, problems), item, name, alone=False)
 
 
-def _check_tables(declared: Sequence[_Declared]) -> None:
-    """Check that no table is there twice, and that tables come after others that are there, not in a circle.
+def _checked(declared: Sequence[_Declared]) -> tuple[TableSpec, ...]:
+    """Return specs, once no table is there twice, and tables come after others that are there, not in a circle.
 
     A file of one table by itself may name tables that are elsewhere.
     """
@@ -181,6 +169,7 @@ def _check_tables(declared: Sequence[_Declared]) -> None:
         problems = Problems(first_of.name)
         problems.add(_after(first_of.said), error.problems[0].what)
         problems.check()
+    return tuple(each.spec for each in declared)
 
 
 def _after(said: Said) -> Said:

@@ -12,11 +12,11 @@ from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.migrations.planner import plan_migration
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.domain.spec.spec_file import parse_file
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from tests.unit.command_line.tables import sound, write
 from tests.unit.damages.histories import plain
 from tests.unit.log_builder import Table
+from tests.unit.spec.spec_texts import parse_file
 
 
 @pytest.fixture(autouse=True)

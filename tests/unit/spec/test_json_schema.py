@@ -13,9 +13,10 @@ from airflow_delta_provider.domain.spec import columns, reading
 from airflow_delta_provider.domain.spec.json_schema import json_schema
 from airflow_delta_provider.domain.spec.keys import COLUMN_KEYS, TABLE_KEYS, TYPE_KEYS
 from airflow_delta_provider.domain.spec.problem import SpecError
-from airflow_delta_provider.domain.spec.spec_file import parse_file, read_specs
+from airflow_delta_provider.domain.spec.spec_file import read_specs
 from scripts.spec_page import SCHEMA
 from tests.unit.spec.random_specs import specs
+from tests.unit.spec.spec_texts import parse_file
 from tests.unit.spec.test_reading import _WHOLE
 from tests.unit.spec.test_spec_file import _SEVERAL
 

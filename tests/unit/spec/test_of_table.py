@@ -12,10 +12,10 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.planner import plan_migration
 from airflow_delta_provider.domain.spec.of_table import Described, describe
-from airflow_delta_provider.domain.spec.spec_file import parse_file
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.domain.spec.writing import Written, file_text
 from tests.unit.spec.random_specs import SCHEMAS
+from tests.unit.spec.spec_texts import parse_file
 from tests.unit.states import TABLE, field, state_of, struct
 
 

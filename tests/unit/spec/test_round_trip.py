@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from airflow_delta_provider.domain.formats.yaml_output import to_yaml
 from airflow_delta_provider.domain.formats.yaml_text import parse_yaml
 from airflow_delta_provider.domain.spec.reading import read_spec
-from airflow_delta_provider.domain.spec.spec_file import parse_file
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from tests.unit.spec.random_specs import specs
+from tests.unit.spec.spec_texts import parse_file
 
 
 @settings(max_examples=300, deadline=None)
