@@ -21,8 +21,7 @@ from airflow_delta_provider.domain.request.kinds import Kind, load
 from airflow_delta_provider.domain.request.migration_options import InitSpecOptions
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_list import check_tables
-from airflow_delta_provider.domain.request.table_name import TableNameError
+from airflow_delta_provider.domain.request.table_name import TableNameError, check_tables
 from airflow_delta_provider.domain.request.value import Document
 from airflow_delta_provider.jobs.run.command_line.options import flags_of, read_document, read_options
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from airflow_delta_provider.domain.rendering.source_tree import SourceTree
 from airflow_delta_provider.domain.request.path_pattern import Exclusion
-from airflow_delta_provider.domain.request.table_list import place_of
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative, place_of
 
 #: What a folder has that is the root of a repository: a folder, or a file in a worktree.
 _REPOSITORY = ".git"

@@ -25,8 +25,7 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.rendered import as_list
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_list import check_tables
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative
+from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, check_tables, is_relative
 from airflow_delta_provider.domain.request.value import Document
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook

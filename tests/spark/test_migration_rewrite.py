@@ -10,8 +10,8 @@ from pyspark.sql import functions as sql
 from airflow_delta_provider.domain.changes.step import Cast, RewriteTable
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.migrations.casting import is_lost
+from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
-from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError
 from airflow_delta_provider.jobs.changes.migration import rewrite
 from airflow_delta_provider.jobs.changes.migration.rewrite import rewrite_table
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.migration import metadata_commit
 from airflow_delta_provider.jobs.changes.migration.metadata_commit import commit_metadata
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand

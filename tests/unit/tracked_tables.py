@@ -12,7 +12,7 @@ from typing import Any
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
 from airflow_delta_provider.domain.changes.disable_mapping.proof import check_can_disable, prove_disabling
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema
+from airflow_delta_provider.domain.changes.schema_string import disable_in_schema
 from airflow_delta_provider.domain.changes.step import DropFeature, MapColumns
 from airflow_delta_provider.domain.changes.usage_tracking import enable as enabling
 from airflow_delta_provider.domain.changes.usage_tracking.alter import altering_edit, plan_altering_tracked
@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.delta.transition import advance
 from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions, EnableFeatureOptions
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit, MakeEdit
-from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns
+from airflow_delta_provider.jobs.column_mapping.column_reader import read_past_columns
 from tests.tables.usage_tracking_model import (
     FEATURE,
     PARTITION,

@@ -9,10 +9,16 @@ from typing import Any, ClassVar
 from airflow_delta_provider.domain.delta.data_type import parse_type
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.request.fleet import FleetFile
-from airflow_delta_provider.domain.request.names import DistinctNames, FeatureNames, Names
+from airflow_delta_provider.domain.request.names import (
+    DistinctNames,
+    FeatureNames,
+    Names,
+    NewNames,
+    Properties,
+    SqlTypes,
+)
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.pairs import NewNames, Properties, SqlTypes
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.value import Choice, Flag
 

@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.delta.data_type import parse_type
 from airflow_delta_provider.domain.request.fleet import FleetFile
-from airflow_delta_provider.domain.request.names import FeatureNames
+from airflow_delta_provider.domain.request.names import FeatureNames, SqlTypes
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.options import ReadsFiles
-from airflow_delta_provider.domain.request.pairs import SqlTypes
 from airflow_delta_provider.domain.request.value import Days, Flag
 
 #: Days whose writers count as recent, where nothing else is said.

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.options import Options, ReadsFiles
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.specs import DeclaresTables, Specs
-from airflow_delta_provider.domain.request.table_list import named_place
+from airflow_delta_provider.domain.request.table_name import named_place
 from airflow_delta_provider.domain.request.value import Directory, Document, Documents, Flag, Value, as_json
 from airflow_delta_provider.domain.spec.policy import Policy, PolicyError
 

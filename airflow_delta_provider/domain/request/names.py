@@ -1,9 +1,14 @@
-"""Options that list names."""
+"""Options that list names, or give something for each of several names: a type, a new name, a value."""
 
 from __future__ import annotations
 
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from airflow_delta_provider.domain.delta.data_type import UnknownTypeError
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, is_feature_name, meant_by
 from airflow_delta_provider.domain.request import rendered
 from airflow_delta_provider.domain.request.request_error import RequestError
@@ -57,3 +62,115 @@ class FeatureNames(Names):
                 raise RequestError(
                     "There is no table feature {name!r}. Did you mean {meant!r}?", option=option, name=name, meant=meant
                 )
+
+
+_OUTSIDE_BACKTICKS = re.compile(r"`(?:[^`]|``)*`|.", re.DOTALL)
+
+
+class Pairs(Value):
+    """A mapping of texts to texts."""
+
+    default: ClassVar[Mapping[str, str]] = {}
+    repeatable: ClassVar[bool] = True
+    #: What is mapped to what, and what each name is mapped to, for messages.
+    mapped: ClassVar[str]
+    wanted: ClassVar[str]
+
+    def checked(self, option: str, value: Any) -> dict[str, str]:
+        """Return the mapping, in its order."""
+        if not isinstance(value, Mapping):
+            raise RequestError(
+                "{option} has to map {mapped}, not {value!r}.", option=option, mapped=self.mapped, value=value
+            )
+        return {name: self._text(option, name, text) for name, text in value.items()}
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the mapping; a text is read as one."""
+        return rendered.as_mapping(option, value or {})
+
+    def from_items(self, option: str, items: list[Any]) -> dict[str, str]:
+        """Return the mapping of pairs; no name may be repeated."""
+        names = [name for name, _ in items]
+        for name in names:
+            if names.count(name) > 1:
+                raise RequestError("{option} names {name!r} more than once. Name it once.", option=option, name=name)
+        return dict(items)
+
+    @abstractmethod
+    def from_text(self, text: str) -> tuple[str, str]:
+        """Return a name and what it is mapped to."""
+
+    def _text(self, option: str, name: Any, text: Any) -> str:
+        if not isinstance(name, str) or not name:
+            raise RequestError("{option} names {name!r}, which is not a name.", option=option, name=name)
+        if not self._fits(text):
+            raise RequestError(
+                "{option}[{name!r}] is {value!r}; it has to be {wanted}.",
+                option=option,
+                name=name,
+                value=text,
+                wanted=self.wanted,
+            )
+        return str(text).lower() if isinstance(text, bool) else str(text)
+
+    def _fits(self, value: Any) -> bool:
+        return isinstance(value, str) and value != ""
+
+
+@dataclass(frozen=True)
+class SqlTypes(Pairs):
+    """SQL types by the names or paths of columns.
+
+    :param parse: raises UnknownTypeError for a type that no engine knows
+    """
+
+    mapped: ClassVar[str] = "column paths to types, for instance {'quantity': 'bigint'}"
+    wanted: ClassVar[str] = "a type such as 'bigint'"
+    parse: Callable[[str], object]
+
+    def check_names(self, option: str, value: Any) -> None:
+        """Refuse what is not a type."""
+        for path, text in value.items():
+            try:
+                self.parse(text)
+            except UnknownTypeError as error:
+                raise RequestError("{option} has {path!r}: {error}", option=option, path=path, error=error) from None
+
+    def from_text(self, text: str) -> tuple[str, str]:
+        """Split at the last ``=``: the name of a column may hold more."""
+        path, _, data_type = text.rpartition("=")
+        if not (path and data_type):
+            raise RequestError("{text!r} is not PATH=TYPE", text=text)
+        return path, data_type
+
+
+class NewNames(Pairs):
+    """New names by the paths of columns."""
+
+    mapped: ClassVar[str] = "column paths to new names, for instance {'qty': 'quantity'}"
+    wanted: ClassVar[str] = "a new name"
+
+    def from_text(self, text: str) -> tuple[str, str]:
+        """Split at the only ``=`` that is not between backticks: either name may hold more, quoted."""
+        parts = _OUTSIDE_BACKTICKS.findall(text)
+        at = [index for index, part in enumerate(parts) if part == "="]
+        if len(at) != 1 or at[0] in (0, len(parts) - 1):
+            raise RequestError("{text!r} is not OLD=NEW; put a name that holds a = between backticks", text=text)
+        return "".join(parts[: at[0]]), "".join(parts[at[0] + 1 :])
+
+
+class Properties(Pairs):
+    """Values of table properties by their names; numbers and booleans become the texts that Delta stores."""
+
+    mapped: ClassVar[str] = "names to values"
+    wanted: ClassVar[str] = "a text, a number or a boolean"
+
+    def from_text(self, text: str) -> tuple[str, str]:
+        """Split at the first ``=``: a value may hold more."""
+        name, _, value = text.partition("=")
+        if not (name and value):
+            raise RequestError("{text!r} is not NAME=VALUE", text=text)
+        return name, value
+
+    def _fits(self, value: Any) -> bool:
+        return isinstance(value, (str, bool, int, float))

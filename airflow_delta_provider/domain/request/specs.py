@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_list import named_place
+from airflow_delta_provider.domain.request.table_name import named_place
 from airflow_delta_provider.domain.request.value import Documents
 from airflow_delta_provider.domain.spec.problem import SpecError
 from airflow_delta_provider.domain.spec.spec_file import SUFFIXES, is_spec_file, parse_files, read_specs

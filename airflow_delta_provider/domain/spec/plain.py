@@ -13,7 +13,6 @@ _TABLE = """
     table table_id like after comment only_additive exact rewrite on_loss time_zone
     columns drop partition_by cluster_by views features drop_features properties constraints
 """.split()
-_COLUMN_BEFORE_TYPE = "name renamed_from".split()
 _COLUMN_AFTER_TYPE = "nullable default generated comment rewrite on_loss".split()
 #: What says nothing of a table, and of a column.
 _NOTHING = {TableSpec: TableSpec(), ColumnSpec: ColumnSpec(name="")}
@@ -34,7 +33,7 @@ def _said(spec: TableSpec | ColumnSpec, keys: Iterable[str]) -> Iterator[tuple[s
 
 
 def _column(column: ColumnSpec) -> dict[str, Any]:
-    plain = dict(_said(column, _COLUMN_BEFORE_TYPE))
+    plain = {"name": column.name, **dict(_said(column, ["renamed_from"]))}
     if column.shape is not None:
         plain |= _type(column.shape)
     plain |= _said(column, _COLUMN_AFTER_TYPE)

@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.formats.yaml_text import YamlError, parse_yaml
-from airflow_delta_provider.domain.request.table_list import named_place
+from airflow_delta_provider.domain.request.table_name import named_place
 from airflow_delta_provider.domain.spec.columns import known_keys
 from airflow_delta_provider.domain.spec.defaults import with_defaults
 from airflow_delta_provider.domain.spec.keys import FILE_KEYS

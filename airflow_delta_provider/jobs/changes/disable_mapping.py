@@ -29,8 +29,8 @@ from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterE
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.change_options import DisableColumnMappingOptions
 from airflow_delta_provider.jobs.changes.column_values import row_sums, rows_of
+from airflow_delta_provider.jobs.changes.commit.direct_commit import TableMovedError
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
-from airflow_delta_provider.jobs.changes.commit.errors import TableMovedError
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 from airflow_delta_provider.jobs.column_mapping.column_reader import read_columns, survey_footers
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles

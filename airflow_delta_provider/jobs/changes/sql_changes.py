@@ -44,7 +44,7 @@ from airflow_delta_provider.jobs.changes.column_values import differing_columns
 from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
 from airflow_delta_provider.jobs.changes.own_commits import audited
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
-from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns
+from airflow_delta_provider.jobs.column_mapping.column_reader import read_past_columns
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.migrations.rewrite_costs import rewrite_costs

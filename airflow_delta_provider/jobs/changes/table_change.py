@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.commit.log_store import refuse_unsafe_store
 from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
 from airflow_delta_provider.jobs.changes.own_commits import earlier_commits, is_own

@@ -15,11 +15,10 @@ from airflow_delta_provider.domain.changes.usage_tracking.alter import altering_
 from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, needs_footers, plan_tracking
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.disable_mapping import DisablingMapping
 from airflow_delta_provider.jobs.changes.sql_changes import AlterColumns, EnableFeatures
-from airflow_delta_provider.jobs.column_mapping.column_reader import find_foreign_columns
-from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns
+from airflow_delta_provider.jobs.column_mapping.column_reader import find_foreign_columns, read_past_columns
 from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
 
 

@@ -7,19 +7,22 @@ from dataclasses import replace
 from functools import partial
 
 from airflow_delta_provider.domain.audit.version_range import find_version_range
-from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
+from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import FOREIGN_FILES, ColumnHistory
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, TableColumns
 from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
 from airflow_delta_provider.domain.delta.column import path_text
-from airflow_delta_provider.domain.delta.commit import Action, commit_info, parse_commit
+from airflow_delta_provider.domain.delta.commit import Action, Commit, commit_info, parse_commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     commit_name,
+    commit_versions,
     newest_version,
     select_segment,
     version_of,
 )
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
@@ -120,3 +123,36 @@ def _footer(data: DeltaFiles, file: LiveFile) -> Footer | FooterError:
         return FooterError("there is no such file")
     except FooterError as error:
         return error
+
+
+def read_past_columns(log: TableLog) -> PastColumns:
+    """Return the columns that a table has had."""
+    return PastColumns.of(*_read_metadata(log))
+
+
+def _read_metadata(log: TableLog) -> tuple[list[Metadata], str]:
+    """Return the metadata of all versions that are kept, and why there may have been others."""
+    names = log.list_names()
+    versions = commit_versions(names)
+    metadata: list[Metadata] = []
+    why = ""
+    if versions[:1] != [0]:
+        first = log.earliest_version()
+        why = "the log is no longer kept from the beginning"
+        if first is not None:
+            why = f"the log is kept from version {first} on"
+            metadata.append(log.read_state(version=first).metadata)
+    elif len(versions) != versions[-1] + 1:
+        why = "commits are missing in the log"
+    for version, content in zip(versions, log.read_files(map(commit_name, versions))):
+        if b'"metaData"' not in content and not any(name.encode() in content for name in FOREIGN_FILES):
+            continue
+        try:
+            commit = Commit.from_actions(version, parse_commit(commit_name(version), content))
+        except BrokenLogError as error:
+            why = str(error)
+            continue
+        metadata += commit.metadata
+        if commit.operation in FOREIGN_FILES:
+            why = f"version {version} took over files from elsewhere ({commit.operation})"
+    return metadata, why

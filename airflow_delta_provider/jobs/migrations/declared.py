@@ -8,7 +8,7 @@ from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.spec.like import with_columns_of
+from airflow_delta_provider.domain.spec.of_table import with_columns_of
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.tables.table_session import TableError

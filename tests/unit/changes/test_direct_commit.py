@@ -11,13 +11,17 @@ import pytest
 
 from airflow_delta_provider.domain.changes.commit.edit import ENGINE_INFO, Edit
 from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
-from airflow_delta_provider.domain.changes.commit.schema_text import SchemaText
+from airflow_delta_provider.domain.changes.schema_string import SchemaText
 from airflow_delta_provider.domain.delta.commit import commit_info
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.jobs.changes.commit import put_if_absent
-from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit, MakeEdit
-from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.changes.commit.direct_commit import (
+    CommitRefusedError,
+    DirectCommit,
+    MakeEdit,
+    TableMovedError,
+)
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import DOMAIN, TIMESTAMPS, Table, audited, body
 from tests.unit.states import field, struct, type_to_json

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema, map_by_name
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.schema_string import disable_in_schema, map_by_name
 from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.changes.step import DisableMapping, DropFeature, MapColumns, TrackUsage
 from airflow_delta_provider.domain.changes.usage_tracking.create import check_lockout, new_table
@@ -32,7 +32,7 @@ from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENA
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions, EnableFeatureOptions
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit
-from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns
+from airflow_delta_provider.jobs.column_mapping.column_reader import read_past_columns
 from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import TIMESTAMPS, Table, audited, body

@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions, EnableFeatureOptions
 from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit
-from airflow_delta_provider.jobs.column_mapping.past_columns import read_past_columns
+from airflow_delta_provider.jobs.column_mapping.column_reader import read_past_columns
 from tests.tables.usage_tracking_model import FEATURE, ID, MAX, MODE, NAME, PROPERTY, UNIQUE, Change, Json, Model
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import Actions, Table, audited, body

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name
+from airflow_delta_provider.domain.changes.schema_string import map_by_name
 from airflow_delta_provider.domain.changes.usage_tracking.alter import alter_tracked, plan_altering_tracked
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState

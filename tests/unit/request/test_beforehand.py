@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.request.change_options import (
     WidenTypesOptions,
 )
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_list import check_tables
+from airflow_delta_provider.domain.request.table_name import check_tables
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.altered_schema import BELOW, altered
-from airflow_delta_provider.domain.changes.alter_columns.naming import CHANGE_DATA_NAMES
+from airflow_delta_provider.domain.changes.alter_columns.altered_schema import BELOW, CHANGE_DATA_NAMES, altered
 from airflow_delta_provider.domain.changes.step import Alteration, NewColumn, Parts
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING, clustering_columns

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from airflow_delta_provider.domain.changes.alter_columns.altered_schema import CHANGE_DATA_NAMES
 from airflow_delta_provider.domain.delta.column import Column, children
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
@@ -34,7 +35,6 @@ from airflow_delta_provider.domain.formats.parquet.schema import Repetition, Sch
 #: A leaf's path as the footer has it, groups of lists and maps included.
 LeafPath = tuple[str, ...]
 
-_CHANGE_DATA = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
 #: Delta Spark separates change data by this column while writing: ``UPDATE`` and ``MERGE`` leave it in data files.
 _WRITERS_OWN = "__is_cdc"
 #: Names of materialized columns as engines generate them, also of earlier row tracking.
@@ -153,7 +153,7 @@ def _nulls_of(path: LeafPath, footer: Footer) -> int | None:
 
 def _holds_nothing(path: PhysicalPath, footer: Footer) -> bool:
     """Whether this is an all-null column of the change data feed, as engines leave it in data files."""
-    if len(path) != 1 or path[0] not in _CHANGE_DATA:
+    if len(path) != 1 or path[0] not in CHANGE_DATA_NAMES:
         return False
     try:
         return all(chunk.null_count == chunk.num_values for chunk in footer.chunks(path))

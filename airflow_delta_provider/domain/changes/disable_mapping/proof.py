@@ -13,8 +13,8 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema
 from airflow_delta_provider.domain.changes.disable_mapping.usage import has_made_up_name, listed, moved_fields
+from airflow_delta_provider.domain.changes.schema_string import disable_in_schema
 from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH as PATH_OF_DROPPED
 from airflow_delta_provider.domain.checks.evidence import Prose

@@ -10,16 +10,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.altered_schema import Json, Mapper, altered
-from airflow_delta_provider.domain.changes.alter_columns.naming import Naming, random_name, taken_paths
+from airflow_delta_provider.domain.changes.alter_columns.altered_schema import (
+    Json,
+    Mapper,
+    Naming,
+    altered,
+    random_name,
+    taken_paths,
+)
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_plan, resolve_allowed
 from airflow_delta_provider.domain.changes.alter_columns.restrictions import reserved_names
 from airflow_delta_provider.domain.changes.commit.edit import Edit
-from airflow_delta_provider.domain.changes.commit.schema_text import SchemaText
 from airflow_delta_provider.domain.changes.commit.writable import check_writable
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.preconditions import check_tracked
+from airflow_delta_provider.domain.changes.schema_string import SchemaText
 from airflow_delta_provider.domain.changes.step import Alteration
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.commit_base import CommitBase

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.altered_schema import Mapper, added
-from airflow_delta_provider.domain.changes.alter_columns.naming import Naming, taken_paths
+from airflow_delta_provider.domain.changes.alter_columns.altered_schema import Mapper, Naming, added, taken_paths
 from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp, commit_info, lines_of
 from airflow_delta_provider.domain.changes.commit.rule_check import check_first_commit
 from airflow_delta_provider.domain.changes.step import NewColumn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.changes.commit.edit import Edit
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import disable_in_schema, map_by_name
+from airflow_delta_provider.domain.changes.schema_string import disable_in_schema, map_by_name
 from airflow_delta_provider.domain.changes.step import DisableMapping, DropFeature, MapColumns, Step, TrackUsage
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING, USAGE_TRACKING

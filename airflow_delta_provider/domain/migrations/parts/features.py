@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.disable_mapping.schema_mapping import map_by_name
 from airflow_delta_provider.domain.changes.drop_features.plan import plan_drop
 from airflow_delta_provider.domain.changes.enable_features import (
     check_enabling,
@@ -15,6 +14,7 @@ from airflow_delta_provider.domain.changes.enable_features import (
     enabling_statements,
 )
 from airflow_delta_provider.domain.changes.preconditions import check_needed
+from airflow_delta_provider.domain.changes.schema_string import map_by_name
 from airflow_delta_provider.domain.changes.widen_types import widening_preparation
 from airflow_delta_provider.domain.delta.column import all_columns
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType, parse_type

@@ -11,12 +11,25 @@ from airflow_delta_provider.domain.changes.commit.writable import check_timestam
 from airflow_delta_provider.domain.delta.commit import changes_metadata
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent, Store
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+
+
+class TableMovedError(Exception):
+    """Another writer changed protocol or metadata, so the plan no longer holds."""
+
+
+class CommitRefusedError(Exception):
+    """The step must not be done; carries the refusals that say why."""
+
+    def __init__(self, *findings: Finding) -> None:
+        super().__init__(" ".join(finding.message for finding in findings))
+        self.findings = findings
+
 
 #: Makes the edit of the version that the commit follows, proven again on that version.
 #: Raises CommitRefusedError or TableMovedError if it must not be made there.

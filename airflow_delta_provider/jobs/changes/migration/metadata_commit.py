@@ -15,8 +15,8 @@ from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.earlier_path import earlier_path
 from airflow_delta_provider.domain.migrations.edit import edited
+from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
-from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.migration.lost_values import find_nulls
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog

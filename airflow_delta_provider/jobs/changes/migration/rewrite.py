@@ -21,8 +21,8 @@ from airflow_delta_provider.domain.migrations.casting import recast
 from airflow_delta_provider.domain.migrations.edit import edited
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.changes.column_values import row_sums, rows_of
+from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction, WrittenFile
-from airflow_delta_provider.jobs.changes.commit.errors import CommitRefusedError
 from airflow_delta_provider.jobs.changes.migration.lost_values import find_lost
 from airflow_delta_provider.jobs.changes.migration.metadata_commit import base_of
 from airflow_delta_provider.jobs.delta.delta_files import file_uri

@@ -17,8 +17,7 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_list import check_tables
-from airflow_delta_provider.domain.request.table_name import TableNameError
+from airflow_delta_provider.domain.request.table_name import TableNameError, check_tables
 from airflow_delta_provider.jobs.process.optional_packages import has_pyspark
 from airflow_delta_provider.jobs.run.command_line.options import add_options, flags_of, read_options
 from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
