@@ -8,7 +8,7 @@ report knows its location; others are left out, since a wrong name would be anot
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from inspect import signature
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,11 +33,11 @@ _SEVERITIES = {"ERROR": "error", "WARNING": "warn"}
 class Assertion:
     """What was checked of a table.
 
-    :param name: code and title of the rule; of all rules, the kind of the job
+    :param assertion: code and title of the rule; of all rules, the kind of the job
     :param severity: ``error`` or ``warn``
     """
 
-    name: str
+    assertion: str
     success: bool
     column: str | None = None
     severity: str = "error"
@@ -141,14 +141,7 @@ def _output(dataset: TableDataset) -> Any:
 
 def _wire(kind: Any, assertion: Assertion) -> Any:
     """Return an assertion with as much as the installed client has a place for."""
-    given = {
-        "assertion": assertion.name,
-        "success": assertion.success,
-        "column": assertion.column,
-        "severity": assertion.severity,
-        "description": assertion.description,
-    }
-    return kind(**{name: value for name, value in given.items() if name in signature(kind).parameters})
+    return kind(**{name: value for name, value in asdict(assertion).items() if name in signature(kind).parameters})
 
 
 def _facets(dataset: TableDataset) -> Mapping[str, Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from enum import IntEnum
 
-from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judge
@@ -41,8 +39,6 @@ _BY_VERDICT = {
     Verdict.PASS: ExitCode.OK,
 }
 _WORST_FIRST = (ExitCode.FAULT, ExitCode.REFUSED, ExitCode.VIOLATED, ExitCode.UNDETERMINED, ExitCode.OK)
-#: What counts as new against a baseline.
-_NEW = (Status.NEW, Status.CHANGED)
 
 
 def exit_code(report: JobReport, *, fail_on: str, strict: bool, new_only: bool) -> ExitCode:
@@ -56,11 +52,7 @@ def exit_code(report: JobReport, *, fail_on: str, strict: bool, new_only: bool) 
     if fail_on == "never":
         ignored |= {ExitCode.VIOLATED, ExitCode.UNDETERMINED}
     ends = (_BY_VERDICT[_verdict(table, fail_on, new_only=new_only)] for table in report.tables)
-    return _worst(ends, ignored)
-
-
-def _worst(ends: Iterable[ExitCode], ignored: Collection[ExitCode]) -> ExitCode:
-    seen = {ExitCode.OK, *ends} - set(ignored)
+    seen = {ExitCode.OK, *ends} - ignored
     return next(code for code in _WORST_FIRST if code in seen)
 
 
@@ -68,11 +60,7 @@ def _verdict(table: TableReport, fail_on: str, *, new_only: bool) -> Verdict:
     """Return the verdict of a table with a lowest severity that its job may not know, and without known findings."""
     if table.verdict in (Verdict.FAULT, Verdict.REFUSED):
         return table.verdict
-    counting = [finding for finding in table.findings if finding.is_open and not (new_only and _is_known(finding))]
+    counting = [finding for finding in table.findings if (finding.is_new if new_only else finding.is_open)]
     if fail_on == "warning" and any(finding.severity is Severity.WARNING for finding in counting):
         return Verdict.VIOLATED
     return judge(finding.severity for finding in counting) if new_only else table.verdict
-
-
-def _is_known(finding: Finding) -> bool:
-    return finding.status not in _NEW

@@ -128,7 +128,8 @@ def key_of(found: TableFinding) -> str:
     """Return under what a finding is remembered: its fingerprint, else what names it, in its table."""
     finding = found.finding
     named = (finding.code, finding.version, finding.path, finding.column)
-    return _digest(found.table, finding.fingerprint or "\0".join(map(str, named)))
+    key = "\0".join([found.table, *([finding.fingerprint] if finding.fingerprint else map(str, named))])
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 def _is_good_news(finding: Finding, trace: Trace | None) -> bool:
@@ -140,7 +141,3 @@ def _is_good_news(finding: Finding, trace: Trace | None) -> bool:
 
 def _says(finding: Finding) -> str:
     return f"{finding.digest} {finding.version}"
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

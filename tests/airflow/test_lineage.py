@@ -52,7 +52,7 @@ def test_audited_table_has_columns_version_and_assertions() -> None:
     [read], changed = datasets(report_of(violated("/lake/t", *known, history=HISTORY)))
     assert changed == []
     assert (read.columns, read.version) == ((("id", "bigint"), ("a", "array<int>")), 5)
-    assert [(each.name[:5], each.success, each.severity) for each in read.assertions] == [
+    assert [(each.assertion[:5], each.success, each.severity) for each in read.assertions] == [
         ("audit", False, "error"),
         ("MD03 ", False, "error"),
         ("MD07 ", False, "warn"),

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.checks.column_mapping.physical_paths import (
 )
 from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.protocol.family import FAMILY as PROTOCOL
-from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
+from airflow_delta_provider.domain.checks.protocol.missing_features import used_features
 from airflow_delta_provider.domain.checks.registry import RULES, rule_of
 from airflow_delta_provider.domain.checks.type_widening.changes import RECORD_LEFT_BY_DROP
 from airflow_delta_provider.domain.delta.commit import Commit

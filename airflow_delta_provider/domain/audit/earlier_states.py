@@ -73,7 +73,7 @@ class EarlierStates:
     def begin(self, state: TableState) -> None:
         """Take the state that the history starts from, with its files."""
         self._files = 0
-        for file in (state.files or {}).values():
+        for file in state.live_files:
             self._files = (self._files + hash(file.key)) & _MASK
         self._metadata = _metadata_number(state.metadata)
         self._highest = state.metadata.properties.max_column_id or 0

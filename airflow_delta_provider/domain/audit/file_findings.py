@@ -22,8 +22,7 @@ from airflow_delta_provider.domain.checks.row_tracking.live_files import (
 )
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import FOREIGN_COMMIT_VERSION, FOREIGN_ROW_ID
 from airflow_delta_provider.domain.checks.rule import FileAspect, Scope
-from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE_CHANGES
-from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
+from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE_CHANGES, UNREACHABLE_TYPE
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -79,7 +78,7 @@ class FileFindings:
         """
         self._rows_of = rows_of
         fresh = list(check_fresh_ids(state, state.row_tracking, rows_of))
-        miscounted = {file.path for file in _files(state) if file.num_records != rows_of(file)}
+        miscounted = {file.path for file in state.live_files if file.num_records != rows_of(file)}
         undone = ((UNKNOWN_ROW_COUNT, None), (ABOVE_HIGH_WATER_MARK, miscounted), (OVERLAPPING_ROW_IDS, None))
         for rule, paths in undone:
             if all(finding.code != rule.code for finding in fresh):
@@ -108,7 +107,7 @@ class FileFindings:
 
     def _of_commits(self, state: TableState, found: Iterable[Finding]) -> Iterator[Finding]:
         """Yield findings with the commits that added their files; those that are not asked for are left out."""
-        for finding, addition in blamed(list(found), _files(state), self._log):
+        for finding, addition in blamed(list(found), state.live_files, self._log):
             if finding.version is not None:
                 yield finding
                 continue
@@ -152,10 +151,6 @@ def blamed(found: Sequence[Finding], files: Iterable[LiveFile], log: PastLog) ->
 def _aspect(finding: Finding) -> FileAspect:
     rule = rule_of(finding)
     return rule.family.blames if rule.blames is None else rule.blames
-
-
-def _files(state: TableState) -> Iterable[LiveFile]:
-    return (state.files or {}).values()
 
 
 def _said_rows(file: RowFile) -> int | None:

@@ -49,7 +49,7 @@ class LiveFileTracker:
 
     def begin(self, state: TableState) -> None:
         """Take the state before the first commit, or the first one, with its files."""
-        files = (state.files or {}).values()
+        files = state.live_files
         self.size = sum(file.size for file in files)
         self._vectors.begin(files)
         self._counts = None

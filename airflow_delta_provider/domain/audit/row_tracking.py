@@ -111,7 +111,7 @@ class RowTrackingAudit:
 
     def _highest_assigned(self, state: TableState) -> int | None:
         """Return the highest row id that was assigned, as far as the mark and the live files show."""
-        assigned = (last_id(file) for file in (state.files or {}).values())
+        assigned = (last_id(file) for file in state.live_files)
         return max((last for last in (self._mark, *assigned) if last is not None), default=None)
 
     def apply_commit(
@@ -194,7 +194,7 @@ class RowTrackingAudit:
 
     def _row_ids_at(self, version: int) -> Mapping[str, RowIds]:
         state = self._log.state_at(version)
-        return {} if state is None else {file.path: file.row_ids for file in (state.files or {}).values()}
+        return {} if state is None else {file.path: file.row_ids for file in state.live_files}
 
     def apply_first(self, transition: Transition) -> Iterator[Detected]:
         """Yield what the commit breaks that creates the table: before it there were no row ids."""
@@ -210,8 +210,7 @@ class RowTrackingAudit:
         if tracking.relied_upon and not transition.before.row_tracking.relied_upon:
             for finding in check_files(state, tracking):
                 if finding.code == MISSING_ROW_IDS.code:  # each file by itself, as they get ids one by one
-                    files = (state.files or {}).values()
-                    yield from chain.from_iterable(check_row_ids([file], tracking) for file in files)
+                    yield from chain.from_iterable(check_row_ids([file], tracking) for file in state.live_files)
                 else:
                     yield finding
 
@@ -232,7 +231,7 @@ class RowTrackingAudit:
             return
         tracking = state.row_tracking
         yield from (f for f in self.check_files(state) if not violations.any_open([f.code]))
-        files = (state.files or {}).values()
+        files = state.live_files
         pairs: dict[str, Overlap[LiveFile]] = {}
         for finding in check_fresh_ids(state, tracking, rows_of):
             if finding.code != OVERLAPPING_ROW_IDS.code:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -10,7 +10,6 @@ from typing import Any
 
 from airflow_delta_provider.domain.audit.action_judge import ActionJudge
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
-from airflow_delta_provider.domain.audit.clustered_files import check_older_files
 from airflow_delta_provider.domain.audit.healing import (
     HEALED_BY_FILES,
     HEALED_BY_RESTORE,
@@ -35,11 +34,13 @@ from airflow_delta_provider.domain.checks.actions.files import ROWS_CHANGED, che
 from airflow_delta_provider.domain.checks.check import on_commit, on_first_commit, on_state, on_transition
 from airflow_delta_provider.domain.checks.log.duplicate_files import check_live_vectors
 from airflow_delta_provider.domain.checks.metadata.changes import FIRST_WITHOUT_METADATA
+from airflow_delta_provider.domain.checks.metadata.clustering import check_newly_clustered, clustering_paths
 from airflow_delta_provider.domain.checks.metadata.identity import check_identity_values
 from airflow_delta_provider.domain.checks.protocol.changes import FIRST_WITHOUT_PROTOCOL
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit
 from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK as _NO_MARK
 from airflow_delta_provider.domain.checks.rule import Need
+from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
@@ -251,3 +252,20 @@ class TransitionJudge:
 
     def _placed(self, finding: Finding, where: Where, actions: Sequence[Action]) -> Finding:
         return replace(finding, action=shown_action(finding, actions), **where())
+
+
+def check_older_files(transition: Transition, live: Collection[FileKey], log: PastLog) -> Iterator[Finding]:
+    """Yield the files that have no statistics of a column that the table is newly clustered by.
+
+    Those that the commit itself adds are left out: they are judged like those of any other commit.
+
+    :param live: the keys of the files after the commit
+    """
+    if not any(domain.domain == CLUSTERING for domain in transition.commit.domains):
+        return
+    before = clustering_paths(transition.before)
+    paths = [path for path in clustering_paths(transition.after) if path not in before]
+    older = frozenset(key for key in live if key not in transition.commit.added) if paths else frozenset()
+    if older:
+        for _, add in sorted(log.last_adds(transition.commit.version, older).items()):
+            yield from check_newly_clustered(add, paths)

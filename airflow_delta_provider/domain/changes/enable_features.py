@@ -163,7 +163,7 @@ def _verify_row_ids(state: TableState) -> Iterator[Finding]:
 
 def files_without_row_ids(state: TableState) -> list[str]:
     """Return the paths of live files that lack row-tracking fields, sorted."""
-    return sorted(file.path for file in (state.files or {}).values() if lacks_row_ids(file))
+    return sorted(file.path for file in state.live_files if lacks_row_ids(file))
 
 
 def _check_feature(

@@ -10,8 +10,11 @@ from airflow_delta_provider.domain.changes.preconditions import check_needed, ch
 from airflow_delta_provider.domain.changes.step import ColumnType, SetProperties, WidenColumns
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE_CHANGES, UNRECORDED_TYPE_CHANGE
-from airflow_delta_provider.domain.checks.type_widening.data import TYPE_NOT_CHANGED
+from airflow_delta_provider.domain.checks.type_widening.changes import (
+    LOST_TYPE_CHANGES,
+    TYPE_NOT_CHANGED,
+    UNRECORDED_TYPE_CHANGE,
+)
 from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, all_columns, find_column
 from airflow_delta_provider.domain.delta.data_type import (
     TIMESTAMP_NTZ,

@@ -1,4 +1,4 @@
-"""All that the actions of a log add up to at a version: what a checkpoint of it has to hold.
+"""All that the actions of a log add up to at a version: what a checkpoint of it has to hold; and the files of one.
 
 PROTOCOL.md, Action Reconciliation. Of files no more than digests are held, since a table may have millions.
 """
@@ -6,6 +6,7 @@ PROTOCOL.md, Action Reconciliation. Of files no more than digests are held, sinc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
@@ -156,3 +157,18 @@ def file_digest(add: Mapping[str, Any]) -> int:
 def agree(one: int, other: int) -> bool:
     """Whether the digests of two ``add`` actions of a file are the same, as far as both have statistics."""
     return one == other or (one >> 32 == other >> 32 and not (one & _HALF and other & _HALF))
+
+
+@dataclass(frozen=True)
+class CheckpointPart:
+    """One file of a checkpoint.
+
+    :param name: in ``_delta_log``, or in ``_delta_log/_sidecars``
+    :param size: bytes
+    :param actions: to be gone through once
+    """
+
+    name: str
+    size: int
+    actions: Iterable[Action]
+    is_sidecar: bool = False

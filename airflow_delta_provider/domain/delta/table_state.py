@@ -5,7 +5,7 @@ PROTOCOL.md, Action Reconciliation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -33,6 +33,11 @@ class TableState:
     metadata: Metadata
     domains: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[FileKey, LiveFile] | None = None
+
+    @property
+    def live_files(self) -> Collection[LiveFile]:
+        """The live files; none where they were not read."""
+        return (self.files or {}).values()
 
     @cached_property
     def row_tracking(self) -> RowTracking:

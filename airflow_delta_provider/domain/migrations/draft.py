@@ -67,4 +67,4 @@ class MigrationDraft(Draft):
     def files(self) -> Sequence[LiveFile]:
         """Return the live files of the table; none where they were not read yet, which is noted."""
         self._wants_files = True
-        return list((self.before.files or {}).values())
+        return list(self.before.live_files)

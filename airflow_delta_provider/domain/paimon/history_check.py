@@ -14,10 +14,9 @@ from airflow_delta_provider.domain.paimon.change_rules import (
     is_branch_merge,
 )
 from airflow_delta_provider.domain.paimon.commit import Commit, Damage, DamageKind
-from airflow_delta_provider.domain.paimon.history import History
 from airflow_delta_provider.domain.paimon.id_ranges import IdRanges
 from airflow_delta_provider.domain.paimon.layout import snapshot_id_of, snapshot_path
-from airflow_delta_provider.domain.paimon.live_files import Change, LiveFiles
+from airflow_delta_provider.domain.paimon.live_files import Change, History, LiveFiles
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.manifest_checks import ListedManifests, RecordCounts
 from airflow_delta_provider.domain.paimon.open_violations import OpenViolation, OpenViolations

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.paimon.commit import Commit
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey, FileKind, ManifestEntry, ManifestFile
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
+from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 
 #: What manifests say of a file before a commit and after it.
 _Pair = tuple["ManifestEntry | None", "ManifestEntry | None"]
@@ -203,3 +204,26 @@ def _sum(entries: Iterable[ManifestEntry]) -> dict[FileKey, ManifestEntry]:
         last[key, entry.kind] = entry
     kinds = {key: FileKind.ADD if count > 0 else FileKind.DELETE for key, count in counts.items() if count}
     return {key: last[key, kind] for key, kind in kinds.items()}
+
+
+@dataclass(frozen=True)
+class History:
+    """Snapshots one after the other.
+
+    :param beginning: live files of the first of them
+    :param changes: the first snapshot's own, and what each later one did; there is at least one
+    :param live: live files of the newest
+    :param schemas: by id, those that can be read
+    :param complete: whether the files of each snapshot are known; if not, they cannot be relied upon
+    """
+
+    beginning: Mapping[FileKey, DataFile]
+    changes: tuple[Change, ...]
+    live: Mapping[FileKey, DataFile]
+    schemas: Mapping[int, TableSchema]
+    complete: bool
+
+    @property
+    def newest(self) -> Snapshot:
+        """The newest snapshot."""
+        return self.changes[-1].snapshot

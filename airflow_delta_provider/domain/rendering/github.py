@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering.counts import counted, shortened
 from airflow_delta_provider.domain.rendering.finding_lines import said
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.problem import Problem, is_new, problems
+from airflow_delta_provider.domain.rendering.problem import Problem, is_about_table, problems
 from airflow_delta_provider.domain.rendering.table_place import TablePlace
 from airflow_delta_provider.domain.rendering.totals import totals
 from airflow_delta_provider.domain.rendering.wording import Wording
@@ -44,8 +43,7 @@ def _commands(report: JobReport, shown_as: Presentation) -> Iterator[str]:
 
 def _counts(finding: Finding) -> bool:
     """Whether a finding counts where only new ones do; what keeps a table from being checked always does."""
-    rule = RULES.get(finding.code)
-    return is_new(finding) or (finding.is_open and rule is not None and not rule.scope.is_table)
+    return finding.is_new or (finding.is_open and not is_about_table(finding))
 
 
 def _command(level: str, problem: Problem, kind: str, shown_as: Presentation) -> str:

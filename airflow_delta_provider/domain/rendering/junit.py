@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from airflow_delta_provider.domain.rendering.counts import counted_codes, shortened
 from airflow_delta_provider.domain.rendering.finding_lines import consequences, outcome, said, where
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.problem import by_cause, is_new, is_open
+from airflow_delta_provider.domain.rendering.problem import by_cause, is_open
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.rendering.table_lines import answers
 from airflow_delta_provider.domain.rendering.totals import decisive_codes, seconds
@@ -56,7 +56,10 @@ def _case(suite: Element, table: TableReport, result: str | None, kind: str, rul
     counting = [finding for finding in table.findings if finding.is_open]
     other = [finding for finding in table.findings if not finding.is_open]
     if result is not None:
-        described = {"message": _text(_message(table)), "type": _text(", ".join(_codes(table)) or table.verdict.value)}
+        described = {
+            "message": _text(_message(table)),
+            "type": _text(", ".join(dict.fromkeys(decisive_codes(table))) or table.verdict.value),
+        }
         SubElement(case, result, described).text = _text("\n".join(_findings(counting, rules)))
         counting = []
     output = [*answers(table, _WIDTH), *_findings([*counting, *other], rules)]
@@ -68,7 +71,7 @@ def _verdict(table: TableReport, *, new_only: bool) -> Verdict:
     """Return the verdict of a table, without findings that were known before if only new ones count."""
     if not new_only or table.verdict in (Verdict.REFUSED, Verdict.FAULT):
         return table.verdict
-    new = [finding.severity for finding in table.findings if is_new(finding)]
+    new = [finding.severity for finding in table.findings if finding.is_new]
     warnings_alone = judge(finding.severity for finding in table.findings if finding.is_open) is Verdict.PASS
     # Warnings alone make a table VIOLATED where the request says so.
     return table.verdict if new and warnings_alone else judge(new)
@@ -79,10 +82,6 @@ def _outcome(verdict: Verdict, shown_as: Presentation) -> str | None:
     if verdict is Verdict.UNDETERMINED:
         return "failure" if shown_as.undetermined_fails else "skipped"
     return {Verdict.PASS: None, Verdict.VIOLATED: "failure"}.get(verdict, "error")
-
-
-def _codes(table: TableReport) -> list[str]:
-    return list(dict.fromkeys(decisive_codes(table)))
 
 
 def _message(table: TableReport) -> str:

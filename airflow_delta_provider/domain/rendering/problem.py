@@ -9,7 +9,7 @@ from functools import cached_property
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering.counts import counted
-from airflow_delta_provider.domain.report.finding import Finding, Status
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
 
@@ -94,9 +94,10 @@ def is_open(finding: Finding) -> bool:
     return finding.is_open
 
 
-def is_new(finding: Finding) -> bool:
-    """Whether a finding applies, and was not known before, or said something else then."""
-    return finding.is_open and finding.status in (Status.NEW, Status.CHANGED)
+def is_about_table(finding: Finding) -> bool:
+    """Whether a finding says what is wrong with a table, rather than what kept the table from being checked."""
+    rule = RULES.get(finding.code)
+    return rule is None or rule.scope.is_table
 
 
 def problems(tables: Iterable[TableReport], wanted: Callable[[Finding], bool] = is_open) -> tuple[Problem, ...]:
@@ -113,6 +114,4 @@ def problems(tables: Iterable[TableReport], wanted: Callable[[Finding], bool] = 
 
 
 def _order(problem: Problem) -> tuple[int, bool, int, str]:
-    rule = RULES.get(problem.code)
-    about_table = rule is None or rule.scope.is_table
-    return -_RANKS[problem.severity], about_table, -len(problem.tables), problem.code
+    return -_RANKS[problem.severity], is_about_table(problem.first.finding), -len(problem.tables), problem.code

@@ -18,6 +18,7 @@ from airflow_delta_provider import __version__
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.rendering.presentation import Presentation
+from airflow_delta_provider.domain.rendering.problem import is_about_table
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.rendering.table_place import TablePlace
 from airflow_delta_provider.domain.rendering.wording import Wording
@@ -49,8 +50,8 @@ def render(report: JobReport, presentation: Presentation | None = None) -> str:
 
 def _run(report: JobReport, shown_as: Presentation) -> Json:
     found = [(table, finding) for table in report.tables for finding in table.findings if _applies(finding)]
-    results = [(table, finding) for table, finding in found if _is_about_table(finding)]
-    notices = [(table, finding) for table, finding in found if not _is_about_table(finding)]
+    results = [(table, finding) for table, finding in found if is_about_table(finding)]
+    notices = [(table, finding) for table, finding in found if not is_about_table(finding)]
     rules, notifications = _descriptors(results, shown_as.rules), _descriptors(notices, shown_as.rules)
     places = {table.table: TablePlace.of(table, report.kind, shown_as.sources) for table in report.tables}
     driver: Json = {"name": "delta-provider", "semanticVersion": __version__, "rules": rules}
@@ -70,11 +71,6 @@ def _run(report: JobReport, shown_as: Presentation) -> Json:
 
 def _applies(finding: Finding) -> bool:
     return finding.is_open or (finding.waiver is not None and finding.healed_version is None)
-
-
-def _is_about_table(finding: Finding) -> bool:
-    rule = RULES.get(finding.code)
-    return rule is None or rule.scope.is_table
 
 
 def _descriptors(found: Iterable[Found], links: RuleLinks) -> list[Json]:

@@ -11,7 +11,6 @@ from airflow_delta_provider.domain.rendering.presentation import (
     TONE_OF_VERDICT,
     Detail,
     Presentation,
-    Style,
     Tone,
 )
 from airflow_delta_provider.domain.rendering.problem import Occurrence, Problem, problems
@@ -61,7 +60,7 @@ def _lines(report: JobReport, shown_as: Presentation) -> Iterator[str]:
             yield ""
             yield from (shown_as.style.paint(line, Tone.ASIDE) for line in notes)
         yield ""
-    yield _last(report, shown_as.style)
+    yield shown_as.style.paint(" · ".join(totals(report)), TONE_OF_VERDICT[report.verdict])
 
 
 def _tables(tables: Sequence[TableReport], shown_as: Presentation) -> Iterator[str]:
@@ -126,7 +125,3 @@ def _notes(report: JobReport, shown_as: Presentation) -> Iterator[str]:
     yield from not_checked(report.tables, shown_as.width)
     if shown_as.place is not None:
         yield visible(shown_as.place.shown)
-
-
-def _last(report: JobReport, style: Style) -> str:
-    return style.paint(" · ".join(totals(report)), TONE_OF_VERDICT[report.verdict])

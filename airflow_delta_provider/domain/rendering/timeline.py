@@ -80,7 +80,8 @@ class Changes:
     def legend(self) -> str:
         """Label and signs of the line."""
         kinds = {event.kind for event in self.events}
-        return f"{self.label}: {', '.join(f'{SIGNS[kind]} {_called(kind)}' for kind in SIGNS if kind in kinds)}"
+        signs = (f"{sign} {_CALLED.get(kind, kind.value)}" for kind, sign in SIGNS.items() if kind in kinds)
+        return f"{self.label}: {', '.join(signs)}"
 
     @property
     def in_words(self) -> str:
@@ -170,10 +171,6 @@ def said(finding: Finding) -> str:
     if finding.healed_version is None:
         return f"{finding.code} since version {finding.version}{before}"
     return f"{finding.code} in version {finding.version}{before}, fixed in version {finding.healed_version}"
-
-
-def _called(kind: HistoryEventKind) -> str:
-    return _CALLED.get(kind, kind.value)
 
 
 def _changes(table: TableReport) -> tuple[Changes, ...]:

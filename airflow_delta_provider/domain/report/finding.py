@@ -109,6 +109,11 @@ class Finding:
         return self.healed_version is None and self.waiver is None and self.status is not Status.RESOLVED
 
     @property
+    def is_new(self) -> bool:
+        """Whether it applies, and was not known before, or said something else then."""
+        return self.is_open and self.status in (Status.NEW, Status.CHANGED)
+
+    @property
     def alike_text(self) -> str:
         """How many more have the same problem, as a sentence; empty for none."""
         if not self.alike:

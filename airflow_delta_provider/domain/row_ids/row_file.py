@@ -1,7 +1,8 @@
-"""A data file whose rows have ids, as a table's metadata describes it."""
+"""A data file whose rows have ids, as a table's metadata describes it, and a row of it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 
@@ -37,3 +38,19 @@ class DescribedFile(NamedTuple):
     base_row_id: int | None
     default_row_commit_version: int | None
     num_records: int | None = None
+
+
+@dataclass(frozen=True)
+class LocatedRow:
+    """A row: its file and its physical position there, from 0.
+
+    :param materialized: whether the id is in the file; else it follows from the file's base and the position
+    """
+
+    row_id: int
+    file: RowFile
+    position: int
+    materialized: bool
+
+    def __lt__(self, other: LocatedRow) -> bool:
+        return (self.row_id, self.file.path, self.position) < (other.row_id, other.file.path, other.position)

@@ -8,17 +8,18 @@ from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.checks.data_files.file_schema import FileSchemas
-from airflow_delta_provider.domain.checks.data_files.files import DELETION_VECTOR, MISSING
+from airflow_delta_provider.domain.checks.data_files.files import DELETION_VECTOR, MISSING, unreadable_vector
+from airflow_delta_provider.domain.checks.log.catalog_managed import why_undecidable
 from airflow_delta_provider.domain.checks.log.history import out_of_time_reading
-from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import FOREIGN_COMMIT_VERSION, FOREIGN_ROW_ID
 from airflow_delta_provider.domain.checks.row_tracking.rewrites import Rewrites
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.audit.deletion_vectors import check_vectors
+from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.audit.log_level import LogLevel
 from airflow_delta_provider.jobs.audit.row_conditions import RowConditions
@@ -30,6 +31,7 @@ from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, survey
 from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds, live_rows
 from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: What VACUUM does to the files of older versions.
 _GONE = frozenset({MISSING.code, DELETION_VECTOR.code})
@@ -82,7 +84,7 @@ class DataLevel(LogLevel):
         state = audit.state()
         if any(why_undecidable(state)):
             return {}
-        files = list((state.files or {}).values())
+        files = list(state.live_files)
         tracking = state.row_tracking
         column = tracking.row_id_column if tracking.relied_upon else None
         data = DeltaFiles(self._session.storage, self._table.location)
@@ -157,3 +159,27 @@ class DataLevel(LogLevel):
             self._progress(f"{self._name}: comparing the rows that {len(commits)} commits moved")
         found = proofs.moved_rows(data, surveyed.ids, tracking.row_id_column, self._budget.each(commits))
         yield from (finding for finding in found if finding.code in _MOVED)
+
+
+def check_vectors(
+    data: DeltaFiles, files: Collection[LiveFile], rows_of: RowCount, budget: TimeBudget
+) -> Iterator[Finding]:
+    """Yield the files whose deletion vectors cannot be read.
+
+    :param rows_of: the number of rows of each file
+    :raises OutOfTimeError: when there is no time left
+    """
+    deleting = [file for file in files if file.deletion_vector is not None]
+    for file, problem in zip(deleting, budget.each(data.map(lambda file: _problem(data, file, rows_of), deleting))):
+        if problem is not None:
+            yield unreadable_vector(file.path, problem)
+
+
+def _problem(data: DeltaFiles, file: LiveFile, rows_of: RowCount) -> str | None:
+    try:
+        data.deleted(file, rows_of(file))
+    except MissingFileError:
+        return "its file is missing"
+    except BrokenDeletionVectorError as error:
+        return str(error)
+    return None

@@ -32,9 +32,8 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.audit.checkpoint_audit import CheckpointAudit
-from airflow_delta_provider.jobs.audit.commit_file import CommitFile, touch_files
+from airflow_delta_provider.jobs.audit.commit_file import CommitFile, Lookahead, touch_files
 from airflow_delta_provider.jobs.audit.derived_files import DerivedFiles
-from airflow_delta_provider.jobs.audit.lookahead import Lookahead
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.progress import Progress

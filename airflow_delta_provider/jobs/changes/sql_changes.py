@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.changes.drop_features.verify import features_
 from airflow_delta_provider.domain.changes.enable_features import plan_enabling, verify_enabled
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.widen_types import Widening, plan_widening, resolve_widenings, verify_widened
-from airflow_delta_provider.domain.checks.type_widening.data import VALUES_CHANGED
+from airflow_delta_provider.domain.checks.type_widening.changes import VALUES_CHANGED
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.features.traces import (
     REMOVALS,

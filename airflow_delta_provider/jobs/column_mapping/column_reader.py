@@ -87,7 +87,7 @@ def survey_footers(
     """
     read = {} if read is None else read
     found, columns = FooterSurvey(), TableColumns(state.metadata)
-    by_path = {file.path: file for file in (state.files or {}).values()}
+    by_path = {file.path: file for file in state.live_files}
     missing = [file for path, file in by_path.items() if path not in read]
     read.update(zip((file.path for file in missing), data.map(partial(_footer, data), missing)))
     for path in by_path:

@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.changes.disable_mapping.usage import (
     unknown_usage,
     usage_of,
 )
-from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
+from airflow_delta_provider.domain.checks.log.catalog_managed import why_undecidable
 from airflow_delta_provider.domain.checks.usage_tracking import state as usage_tracking
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.rendering.counts import counted

@@ -19,8 +19,8 @@ from airflow_delta_provider.domain.changes.preflight import demands_with
 from airflow_delta_provider.domain.changes.widen_types import Widening, check_widening, resolve_widenings
 from airflow_delta_provider.domain.checks.compatibility import UNKNOWN_SUPPORT
 from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.log.catalog_managed import why_undecidable
 from airflow_delta_provider.domain.checks.metadata.schema import check_readable
-from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
 from airflow_delta_provider.domain.delta.demands import demands_of
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState

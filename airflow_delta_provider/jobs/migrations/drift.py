@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 from typing import cast
 
 from airflow_delta_provider.domain.checks.drift import Difference
+from airflow_delta_provider.domain.checks.log.catalog_managed import why_undecidable
 from airflow_delta_provider.domain.checks.metadata.schema import check_readable
-from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit, provenance_of
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, earliest_version

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.log.catalog_managed import why_undecidable
 from airflow_delta_provider.domain.checks.metadata.schema import check_readable
-from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.spec.of_table import describe

@@ -25,7 +25,7 @@ def rewrite_costs(data: DeltaFiles, features: Iterable[str], state: TableState) 
     rewrites = {name: REMOVALS[name].rewrites for name in features if name in REMOVALS}
     types = Rewrites.OF_OTHER_TYPES in rewrites.values() and records_types(state.metadata)
     columns = Rewrites.WITH_VECTORS in rewrites.values() and state.protocol.supports(COLUMN_MAPPING)
-    files = list((state.files or {}).values())
+    files = list(state.live_files)
     differences = dict(zip((file.path for file in files), _differences(data, files, state))) if types or columns else {}
     found: dict[str, RewriteCost] = {}
     for name, kind in rewrites.items():

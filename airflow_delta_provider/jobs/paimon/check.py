@@ -10,8 +10,8 @@ from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.paimon.baseline import Baseline, KnownFile
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
-from airflow_delta_provider.domain.paimon.history import History
 from airflow_delta_provider.domain.paimon.layout import snapshot_path
+from airflow_delta_provider.domain.paimon.live_files import History
 from airflow_delta_provider.domain.paimon.row_rules import with_rows
 from airflow_delta_provider.domain.paimon.schema_rules import Schemas, is_tracked
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from airflow_delta_provider.domain.paimon.baseline import Baseline
 from airflow_delta_provider.domain.paimon.commit import Damage
-from airflow_delta_provider.domain.paimon.history import History
 from airflow_delta_provider.domain.paimon.index_manifest import IndexFile
-from airflow_delta_provider.domain.paimon.live_files import Change
+from airflow_delta_provider.domain.paimon.live_files import Change, History
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import LiveState, Step, TableHistory

@@ -8,8 +8,8 @@ from typing import Any
 
 from airflow_delta_provider.domain.audit.file_findings import blamed
 from airflow_delta_provider.domain.checks.levels import not_checked
+from airflow_delta_provider.domain.checks.log.catalog_managed import why_undecidable
 from airflow_delta_provider.domain.checks.log.checkpoints import check_checkpoint
-from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit
 from airflow_delta_provider.domain.checks.row_tracking.keys import find_keys
@@ -86,7 +86,7 @@ class RowTrackingCheck:
         if refused := [*([compared.refusal] if compared.refusal else []), *refusals]:
             return TableReport.refused(name, *refused, **known)
         tracking = state.row_tracking
-        files = (state.files or {}).values()
+        files = state.live_files
         evidence: dict[str, Any] = {
             "level": self._options.level,
             "files": len(files),
@@ -107,7 +107,7 @@ class RowTrackingCheck:
     ) -> list[Finding]:
         """Check the ids of rows as far as the level goes; files are read only if row ids may be relied upon."""
         state = compared.history.state
-        tracking, files = state.row_tracking, (state.files or {}).values()
+        tracking, files = state.row_tracking, state.live_files
         if self._options.level == "log" or not tracking.relied_upon:
             return list(check_fresh_ids(state, tracking, lambda file: file.num_records))
         name = self._table.name.text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.checks.log.catalog_managed import why_undecidable
 from airflow_delta_provider.domain.checks.metadata.schema import check_readable
-from airflow_delta_provider.domain.checks.protocol.undecidable import why_undecidable
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.table_detail import detail_of

@@ -76,7 +76,9 @@ class Storages(Storage):
 
         if scheme in SCHEMES and find_spec("obstore"):
             if self._object_stores is None:
-                self._object_stores = _of_obstore(self._options)
+                from airflow_delta_provider.jobs.storage.object_storage import ObjectStorage
+
+                self._object_stores = ObjectStorage(self._options)
             return self._object_stores
         if find_spec("fsspec") is None:
             raise _unserved(scheme)
@@ -112,12 +114,6 @@ class Storages(Storage):
     def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
         """Yield the contents of files of one storage, in order, and None for one that is not there."""
         return self.of(paths[0]).read_present(paths) if paths else iter(())
-
-
-def _of_obstore(options: Mapping[str, str]) -> Storage:
-    from airflow_delta_provider.jobs.storage.object_storage import ObjectStorage
-
-    return ObjectStorage(options)
 
 
 def _of_fsspec(filesystem: Any) -> Storage:

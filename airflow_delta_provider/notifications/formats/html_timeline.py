@@ -129,15 +129,11 @@ def _cell(cell: Cell, span: int, columns: Columns) -> Markup:
         "td",
         cell.sign or Markup("&#160;"),
         colspan=span if span > 1 else None,
-        width=_share(span, columns),
+        width=f"{100 * span / columns.number:.4g}%",
         bgcolor=cell.color if cell.filled else None,
         title=cell.said or None,
         style=style,
     )
-
-
-def _share(span: int, columns: Columns) -> str:
-    return f"{100 * span / columns.number:.4g}%"
 
 
 def _axis(shown: Timeline, columns: Columns) -> Markup:

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.audit.history_facts import StandingViolation
 from airflow_delta_provider.domain.audit.past_log import Addition, PastLog
 from airflow_delta_provider.domain.checks.data_files import files as data_files
 from airflow_delta_provider.domain.checks.rule import FileAspect
-from airflow_delta_provider.domain.checks.type_widening import data as type_widening
+from airflow_delta_provider.domain.checks.type_widening import changes as type_widening
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import Replay

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.checks.protocol.family import FAMILY
-from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
 from airflow_delta_provider.domain.checks.protocol.lists import no_protocol
+from airflow_delta_provider.domain.checks.protocol.missing_features import used_features
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED, FEATURES

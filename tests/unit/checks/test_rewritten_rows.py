@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.data_files.rewritten import rewritten_otherwise
+from airflow_delta_provider.domain.checks.data_files.files import rewritten_otherwise
 
 
 def test_same_rows_are_no_finding() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from airflow_delta_provider.domain.changes.step import Alteration, Parts
-from airflow_delta_provider.domain.checks.column_mapping.data_files import NOT_AS_ASKED
+from airflow_delta_provider.domain.checks.column_mapping.file_names import NOT_AS_ASKED
 from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH
 from airflow_delta_provider.domain.delta.column import lowered, path_text
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema

@@ -118,7 +118,7 @@ class ColumnHistory:
         self._since = state.version
         self._begun_late = not is_first
         self._states.begin(state)
-        self._look_at_files(state.version, (state.files or {}).values(), None)
+        self._look_at_files(state.version, state.live_files, None)
         schema = self._learn(state.metadata, state.version)
         mapped = schema is not None and schema.is_mapped
         if not is_first and (mapped or state.protocol.supports(COLUMN_MAPPING)):

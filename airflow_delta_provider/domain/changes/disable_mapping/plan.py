@@ -45,7 +45,7 @@ def plan_disabling(
         return Planned(None, refusals)
     if not found.is_mapped:
         return Planned(disabling_plan(table, found, None))
-    files = (found.state.files or {}).values()
+    files = found.state.live_files
     rewrite = RewriteWithoutMapping(len(files), sum(file.size for file in files))
     if options.strategy == "rewrite":
         if too_old := _check_rewriting(engine):

@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.changes.commit.rule_check import check_first_
 from airflow_delta_provider.domain.changes.step import NewColumn
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
+from airflow_delta_provider.domain.checks.protocol.missing_features import used_features
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.data_type import UnknownTypeError
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING

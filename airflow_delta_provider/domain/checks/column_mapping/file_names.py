@@ -1,5 +1,7 @@
 """Under which names an ``add`` action tracks columns: partition values (AC08, CM14) and statistics (CM15).
 
+In data files themselves (CM18), other checks find them; CM19 is what jobs find that change columns.
+
 PROTOCOL.md, Add File and Remove File, and Writer Requirements for Column Mapping.
 """
 
@@ -11,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, READERS, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.metadata.changes import PARTITIONING_CHANGED
 from airflow_delta_provider.domain.checks.metadata.clustering import NO_STATISTICS
 from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
@@ -206,3 +208,22 @@ def _partitions(schema: MappedSchema, partition_columns: tuple[str, ...]) -> dic
 def _path(add: Mapping[str, Any]) -> str | None:
     path = add.get("path")
     return path if isinstance(path, str) else None
+
+
+NOT_FOUND_IN_FILE = FAMILY.of(Scope.DATA).error(
+    18,
+    "data file lacks the ids or names that readers find columns by",
+    effect="Readers refuse the file, or read NULL or another column's values from it.",
+    remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that "
+    "supports column mapping.",
+    source=READERS,
+    follows_from=causes("CM09", "CM11", "CM12", "CM16", "CM13", "CM01", later=True, earlier=True),
+)
+
+
+NOT_AS_ASKED = FAMILY.of(Scope.OUTCOME).error(
+    19,
+    "columns not as requested",
+    effect="Queries that use the new names fail, or read columns that were to be dropped.",
+    remedy="Check the table's history for another writer, then run the job again.",
+)

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.column_mapping.data_files import NOT_FOUND_IN_FILE
+from airflow_delta_provider.domain.checks.column_mapping.file_names import NOT_FOUND_IN_FILE
 from airflow_delta_provider.domain.checks.data_files.iceberg_files import IcebergFiles
 from airflow_delta_provider.domain.checks.data_files.schema_walk import SchemaProblem, SchemaWalk, said_name
-from airflow_delta_provider.domain.checks.data_files.timestamps import OTHER_TIMESTAMP
+from airflow_delta_provider.domain.checks.data_files.stored_types import OTHER_TIMESTAMP
 from airflow_delta_provider.domain.checks.protocol.outcomes import NOT_WRITTEN_FOR_ICEBERG, SHREDDED_WITHOUT_FEATURE
-from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
+from airflow_delta_provider.domain.checks.type_widening.changes import UNREACHABLE_TYPE
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.features.types import VARIANT_SHREDDING, VARIANT_SHREDDING_PREVIEW
 from airflow_delta_provider.domain.delta.file_tree import FileNode, file_tree

@@ -1,11 +1,14 @@
-"""Data files and deletion vectors, one by one: DF01 to DF05, from what was read of them."""
+"""Data files and deletion vectors, one by one: DF01 to DF05, from what was read of them; rows written again: DF10."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.data_files.family import FAMILY
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.rule import FileAspect, Scope, causes
+from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.report.finding import Finding
 
 _AFTER_LOSS = "RESTORE the table to a version before the file was added, or restore the file from a backup."
@@ -93,3 +96,36 @@ ENCRYPTED = _data.undecided(
 def encrypted_file(path: str, problem: object) -> Finding:
     """Return the finding about a file whose footer is encrypted."""
     return ENCRYPTED.found("{path} cannot be inspected: {problem}.", path=path, problem=Prose(problem))
+
+
+ROWS_DIFFER = FAMILY.of(Scope.OUTCOME).error(
+    10,
+    "rewritten rows are not the rows before",
+    effect="The files were not committed; readers see the table as it was.",
+    remedy="Report the engine that wrote them; VACUUM deletes the files.",
+)
+
+
+@on_demand(ROWS_DIFFER)
+def rewritten_otherwise(
+    table: str, expected: tuple[int, Mapping[str, int]], found: tuple[int, Mapping[str, int]]
+) -> Iterator[Finding]:
+    """Yield how the rows of new files differ from those that should be there.
+
+    :param expected: number of rows, and a checksum of the values of each column
+    :param found: likewise
+    """
+    if expected[0] != found[0]:
+        yield ROWS_DIFFER.found(
+            "The files that were to replace those of {table} have {now:row}; {before} should be there.",
+            table=table,
+            now=found[0],
+            before=expected[0],
+        )
+    for name, total in expected[1].items():
+        if found[1].get(name) != total:
+            yield ROWS_DIFFER.found(
+                "{column} has other values in the files that were to replace those of {table} than the cast gives.",
+                table=table,
+                column=path_text((name,)),
+            )

@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_delta_provider.domain.checks.column_mapping.data_files import NOT_FOUND_IN_FILE
-from airflow_delta_provider.domain.checks.data_files.stored_types import described, is_checked, may_be
-from airflow_delta_provider.domain.checks.data_files.timestamps import (
+from airflow_delta_provider.domain.checks.column_mapping.file_names import NOT_FOUND_IN_FILE
+from airflow_delta_provider.domain.checks.data_files.stored_types import (
     OTHER_TIMESTAMP,
+    described,
+    is_checked,
     is_other_timestamp,
+    may_be,
     other_timestamp,
 )
 from airflow_delta_provider.domain.checks.protocol.outcomes import SHREDDED_WITHOUT_FEATURE
 from airflow_delta_provider.domain.checks.rule import Rule
-from airflow_delta_provider.domain.checks.type_widening.data import UNREACHABLE_TYPE
+from airflow_delta_provider.domain.checks.type_widening.changes import UNREACHABLE_TYPE
 from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, named_type
 from airflow_delta_provider.domain.delta.column import Column, children
 from airflow_delta_provider.domain.delta.data_type import VARIANT, ArrayType, DataType, MapType, StructType

@@ -1,14 +1,19 @@
-"""Tables of which a catalog knows more than the log: LG06 and LG19. PROTOCOL.md, Catalog-managed tables."""
+"""Tables of which the log does not show what they are: LG06 and LG19, and TF17 of features of readers.
+
+PROTOCOL.md, Catalog-managed tables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_delta_provider.domain.checks.check import on_state
+from airflow_delta_provider.domain.checks.check import on_demand, on_state
+from airflow_delta_provider.domain.checks.log import catalog_managed
 from airflow_delta_provider.domain.checks.log.family import FAMILY
+from airflow_delta_provider.domain.checks.protocol.lists import UNKNOWN_FEATURE
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.features.owners import CATALOG_MANAGED as MANAGED
-from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED
+from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED, FEATURES
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_IN_COMMIT_TIMESTAMPS
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
@@ -50,4 +55,19 @@ def _timestamps(state: TableState) -> Iterator[Finding]:
         yield WITHOUT_TIMESTAMPS.found(
             "The protocol has catalogManaged, but delta.enableInCommitTimestamps is {value}.",
             value=state.metadata.configuration.get(ENABLE_IN_COMMIT_TIMESTAMPS, "missing"),
+        )
+
+
+@on_demand(UNKNOWN_FEATURE)
+def why_undecidable(state: TableState) -> Iterator[Finding]:
+    """Yield why the log does not show what the table is."""
+    yield from catalog_managed.check_state(state)
+    unknown = sorted((state.protocol.reader_features or frozenset()) - FEATURES.keys())
+    if unknown:
+        yield UNKNOWN_FEATURE.found(
+            "The protocol has the reader feature {unknown}, which this version of the provider does not know.",
+            effect="It may change what the log means.",
+            remedy="Update the provider.",
+            unknown=unknown,
+            version=state.version,
         )

@@ -9,14 +9,13 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.log.family import CHECKPOINTS, FAMILY
 from airflow_delta_provider.domain.checks.rule import ANY_COMMIT, Need, Scope
-from airflow_delta_provider.domain.delta.checkpoint import CheckpointPart
 from airflow_delta_provider.domain.delta.features.log import V2_CHECKPOINT
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.log_files import is_multi_part, is_uuid_named
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.metadata_comparison import metadata_differences
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.snapshot import file_key
+from airflow_delta_provider.domain.delta.snapshot import CheckpointPart, file_key
 from airflow_delta_provider.domain.report.finding import Finding
 
 _history = FAMILY.of(Scope.HISTORY, CHECKPOINTS, needs=(Need.LOG,))

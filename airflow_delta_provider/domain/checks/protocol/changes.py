@@ -13,8 +13,7 @@ from airflow_delta_provider.domain.checks.protocol.family import (
     RECONCILIATION,
     SUPPORTED,
 )
-from airflow_delta_provider.domain.checks.protocol.feature_usage import used_features
-from airflow_delta_provider.domain.checks.protocol.missing_features import CHECKED_ELSEWHERE
+from airflow_delta_provider.domain.checks.protocol.missing_features import CHECKED_ELSEWHERE, used_features
 from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.feature import stable_name

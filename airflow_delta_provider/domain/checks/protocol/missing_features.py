@@ -1,7 +1,7 @@
 """Features that the protocol lacks, though another feature, a property or a column needs them: TF08, TF15 and TF22.
 
-Where a list of features is missing, these rules are silent. The properties of row tracking, type widening and column
-mapping are checked by the rules of their own families.
+What a table uses, its properties, constraints and columns say. Where a list of features is missing, these rules are
+silent. The properties of row tracking, type widening and column mapping are checked by the rules of their own families.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.protocol.family import ENABLE, FAMILY, TABLE_FEATURES
-from airflow_delta_provider.domain.checks.protocol.feature_usage import needed_features
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP
@@ -122,3 +121,29 @@ def _needs(state: TableState) -> Iterator[Finding]:
             feature=name,
             protocol=str(state.protocol),
         )
+
+
+_BY_FIELD = {feature.name: feature.field_key for feature in FEATURES.values() if feature.field_key}
+_BY_TYPE = {feature.name: feature.column_type for feature in FEATURES.values() if feature.column_type}
+
+
+def used_features(state: TableState) -> frozenset[str]:
+    """Return the features that properties, constraints and columns of ``state`` use."""
+    by_property = {feature.name for feature in FEATURES.values() if feature.is_enabled_by(state.metadata)}
+    return frozenset(by_property) | needed_features(state).keys()
+
+
+def needed_features(state: TableState) -> dict[str, tuple[str, str | None]]:
+    """Return what needs a feature, and the column where it is one, by the feature: the first of each."""
+    needed: dict[str, tuple[str, str | None]] = {}
+    for feature in FEATURES.values():
+        for what in feature.used_by(state.metadata) if feature.used_by else ():
+            needed.setdefault(feature.name, (what, None))
+    for column in state.metadata.readable_columns or ():
+        for name, key in _BY_FIELD.items():
+            if column.kinds[-1] == "field" and column.field.metadata.get(key) is not None:
+                needed.setdefault(name, (f"The column {column}, with {key},", str(column)))
+        for name, data_type in _BY_TYPE.items():
+            if column.data_type == data_type:
+                needed.setdefault(name, (f"The column {column} of the type {data_type}", str(column)))
+    return needed

@@ -44,7 +44,7 @@ def check_files(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
 
     :param state: with its files
     """
-    files = _files(state)
+    files = state.live_files
     yield from check_row_ids(files, tracking)
     if tracking.state is not FeatureState.ABSENT:
         yield from _commit_version_in_future(files, state.version)
@@ -123,7 +123,7 @@ def check_fresh_ids(state: TableState, tracking: RowTracking, rows_of: RowCount)
     """
     if tracking.state is FeatureState.ABSENT:
         return
-    files, mark = in_order(_files(state)), tracking.high_water_mark
+    files, mark = in_order(state.live_files), tracking.high_water_mark
     end = end_if_apart(files, rows_of)
     if end is not None and (mark is None or end <= mark + 1):
         return  # nothing can be wrong
@@ -218,10 +218,6 @@ def _overlapping(files: Sequence[LiveFile], rows_of: RowCount) -> Iterator[Findi
         yield OVERLAPPING_ROW_IDS.found(
             "{more:more file assigns|more files assign} row ids that another file assigns.", more=more
         )
-
-
-def _files(state: TableState) -> Collection[LiveFile]:
-    return (state.files or {}).values()
 
 
 #: The facts of :func:`_named` in an evidence.

@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, REA
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import base_of
-from airflow_delta_provider.domain.row_ids.located_row import LocatedRow
+from airflow_delta_provider.domain.row_ids.row_file import LocatedRow
 
 if TYPE_CHECKING:
     from airflow_delta_provider.domain.row_ids.id_buckets import FaultyIds, Landing

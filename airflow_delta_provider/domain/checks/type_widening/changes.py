@@ -1,4 +1,7 @@
-"""What a commit must not do to types and their record: TW08, TW09, TW11, TW12 and TW15."""
+"""What a commit must not do to types and their record: TW08, TW09, TW11, TW12 and TW15.
+
+Of data files, other checks find TW16; jobs that widen types find TW17 and TW18.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_change
-from airflow_delta_provider.domain.checks.column_mapping.changes import ILLEGAL_MODE_CHANGE
+from airflow_delta_provider.domain.checks.column_mapping.changes import (
+    ID_CHANGED,
+    ILLEGAL_MODE_CHANGE,
+    PHYSICAL_NAME_CHANGED,
+    REUSED_ID,
+)
+from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH
 from airflow_delta_provider.domain.checks.metadata.schema import DUPLICATE_COLUMN, UNKNOWN_TYPE_OR_VALUE, is_known_type
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
-from airflow_delta_provider.domain.checks.type_widening.family import FAMILY, RESTORE, SPEC, UNKNOWING, WRITERS
+from airflow_delta_provider.domain.checks.type_widening.family import FAMILY, READERS, RESTORE, SPEC, UNKNOWING, WRITERS
 from airflow_delta_provider.domain.checks.type_widening.type_record import (
     VOID,
     between_texts,
@@ -198,3 +207,41 @@ def _is_recorded(old: Column, new: Column) -> bool:
     due = TypeChange.of(old, new.data_type)
     here = [change for change in changes if change.field_path == due.field_path]
     return bool(here) and here[-1].to_type == due.to_type and any(change.from_type == due.from_type for change in here)
+
+
+_data = FAMILY.of(Scope.DATA, READERS)
+
+UNREACHABLE_TYPE = _data.error(
+    16,
+    "data file type cannot be explained by recorded type changes",
+    effect="Readers fail on the file, or read wrong values from it.",
+    remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that "
+    "writes the type of the table.",
+    follows_from=causes(
+        "TW08",
+        "TW09",
+        "TW12",
+        REUSED_PATH,
+        PHYSICAL_NAME_CHANGED,
+        ID_CHANGED,
+        REUSED_ID,
+        ILLEGAL_MODE_CHANGE,
+        earlier=True,
+        later=True,
+    ),
+)
+VALUES_CHANGED = _data.error(
+    18,
+    "values read differently after widening",
+    effect="Readers get other values than before the change.",
+    remedy="Do not write to the table; RESTORE it to the version before the change, and report the engine that wrote "
+    "its files.",
+)
+
+
+TYPE_NOT_CHANGED = FAMILY.of(Scope.OUTCOME, "").error(
+    17,
+    "column does not have the requested type",
+    effect="Consumers relying on the wider type do not get it.",
+    remedy="Check the table's history for another writer, then run the job again.",
+)

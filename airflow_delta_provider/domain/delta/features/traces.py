@@ -67,7 +67,7 @@ def is_in_use(feature: str, state: TableState) -> bool:
     return (
         any(found(state.metadata) for found in in_metadata)
         or (removal.left_in_domains is not None and removal.left_in_domains(state.domains))
-        or (removal.left_in_file is not None and any(map(removal.left_in_file, (state.files or {}).values())))
+        or (removal.left_in_file is not None and any(map(removal.left_in_file, state.live_files)))
     )
 
 

@@ -78,7 +78,7 @@ def tables_page(looks: Sequence[LatestLook], search: Search, reach: Reach) -> Do
             _form(looks, search),
             element("p", f"{counted(len(found), 'row')} found", role="status"),
             _table(shown, number, last) if shown else "",
-            _pages(search, number, last) if last > 1 else "",
+            element("nav", _pages(search, number, last), class_="pages", aria_label="Pages") if last > 1 else "",
         ),
     )
     return Document(_TITLE, body, (THEME_SCRIPT,), has_form=True)
@@ -161,11 +161,7 @@ def _time(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
-def _pages(search: Search, number: int, last: int) -> Markup:
-    return element("nav", _page_links(search, number, last), class_="pages", aria_label="Pages")
-
-
-def _page_links(search: Search, number: int, last: int) -> Iterator[Markup]:
+def _pages(search: Search, number: int, last: int) -> Iterator[Markup]:
     if number > 1:
         yield element("a", "Previous", href=search.href(number - 1), rel="prev")
     yield element("span", f"Page {number} of {last}", aria_current="page")

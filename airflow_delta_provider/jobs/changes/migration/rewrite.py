@@ -11,7 +11,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from airflow_delta_provider.domain.changes.step import RewriteTable
-from airflow_delta_provider.domain.checks.data_files.rewritten import rewritten_otherwise
+from airflow_delta_provider.domain.checks.data_files.files import rewritten_otherwise
 from airflow_delta_provider.domain.delta.column_mapping import file_schema, physical_name
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
-from airflow_delta_provider.domain.delta.checkpoint import CheckpointPart
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.log_files import (
@@ -23,6 +22,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
     version_of,
 )
+from airflow_delta_provider.domain.delta.snapshot import CheckpointPart
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
@@ -121,7 +122,8 @@ class CatalogSource:
             return comparable_columns(self.schemas(ids))
         columns: list[UserColumn] = []
         others: list[str] = []
-        for field in self._at(snapshots[-1]).schema.fields:
+        newest = self._session.spark.sql(f"SELECT * FROM {self._name.sql} VERSION AS OF {snapshots[-1].id}")
+        for field in newest.schema.fields:
             kind = field.dataType
             if field.name in _ROWS:
                 continue
@@ -139,11 +141,7 @@ class CatalogSource:
         :param states: number of the comparison, whether the rows are those after it, and the snapshot
         :raises UnknownShapeError: if the table lacks the columns of row tracking
         """
-        parts = [self._rows_at(*state, columns) for state in states]
-        whole = parts[0]
-        for part in parts[1:]:
-            whole = whole.union(part)
-        return whole
+        return reduce(DataFrame.union, (self._rows_at(*state, columns) for state in states))
 
     def _rows_at(self, step: int, after: bool, snapshot: Snapshot, columns: Sequence[UserColumn]) -> DataFrame:
         selected = ", ".join(
@@ -163,9 +161,6 @@ class CatalogSource:
         shape = frame.select(sql.col("id").alias(ROW_ID), sql.col("seq").alias(SEQUENCE_NUMBER))
         _check(shape, _ROWS, "the table")
         return frame
-
-    def _at(self, snapshot: Snapshot) -> DataFrame:
-        return self._session.spark.sql(f"SELECT * FROM {self._name.sql} VERSION AS OF {snapshot.id}")
 
     def _system_table(self, what: str) -> str:
         """Return the name of a system table of this one, for SQL."""

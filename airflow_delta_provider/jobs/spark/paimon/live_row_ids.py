@@ -17,8 +17,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.domain.row_ids.fresh_ids import base_of, in_order
 from airflow_delta_provider.domain.row_ids.id_buckets import Landings
-from airflow_delta_provider.domain.row_ids.located_row import LocatedRow
-from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.domain.row_ids.row_file import LocatedRow, RowFile
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.spark.paimon.file_survey import FileSurvey
 from airflow_delta_provider.jobs.spark.row_ids.collected_ids import CollectedIds

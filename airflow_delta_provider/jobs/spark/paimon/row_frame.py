@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -21,7 +22,7 @@ from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.spark.row_ids.row_reader import words_of
+from airflow_delta_provider.jobs.spark.row_ids.row_reader import IS_DELETED, words_of
 from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
@@ -30,7 +31,6 @@ _LOOKUP = (
     "path: string, occurrences: array<struct<step: int, after: boolean, deleted: array<bigint>, file: int, "
     "base: bigint, rows: bigint, low: bigint, high: bigint, provided: array<boolean>>>"
 )
-_DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"
 #: What Spark knows of the file of a row; a column of that name hides it.
 _FILE_METADATA = "_metadata"
 #: Types that Spark has by another name.
@@ -156,7 +156,7 @@ class RowFrame:
         rows = (
             read.join(sql.broadcast(lookup), "path", "left")
             .selectExpr("*", "inline_outer(occurrences)")
-            .where(f"NOT ({_DELETED})")
+            .where(f"NOT ({IS_DELETED})")
             .selectExpr(
                 "step",
                 "after",
@@ -216,11 +216,8 @@ class RowFrame:
         by_schema: dict[int, list[str]] = defaultdict(list)
         for uri, file in {self._uri(file): file for file in files}.items():
             by_schema[file.schema_id].append(uri)
-        parts = [self._of_schema(number, paths, columns) for number, paths in sorted(by_schema.items())]
-        whole = parts[0]
-        for part in parts[1:]:
-            whole = whole.union(part)
-        return whole
+        parts = (self._of_schema(number, paths, columns) for number, paths in sorted(by_schema.items()))
+        return reduce(DataFrame.union, parts)
 
     def _of_schema(self, number: int, paths: Sequence[str], columns: Sequence[UserColumn]) -> DataFrame:
         there = [column for column in columns if number in column.names]

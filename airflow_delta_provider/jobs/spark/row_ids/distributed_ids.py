@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Protocol
 
 from pyspark.sql import DataFrame, Window
@@ -207,10 +207,7 @@ class DistributedIds:
         if self._in_tasks is not None and partly:
             files = {number: row.file for number, row in enumerate(partly)}
             parts.append(self._in_tasks.live(reader.rows(partly), files).select("id"))
-        ids = parts[0]
-        for part in parts[1:]:
-            ids = ids.union(part)
-        return ids.where("id IS NOT NULL")
+        return reduce(DataFrame.union, parts).where("id IS NOT NULL")
 
     def _landed(self, fresh: Sequence[RowFile]) -> DataFrame:
         """Return the ids that lie in ranges of files: ``file``, its ``base``, ``word`` and those ``bits`` of it."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.row_ids.id_buckets import IDS, IdBucket, buckets_of
-from airflow_delta_provider.domain.row_ids.located_row import LocatedRow
-from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.domain.row_ids.row_file import LocatedRow, RowFile
 from airflow_delta_provider.jobs.spark.row_ids import arrow_ids
 from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
@@ -106,4 +106,4 @@ class RowIds:
         parts = [self._reader.materialized_ids(whole).where("id IS NOT NULL")] if whole else []
         if partly := [rows for rows in self._rows if rows.deleted]:
             parts.append(self._reader.rows(partly).where("materialized").select("id"))
-        return parts[0] if len(parts) == 1 else parts[0].union(parts[1])
+        return reduce(DataFrame.union, parts)

@@ -22,7 +22,8 @@ from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
 from airflow_delta_provider.jobs.tables.data_files import DataFiles
 
 _LOOKUP = "key: string, file: int, base: bigint, version: bigint, deleted: array<bigint>"
-_DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"
+#: Whether a row, by its ``position``, is among those that a file's array ``deleted`` of signed words has as bits.
+IS_DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class RowReader:
         known = "CASE WHEN file IS NULL THEN raise_error(concat('unknown file ', key)) ELSE {} END"
         return (
             read.join(sql.broadcast(lookup), "key", "left")
-            .where(f"NOT ({_DELETED})")
+            .where(f"NOT ({IS_DELETED})")
             .selectExpr(
                 f"{known.format('coalesce(own_id, base + position)')} AS id",
                 "coalesce(own_version, version) AS commit_version",
@@ -118,7 +119,7 @@ def without_rows(spark: SparkSession, rows: DataFrame, deleted: Mapping[int, int
     """
     shipped = [{"file": file, "deleted": words_of(bits)} for file, bits in deleted.items()]
     lookup = ship(spark, shipped, "file: int, deleted: array<bigint>")
-    return rows.join(sql.broadcast(lookup), "file", "left").where(f"NOT ({_DELETED})").drop("deleted")
+    return rows.join(sql.broadcast(lookup), "file", "left").where(f"NOT ({IS_DELETED})").drop("deleted")
 
 
 def words_of(bits: int) -> list[int]:

@@ -28,14 +28,13 @@ from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.row_tracking.row_proofs import ConditionProof, PartitionValues
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.row_ids.row_reader import words_of
+from airflow_delta_provider.jobs.spark.row_ids.row_reader import IS_DELETED, words_of
 from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of
 from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 _LOOKUP = "key: string, file: int, deleted: array<bigint>, partition: map<string, string>"
-_DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"
 #: Before the names of columns as they are in files, so that they differ from those of the lookup.
 _STORED = "stored: "
 #: Bytes of files below which one task is faster than several that exchange results.
@@ -112,7 +111,7 @@ class ConditionReader:
         )
         shipped = sql.broadcast(ship(self._session.spark, lookup, _LOOKUP))
         known = "CASE WHEN file IS NULL THEN raise_error(concat('unknown file ', key)) ELSE file END"
-        live = found.join(shipped, "key", "left").where(f"NOT ({_DELETED})")
+        live = found.join(shipped, "key", "left").where(f"NOT ({IS_DELETED})")
         return live.select(*columns, sql.expr(known).alias("#file"))
 
     def _lookup(self, files: Sequence[LiveFile], values: PartitionValues) -> list[dict[str, Any]]:

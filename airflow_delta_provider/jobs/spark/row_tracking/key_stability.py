@@ -186,7 +186,7 @@ class KeyStability:
     def _path(self, uri: str) -> str:
         """Return the path in the log of a file as Spark names it: their last parts are unique."""
         name = PurePosixPath(uri).name
-        files = (self.state.files or {}).values()
+        files = self.state.live_files
         return next((file.path for file in files if unquote(PurePosixPath(file.path).name) == unquote(name)), uri)
 
     def _rows_at(self, version: int, selected: Sequence[str]) -> DataFrame:
