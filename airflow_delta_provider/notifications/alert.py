@@ -45,25 +45,14 @@ class TableFinding:
 
 
 @dataclass(frozen=True)
-class Item:
+class Item(TableFinding):
     """A finding that is sent, and why.
 
     :param led_to: codes of its consequences, which are sent with it
     """
 
-    found: TableFinding
     news: News
     led_to: tuple[str, ...] = ()
-
-    @property
-    def table(self) -> str:
-        """The table that it is about."""
-        return self.found.table
-
-    @property
-    def finding(self) -> Finding:
-        """The finding."""
-        return self.found.finding
 
     @property
     def title(self) -> str:
@@ -270,4 +259,4 @@ def _with_causes(items: Iterable[Item]) -> Iterator[Item]:
         by_table[item.table, item.news].append(item.finding)
     for (table, news), findings in by_table.items():
         for finding, follows in by_cause(findings):
-            yield Item(TableFinding(table, finding), news, tuple(other.code for other in follows))
+            yield Item(table, finding, news, tuple(other.code for other in follows))

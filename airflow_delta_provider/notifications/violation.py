@@ -117,7 +117,7 @@ class DeltaViolationNotifier(BaseNotifier):
         if not errors:
             self._confirm(context, whole, left_out)
         if state is not None:
-            sent = {key_of(item.found) for item in alert.sent}
+            sent = set(map(key_of, alert.sent))
             try:
                 state.apply(
                     memory.changes(outcome.findings, sent, outcome.looked_at, delivered=delivered, left_out=left_out)
@@ -164,7 +164,7 @@ class DeltaViolationNotifier(BaseNotifier):
         judged = [(found, memory.news_of(found, self.remind_after)) for found in outcome.findings]
         return Alert(
             **vars(outcome),
-            items=worst_first(Item(found, news) for found, news in judged if news is not None),
+            items=worst_first(Item(each.table, each.finding, news) for each, news in judged if news is not None),
             unchanged=sum(found.finding.is_open and news is None for found, news in judged),
             limit=self.max_findings,
         )
@@ -187,7 +187,7 @@ def _left_out(alert: Alert, outcome: Outcome) -> frozenset[str]:
     left = alert.items[len(alert.sent) :]
     causes = {(item.table, item.finding.fingerprint) for item in left} - {(item.table, None) for item in left}
     follows = (found for found in outcome.findings if (found.table, found.finding.caused_by) in causes)
-    return frozenset(key_of(found) for found in (*(item.found for item in left), *follows))
+    return frozenset(map(key_of, (*left, *follows)))
 
 
 def _prepared(notifier: Callable[[Context], Any]) -> Callable[[Context], Any]:

@@ -102,7 +102,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         self.state_path = state_path
         self.seconds_per_table = seconds_per_table
         named = {"tables": self.tables, "waivers": waivers}
-        self._listed = DagFiles(named)
+        self._listed = DagFiles({name: value for name, value in named.items() if names_file(value)})
         self.check_literals()
 
     def request(self, context: Context) -> JobRequest:

@@ -220,10 +220,9 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         if (self.table is None) == (self.tables is None) and not self._names_tables_elsewhere():
             raise DeltaRequestError(f"{self.task_id}: pass exactly one of table and tables.")
         declared = self.options_type.declared().items()
-        documents = {name: getattr(self, name) for name, option in declared if isinstance(option.value, Document)}
-        self._documents = DagFiles(
-            documents, lambda name, value: _document_of(self.options_type, name).names_file(value)
-        )
+        documents = ((name, option.value) for name, option in declared if isinstance(option.value, Document))
+        given = ((name, document, getattr(self, name)) for name, document in documents)
+        self._documents = DagFiles({name: value for name, document, value in given if document.names_file(value)})
         with self.refusing():
             is_said = is_literal([getattr(self, option.argument or name) for name, option in declared])
             if is_said:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,13 +20,11 @@ from airflow_delta_provider.operators.arguments import is_literal
 class DagFiles:
     """The files that the arguments of an operator name, each with whether a template is in its name.
 
-    :param arguments: by name, as the DAG has them
-    :param names: whether an argument names a file
+    :param files: by the names of the arguments, as the DAG has them
     """
 
-    def __init__(self, arguments: Mapping[str, Any], names: Callable[[str, Any], bool] | None = None) -> None:
-        is_file = names or (lambda _, value: names_file(value))
-        self._bounded = {name: not is_literal(file) for name, file in arguments.items() if is_file(name, file)}
+    def __init__(self, files: Mapping[str, Any]) -> None:
+        self._bounded = {name: not is_literal(file) for name, file in files.items()}
 
     def path(self, operator: Any, argument: str, value: str, context: Context | None) -> Path:
         """Return the file that an argument names, relative to the DAG's file.

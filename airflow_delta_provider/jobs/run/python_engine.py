@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.process.submitter import Submitter
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.storage.storages import Storages
 
 
-def python_session(storage: Storage | None = None, submitter: Submitter | None = None) -> DeltaSession:
+def python_session(storage: Storage | None = None) -> DeltaSession:
     """Return a session that reads files itself.
 
     :param storage: by default, the files of this machine and object stores
-    :param submitter: the process that waits for the job, by default one that is always there
     """
-    return DeltaSession(storage or Storages(), submitter)
+    return DeltaSession(storage or Storages())

@@ -51,14 +51,9 @@ class Row:
     :param message: what it says that the others do not; empty where it is not written out
     """
 
-    item: Item
+    table: str
     facts: tuple[tuple[str, str], ...]
     message: str
-
-    @property
-    def table(self) -> str:
-        """Its table."""
-        return self.item.table
 
 
 @dataclass(frozen=True)
@@ -89,7 +84,7 @@ class Listing:
         common = [part for part, *others in zip(*said) if {part} == set(others)]
         rows = (
             Row(
-                item,
+                item.table,
                 tuple(fact for fact in known if fact not in same),
                 shortened(" ".join(part.line for part in _filled(own) if part not in common), MAX_ROW_MESSAGE)
                 if item in group.in_full

@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.visible import visible
-from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, TableFinding, worst_first
+from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, worst_first
 from airflow_delta_provider.notifications.formats import facts, markdown, slack, text
 from airflow_delta_provider.notifications.formats import html as html_format
 
@@ -27,7 +27,7 @@ NASTY = st.text(st.sampled_from("ab1 \n`*_[]()<>&#|~\"'\\{}$@!-+.:/"), min_size=
 
 def item(message: str = "RESTORE it.", news: News = News.NEW, table: str = "/lake/t", **known: object) -> Item:
     told = {"code": "RT08", "severity": Severity.ERROR, "version": 7, "writer": "Delta Spark 4.4.0", **known}
-    return Item(TableFinding(table, Finding(message=message, **told)), news)
+    return Item(table, Finding(message=message, **told), news)
 
 
 def alert(*items: Item, **known: object) -> Alert:

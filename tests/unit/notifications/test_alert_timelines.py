@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.rendering.timeline import Timeline
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, TableFinding, worst_first
+from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, worst_first
 from airflow_delta_provider.notifications.formats import html, markdown, slack, text
 from airflow_delta_provider.notifications.formats.html_timeline import AMBER, BLUE, GREEN, GREY, RED
 from tests.unit.notifications.test_alert_formats import WRITTEN, words
@@ -44,7 +44,7 @@ def picture_rows(mail: str) -> list[Page]:
 
 
 def alert_of(*tables: TableReport, **known: Any) -> Alert:
-    items = worst_first(Item(TableFinding(t.table, f), News.NEW) for t in tables for f in t.findings)
+    items = worst_first(Item(t.table, f, News.NEW) for t in tables for f in t.findings)
     return Alert(Origin("nightly", "audit"), "VIOLATED", items=items, reports={t.table: t for t in tables}, **known)
 
 
