@@ -134,6 +134,13 @@ def test_storage_that_fails_now_and_then_is_asked_again(table, check, remote) ->
     assert remote.asked["OPEN", name] >= 2
 
 
+def test_folder_that_cannot_be_listed_at_first_is_listed_again(spark, remote, tmp_path) -> None:
+    (tmp_path / "lake" / "t").mkdir(parents=True)
+    (tmp_path / "lake" / "file").touch()
+    remote.fail("lake", 1)
+    assert HadoopStorage(spark).list_folders(f"{remote.uri}/lake") == ["t"]
+
+
 def test_storage_that_keeps_failing_is_a_fault_of_that_table_alone(table, run_job, remote) -> None:
     from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 

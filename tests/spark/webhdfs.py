@@ -100,6 +100,8 @@ class WebHdfs:
                     self._error(404, "java.io.FileNotFoundException", f"File does not exist: {path}")
                 elif query["op"] == "GETFILESTATUS":
                     self._json({"FileStatus": _status(path, "")})
+                elif query["op"] in ("LISTSTATUS", "OPEN") and storage._fails(path.name):
+                    self._error(500, "java.io.IOException", "the storage has a bad day")
                 elif query["op"] == "LISTSTATUS":
                     children = sorted(path.iterdir()) if path.is_dir() else []
                     found = [_status(child, child.name) for child in children] if path.is_dir() else [_status(path, "")]
@@ -107,8 +109,6 @@ class WebHdfs:
                         self._json({"FileStatuses": {"FileStatus": found}})
                 elif query["op"] in ("GETFILEBLOCKLOCATIONS", "GET_BLOCK_LOCATIONS"):
                     self._json({"BlockLocations": {"BlockLocation": []}})
-                elif storage._fails(path.name):
-                    self._error(500, "java.io.IOException", "the storage has a bad day")
                 elif "redirected" not in query:
                     self._redirect()
                 else:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
@@ -23,6 +23,8 @@ from airflow_delta_provider.jobs.storage.local_storage import PLAIN, LocalStorag
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.retries import persistent
 from airflow_delta_provider.jobs.storage.storage import Storage
+
+M = TypeVar("M", bound=Callable[..., Any])
 
 #: Files for which it is not worth while to read ahead.
 _FEW = 8
@@ -44,7 +46,17 @@ def literal(paths: Iterable[str]) -> list[str]:
     return [_PATTERN.sub(r"\\\g<0>", path) for path in paths]
 
 
-_persistent = persistent(lambda error: understand(error).retryable)
+def _asked(method: M) -> M:
+    """Let a method ask this machine for its own files, which is faster, and try again where that may help."""
+
+    @persistent(lambda error: understand(error).retryable)
+    @wraps(method)
+    def here_or_there(self: HadoopStorage, path: str, *arguments: Any, **named: Any) -> Any:
+        if self.is_local(path):
+            return getattr(self._local, method.__name__)(path, *arguments, **named)
+        return method(self, path, *arguments, **named)
+
+    return cast("M", here_or_there)
 
 
 class HadoopStorage(Storage):
@@ -64,11 +76,9 @@ class HadoopStorage(Storage):
         self._listing = threading.Lock()
         self._path = self._jvm.org.apache.hadoop.fs.Path  # looked up once: each part of the name is a call
 
-    @_persistent
+    @_asked
     def list_names(self, directory: str) -> list[str]:
         """Return the names of what lies directly in ``directory``."""
-        if self.is_local(directory):
-            return self._local.list_names(directory)
         statuses = self._list(directory)
         with self._listing:
             self._listed[directory] = statuses
@@ -79,10 +89,9 @@ class HadoopStorage(Storage):
         text = self._streams.read(self._jvm.org.apache.commons.io.IOUtils.toInputStream(joined, "UTF-8"))
         return [line.rsplit("/", 1)[-1] for line in text.decode().split("\n") if line]
 
+    @_asked
     def list_folders(self, directory: str) -> list[str]:
         """Return the names of the directories that lie directly in ``directory``."""
-        if self.is_local(directory):
-            return self._local.list_folders(directory)
         return [found.getPath().getName() for found in self._list(directory) if found.isDirectory()]
 
     def _list(self, directory: str) -> Any:
@@ -100,11 +109,9 @@ class HadoopStorage(Storage):
     def _statuses(self, size: int) -> Any:
         return self._spark.sparkContext._gateway.new_array(self._jvm.org.apache.hadoop.fs.FileStatus, size)
 
-    @_persistent
+    @_asked
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
-        if self.is_local(path):
-            return self._local.read(path)
         file_system, hadoop_path = self._resolve(path)
         try:
             return self._streams.read(file_system.open(hadoop_path))
@@ -137,26 +144,20 @@ class HadoopStorage(Storage):
     def _copies(self) -> FileCopies:
         return FileCopies(self._spark)
 
-    @_persistent
+    @_asked
     def size(self, path: str) -> int:
         """Return the size of a file, in bytes."""
-        if self.is_local(path):
-            return self._local.size(path)
         return int(self._status(path, *self._resolve(path)).getLen())
 
-    @_persistent
+    @_asked
     def written_at(self, path: str) -> datetime:
         """Return when a file was last written, as the storage says, in UTC."""
-        if self.is_local(path):
-            return self._local.written_at(path)
         milliseconds = int(self._status(path, *self._resolve(path)).getModificationTime())
         return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
-    @_persistent
+    @_asked
     def read_range(self, path: str, start: int, end: int) -> bytes:
         """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
-        if self.is_local(path):
-            return self._local.read_range(path, start, end)
         file_system, hadoop_path = self._resolve(path)
         status = self._status(path, file_system, hadoop_path)
         end = min(end, status.getLen())
@@ -167,12 +168,9 @@ class HadoopStorage(Storage):
         stream.seek(start)
         return self._streams.read(stream, end - start)
 
-    @_persistent
+    @_asked
     def write(self, path: str, content: bytes) -> None:
         """Replace a file as a whole; readers see the old one or the new one."""
-        if self.is_local(path):
-            self._local.write(path, content)
-            return
         file_system, target = self._resolve(path)
         if str(target.toUri().getScheme()) in _PUT_WHOLE:
             self._create(file_system, target, content)
