@@ -131,10 +131,14 @@ def notifiers_of(task: Any, kind: str) -> Iterator[Any]:
 def _pulls(context: Context) -> Iterator[Callable[[], Any]]:
     instance: Any = context["ti"]
     for key in _KEYS:
-        yield partial(instance.xcom_pull, key=key, map_indexes=instance.map_index, include_prior_dates=True)
+        yield partial(_pull, instance, key)
     store: Any = task_state(context)
     if store is not None:
         yield lambda: store.get(KEY)
+
+
+def _pull(instance: Any, key: str) -> Any:
+    return instance.xcom_pull(key=key, map_indexes=instance.map_index, include_prior_dates=True)
 
 
 def _key_of(context: Context) -> str:
