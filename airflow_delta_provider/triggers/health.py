@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
 from airflow_delta_provider.watch.delta.auditor import AuditScope
-from airflow_delta_provider.watch.delta.health_watch import Answer, HealthPolicy, HealthWatch
+from airflow_delta_provider.watch.delta.health_watch import Answer, HealthWatch
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -33,7 +33,8 @@ class DeltaHealthTrigger(TableTrigger):
         """Return what audits the table."""
         return HealthWatch(
             self.table,
-            HealthPolicy(Answer(self.on_violation), Answer(self.on_undetermined)),
             AuditScope(self.fail_on, self.waivers, self.state_path),
+            Answer(self.on_violation),
+            Answer(self.on_undetermined),
             self.storage_conn_id,
         )

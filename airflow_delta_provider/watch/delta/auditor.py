@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -71,7 +70,7 @@ class Auditor:
             self._table,
             self._conn_id,
             fail_on=scope.fail_on,
-            waivers=json.loads(scope.waivers),
+            waivers=tuple(json.loads(scope.waivers)),
             state_path=scope.state_path or self._memory,
         )
         if scope.state_path is not None:
@@ -93,18 +92,10 @@ class Auditor:
         return self._folder.name
 
 
-def audit(
-    table: str,
-    storage_conn_id: str | None,
-    *,
-    since_version: int | None = None,
-    version: int | None = None,
-    fail_on: str = "error",
-    waivers: Sequence[Mapping[str, Any]] = (),
-    state_path: str | None = None,
-) -> TableReport:
+def audit(table: str, storage_conn_id: str | None, **options: Any) -> TableReport:
     """Audit a table here, at level ``log``.
 
+    :param options: fields of :class:`~airflow_delta_provider.domain.request.audit.AuditOptions`
     :raises OSError: if the platform failed, so that nothing is known of the table
     """
     # Imported late: what reads tables takes a while to load, which the thread does that needs it.
@@ -112,14 +103,7 @@ def audit(
     from airflow_delta_provider.domain.request.job_request import JobRequest
     from airflow_delta_provider.hooks.python_engine import run_here
 
-    options = AuditOptions(
-        fail_on=fail_on,
-        waivers=tuple(waivers),
-        state_path=state_path,
-        since_version=since_version,
-        version=version,
-    )
-    report = run_here(JobRequest((table,), options), storage_conn_id, log).tables[0]
+    report = run_here(JobRequest((table,), AuditOptions(**options)), storage_conn_id, log).tables[0]
     if report.verdict is Verdict.FAULT:
         raise OSError("; ".join(finding.message for finding in report.findings) or "the audit failed")
     return report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -26,30 +25,13 @@ class Answer(str, Enum):
     PASS = "pass"
 
 
-@dataclass(frozen=True)
-class HealthPolicy:
-    """What verdicts lead to.
-
-    :param violated: ``wait`` or ``fail``
-    :param undetermined: any
-    """
-
-    violated: Answer = Answer.FAIL
-    undetermined: Answer = Answer.WAIT
-
-    def answer(self, verdict: Verdict) -> Answer:
-        """Return what a verdict leads to; a table that an audit refuses counts as violated."""
-        if verdict is Verdict.PASS:
-            return Answer.PASS
-        return self.undetermined if verdict is Verdict.UNDETERMINED else self.violated
-
-
 class HealthWatch(TableWatch):
     """Looks at a table until its newest version passes an audit.
 
     :param table: path or URI of the table
-    :param policy: what other verdicts lead to
     :param scope: of the audit
+    :param on_violation: what a table leads to that breaks a rule, or that an audit refuses: not ``pass``
+    :param on_undetermined: what one leads to of which something cannot be decided
     :param storage_conn_id: Airflow connection of the store, or None
     """
 
@@ -61,13 +43,15 @@ class HealthWatch(TableWatch):
     def __init__(
         self,
         table: str,
-        policy: HealthPolicy,
-        scope: AuditScope | None = None,
+        scope: AuditScope,
+        on_violation: Answer,
+        on_undetermined: Answer,
         storage_conn_id: str | None = None,
     ) -> None:
         super().__init__(table, storage_conn_id)
-        self._policy = policy
-        self._scope = scope or AuditScope()
+        self._scope = scope
+        self._answers = {Verdict.PASS: Answer.PASS, Verdict.UNDETERMINED: on_undetermined}
+        self._on_violation = on_violation
         self._log_key = ObjectStorageLog(table, storage_conn_id).key
 
     def _key(self) -> Hashable:
@@ -80,7 +64,7 @@ class HealthWatch(TableWatch):
         if read is None:
             self._say(f"There is no Delta table at {self._table} yet (no commit in _delta_log); waiting for it.")
             return None
-        answer = self._policy.answer(read.verdict)
+        answer = self._answers.get(read.verdict, self._on_violation)
         said = _said(self._table, read)
         if answer is Answer.FAIL:
             raise UnhealthyTableError(said)
