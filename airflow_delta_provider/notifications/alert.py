@@ -12,18 +12,19 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering.problem import by_cause
-from airflow_delta_provider.domain.rendering.timeline import Timeline
+from airflow_delta_provider.domain.rendering.timeline import Mark, Timeline
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.visible import visible
 
 #: Severities from worst to least: warnings do not count for a verdict.
 SEVERITIES = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)
 #: Findings that an alert names; beyond them, they are counted.
 MAX_NAMED = 1000
-#: Tables whose timeline an alert has.
-MAX_TIMELINES = 3
+#: Tables whose timeline an alert has, and what each says in words.
+MAX_TIMELINES, MAX_MARKS = 3, 12
 _RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 
 
@@ -97,10 +98,26 @@ class Group:
 
 @dataclass(frozen=True)
 class TableTimeline:
-    """What commits did to a table that findings are about."""
+    """What commits did to a table that findings are about: as it is drawn, and for those who do not see that."""
 
     table: str
     timeline: Timeline
+
+    @property
+    def title(self) -> str:
+        """Which versions of which table it shows."""
+        return f"{self.timeline.title} of {visible(self.table)}"
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """What commits did, in words, oldest first."""
+        return self.timeline.newest_marks(MAX_MARKS)
+
+    @property
+    def rest(self) -> str:
+        """How much of it is left out; empty for nothing."""
+        left = len(self.timeline.marks) - MAX_MARKS
+        return f"… and {left:,} more" if left > 0 else ""
 
 
 @dataclass(frozen=True)

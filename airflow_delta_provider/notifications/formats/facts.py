@@ -7,17 +7,13 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.rendering.counts import counted, counted_codes, shortened
 from airflow_delta_provider.domain.rendering.finding_lines import facts
-from airflow_delta_provider.domain.rendering.timeline import Mark
 from airflow_delta_provider.domain.rendering.wording import Wording
-from airflow_delta_provider.domain.visible import visible
-from airflow_delta_provider.notifications.alert import Alert, Group, Item, News, TableTimeline
+from airflow_delta_provider.notifications.alert import Alert, Group, Item, News
 
 #: Characters of what a finding says is wrong; the report has all of it.
 MAX_MESSAGE = 1500
 #: The same where several findings of a rule are listed.
 MAX_ROW_MESSAGE = 500
-#: What a timeline says in words.
-MAX_MARKS = 12
 #: What is said of a finding: evidence, effect, remedy.
 _LABELS = ("", "Effect", "Remedy")
 
@@ -98,27 +94,6 @@ class Listing:
             tuple(fact for fact in facts_of[0] if fact in same),
             tuple(rows),
         )
-
-
-@dataclass(frozen=True)
-class TimelineText:
-    """A timeline in words, for those who do not see it drawn.
-
-    :param title: which versions of which table it shows
-    :param marks: what commits did, oldest first
-    :param rest: how much of it is left out; empty for nothing
-    """
-
-    title: str
-    marks: tuple[Mark, ...]
-    rest: str
-
-    @classmethod
-    def of(cls, shown: TableTimeline) -> TimelineText:
-        """Return what is said of a table."""
-        marks = shown.timeline.newest_marks(MAX_MARKS)
-        left = len(shown.timeline.marks) - len(marks)
-        return cls(f"{shown.timeline.title} of {visible(shown.table)}", marks, f"… and {left:,} more" if left else "")
 
 
 def closing(alert: Alert) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined, text
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.notifications.alert import Alert, Group, News, TableTimeline
-from airflow_delta_provider.notifications.formats.facts import Listing, Paragraph, Row, TimelineText, closing, origin
+from airflow_delta_provider.notifications.formats.facts import Listing, Paragraph, Row, closing, origin
 from airflow_delta_provider.notifications.formats.html_timeline import AMBER, GREEN, RED, picture
 
 # Wrapped anywhere: paths are longer than the screen of a phone.
@@ -68,8 +68,7 @@ def _row(row: Row) -> Markup:
 
 
 def _timeline(shown: TableTimeline) -> Iterator[Markup]:
-    text = TimelineText.of(shown)
-    yield element("h3", text.title, style="margin: 1.6em 0 0.4em 0;")
+    yield element("h3", shown.title, style="margin: 1.6em 0 0.4em 0;")
     yield picture(shown.timeline)
     rows = [
         element(
@@ -78,11 +77,11 @@ def _timeline(shown: TableTimeline) -> Iterator[Markup]:
             element("td", mark.sign, style=f"{_LABEL} text-align: center;"),
             element("td", mark.text, style=_CELL),
         )
-        for mark in text.marks
+        for mark in shown.marks
     ]
     yield _table(rows)
-    if text.rest:
-        yield element("p", text.rest)
+    if shown.rest:
+        yield element("p", shown.rest)
 
 
 def _table(rows: Iterable[Markup]) -> Markup:

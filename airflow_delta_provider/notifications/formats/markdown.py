@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.rendering.markdown_syntax import code, escape, paragraph
 from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
-from airflow_delta_provider.notifications.formats.facts import Listing, Paragraph, Row, TimelineText, closing, origin
+from airflow_delta_provider.notifications.formats.facts import Listing, Paragraph, Row, closing, origin
 
 
 def render(alert: Alert) -> str:
@@ -41,10 +41,9 @@ def _paragraph(part: Paragraph) -> str:
 
 
 def _timeline(shown: TableTimeline) -> Iterator[str]:
-    text = TimelineText.of(shown)
-    yield f"### {escape(text.title)}"
-    lines = [f"- {code(str(mark.version))} {escape(mark.sign)} {escape(mark.text)}" for mark in text.marks]
-    yield "\n".join([*lines, *([f"- {text.rest}"] if text.rest else [])])
+    yield f"### {escape(shown.title)}"
+    lines = [f"- {code(str(mark.version))} {escape(mark.sign)} {escape(mark.text)}" for mark in shown.marks]
+    yield "\n".join([*lines, *([f"- {shown.rest}"] if shown.rest else [])])
 
 
 def _row(row: Row) -> str:

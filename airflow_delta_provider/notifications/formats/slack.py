@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.rendering.counts import shortened
 from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
-from airflow_delta_provider.notifications.formats.facts import MAX_MESSAGE, Listing, Row, TimelineText, closing, origin
+from airflow_delta_provider.notifications.formats.facts import MAX_MESSAGE, Listing, Row, closing, origin
 
 #: Blocks of a message.
 MAX_BLOCKS = 50
@@ -85,10 +85,9 @@ def _group(group: Group, longest: int) -> Iterator[Part]:
 
 
 def _timeline(shown: TableTimeline) -> Block:
-    text = TimelineText.of(shown)
-    lines = [f"{mark.version}  {mark.sign} {escape(mark.text)}" for mark in text.marks]
-    title = f"*{escape(shortened(text.title, _MAX_FACT))}*"
-    return {"type": "section", "text": _mrkdwn("\n".join([title, *lines, *filter(None, [text.rest])]))}
+    lines = [f"{mark.version}  {mark.sign} {escape(mark.text)}" for mark in shown.marks]
+    title = f"*{escape(shortened(shown.title, _MAX_FACT))}*"
+    return {"type": "section", "text": _mrkdwn("\n".join([title, *lines, *filter(None, [shown.rest])]))}
 
 
 def _row(row: Row, longest: int) -> str:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
-from airflow_delta_provider.notifications.formats.facts import Listing, TimelineText, closing, origin
+from airflow_delta_provider.notifications.formats.facts import Listing, closing, origin
 
 _WIDTH = 100
 _INDENT = "    "
@@ -50,15 +50,14 @@ def _group(group: Group) -> Iterator[str]:
 
 
 def _timeline(shown: TableTimeline) -> Iterator[str]:
-    text = TimelineText.of(shown)
-    yield text.title
+    yield shown.title
     width = len(str(shown.timeline.last))
-    for mark in text.marks:
+    for mark in shown.marks:
         indent = f"{_INDENT}{' ' * width}    "
         head = f"{_INDENT}{mark.version:>{width}}  {mark.sign} "
         yield from textwrap.wrap(mark.text, _WIDTH, initial_indent=head, subsequent_indent=indent)
-    if text.rest:
-        yield f"{_INDENT}{text.rest}"
+    if shown.rest:
+        yield f"{_INDENT}{shown.rest}"
 
 
 def _wrapped(text: str, indent: str) -> Iterator[str]:
