@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -51,8 +51,7 @@ def lockouts(before: Demands | None, after: Demands, fleet: TableFleet, writers:
     :param before: what the table demands now: what locked an engine out already is not named; None to name all
     :param after: what it will demand; without a change, what it demands
     """
-    subjects = [*_declared(fleet), *_writing(fleet, writers)]
-    found = [finding for subject in _merged(subjects) for finding in _judge(subject, before, after)]
+    found = [finding for subject in _subjects(fleet, writers) for finding in _judge(subject, before, after)]
     found += _unidentified(fleet, writers, before, after)
     return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))
 
@@ -102,7 +101,7 @@ def check_probe(probe: Probe, fleet: TableFleet, writers: RecentWriters) -> Iter
             "{engine} could not be tried: {why}.", subject=engine, engine=engine, why=Prose(probe.message.rstrip("."))
         )
     elif not probe.reads:
-        subjects = _merged([*_declared(fleet), *_writing(fleet, writers)])
+        subjects = _subjects(fleet, writers)
         needed = any(subject.key == (probe.engine, probe.version) and subject.must for subject in subjects)
         yield PROBE_REFUSED.found(
             "{engine}, which is installed, does not read the table: {why}.",
@@ -125,7 +124,7 @@ def outcomes(demands: Demands, fleet: TableFleet, writers: RecentWriters) -> lis
                 r for r in _reasons(subject, None, demands) if r.access in subject.uses | subject.must
             ).value,
         }
-        for subject in _merged([*_declared(fleet), *_writing(fleet, writers)])
+        for subject in _subjects(fleet, writers)
     ]
 
 
@@ -194,22 +193,14 @@ def _later(
     return None
 
 
-def _merged(subjects: Sequence[_Subject]) -> list[_Subject]:
+def _subjects(fleet: TableFleet, writers: RecentWriters) -> list[_Subject]:
     """Return one subject for each release of an engine that is declared, that wrote, or both."""
     merged: dict[tuple[str, str | None], _Subject] = {}
-    for subject in subjects:
-        known = merged.get(subject.key)
-        if known is None:
-            merged[subject.key] = subject
-            continue
-        writer = subject if subject.writer is not None else known
-        merged[subject.key] = _Subject(
-            member=known.member,
-            uses=known.uses | subject.uses,
-            must=known.must | subject.must,
-            writer=writer.writer,
-            days=writer.days,
-            replaced_by=writer.replaced_by,
+    for subject in (*_declared(fleet), *_writing(fleet, writers)):
+        known = merged.get(subject.key, subject)
+        latest = known if subject.writer is None else subject
+        merged[subject.key] = replace(
+            latest, member=known.member, uses=known.uses | subject.uses, must=known.must | subject.must
         )
     return list(merged.values())
 

@@ -288,17 +288,12 @@ class ClusterBy(Step):
 
 
 @dataclass(frozen=True)
-class Cast:
+class Cast(ColumnType):
     """A column whose type or nullability changes by rewriting it.
 
-    :param old: SQL type before
-    :param new: SQL type afterwards
     :param null_on_loss: whether values that the cast loses become NULL
     """
 
-    parts: Parts
-    old: str
-    new: str
     null_on_loss: bool = False
 
 

@@ -15,7 +15,13 @@ from airflow_delta_provider.domain.checks.type_widening.changes import (
     TYPE_NOT_CHANGED,
     UNRECORDED_TYPE_CHANGE,
 )
-from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, all_columns, find_column
+from airflow_delta_provider.domain.delta.column import (
+    Column,
+    UnknownColumnError,
+    all_columns,
+    column_texts,
+    find_column,
+)
 from airflow_delta_provider.domain.delta.data_type import (
     TIMESTAMP_NTZ,
     DataType,
@@ -85,7 +91,11 @@ def widen(draft: Draft, pending: Sequence[Widening], otherwise: str = "") -> Non
     """
     draft.refusals += [refusal for w in pending for refusal in check_widening(w, draft.state)]
     if pending and not draft.refusals:
-        too_old = [_engine_too_old(w, draft.engine, otherwise) for w in pending if not _is_taken(w, draft.engine)]
+        too_old = [
+            _engine_too_old(w, draft.engine, otherwise)
+            for w in pending
+            if not draft.engine.widens(str(w.column.data_type), str(w.new))
+        ]
         draft.refusals += too_old or check_needed(draft.state.protocol.features, draft.engine)
     if not draft.refusals:
         draft.take(*_alterations(pending, draft.engine))
@@ -180,11 +190,6 @@ def _verify_record(old: Column, new: Column, expected: list[TypeChange], version
             )
 
 
-def _is_taken(widening: Widening, engine: Engine) -> bool:
-    """Whether the engine takes this change of a type, where the specification does."""
-    return engine.widens(str(widening.column.data_type), str(widening.new))
-
-
 def _engine_too_old(widening: Widening, engine: Engine, otherwise: str) -> Finding:
     since = ".".join(map(str, WIDENING_SINCE))
     return requests.UNSUPPORTED_BY_ENGINE.found(
@@ -238,9 +243,8 @@ def check_dependents(column: Column, metadata: Metadata) -> Iterator[Finding]:
                 constraint=name,
                 expression=expression,
             )
-    for other in all_columns(metadata.schema):
-        expression = "" if other.field_path else other.field.metadata.get(GENERATED_COLUMNS.field_key, "")
-        if expression and refers_to(expression, column.parts):
+    for other, expression in column_texts(metadata.schema, GENERATED_COLUMNS.field_key):
+        if refers_to(expression, column.parts):
             yield requests.COLUMN_IN_USE.found(
                 "{column} is used by the generated column {other} ({expression}).",
                 remedy="Widen the column in a new table.",

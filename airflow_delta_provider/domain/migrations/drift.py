@@ -99,7 +99,7 @@ class _Columns:
         for parent, members in changes.orders:
             wanted = tuple(name for name, goes in members if not goes and self._is_there((*parent, name)))
             kept = {name.lower() for name in wanted}
-            names = map(self._name_afterwards, self._fields_of(parent))
+            names = (self._renames.get(path, path[-1]) for path in self._fields_of(parent))
             actual = tuple(name for name in names if name.lower() in kept)
             if actual != wanted:
                 yield Difference(rules.OTHER_ORDER, wanted, actual, path_text(parent) if parent else None)
@@ -112,9 +112,6 @@ class _Columns:
         column = self._columns[lowered(parent)]
         assert isinstance(column.data_type, StructType)
         yield from ((*column.parts, field.name) for field in column.data_type.fields)
-
-    def _name_afterwards(self, path: Path) -> str:
-        return self._renames.get(path, path[-1])
 
     def _texts(self, rule: Rule, changes: Iterable[Any], key: str) -> Iterator[Difference]:
         for change in changes:

@@ -8,13 +8,12 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.step import Step
-from airflow_delta_provider.domain.delta.column import all_columns, path_text
+from airflow_delta_provider.domain.delta.column import column_texts, path_text
 from airflow_delta_provider.domain.delta.expression import refers_to
 from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
 from airflow_delta_provider.domain.delta.features.state import is_active
 from airflow_delta_provider.domain.delta.features.traces import REMOVALS
-from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 
 _RESTORE = "RESTORE to the version before"
@@ -139,7 +138,11 @@ def _dropped(dropped: tuple[steps.Parts, ...], before: TableState) -> Effects:
             _STREAMS,
             *_change_data(before),
             _VIEWS.format(columns=columns),
-            *_dependents(dropped, before.metadata),
+            *(
+                f"The generated column {column} needs it."
+                for column, text in column_texts(before.metadata.schema, GENERATED_COLUMNS.field_key)
+                if any(refers_to(text, parts) for parts in dropped)
+            ),
         ),
     )
 
@@ -180,10 +183,3 @@ def _rewritten(step: steps.RewriteTable, before: TableState) -> Effects:
 def _change_data(before: TableState) -> Iterator[str]:
     if before.metadata.properties.change_data_feed:
         yield _CHANGE_DATA
-
-
-def _dependents(columns: tuple[steps.Parts, ...], metadata: Metadata) -> Iterator[str]:
-    for column in all_columns(metadata.schema):
-        text = "" if column.field_path else column.field.metadata.get(GENERATED_COLUMNS.field_key, "")
-        if text and any(refers_to(text, parts) for parts in columns):
-            yield f"The generated column {column} needs it."

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from airflow_delta_provider.domain.changes import step as steps_of
-from airflow_delta_provider.domain.changes.step import Cast, ColumnName, ColumnType, Parts, Step, each_step
+from airflow_delta_provider.domain.changes.step import ColumnName, ColumnType, Parts, Step, each_step
 from airflow_delta_provider.domain.checks.migrations.planned import (
     Added,
     DroppedFeature,
@@ -105,7 +105,7 @@ def _effects(step: Step, origin: Callable[[Parts], Parts]) -> dict[str, Any]:
             return {}
 
 
-def _retyped(column: ColumnType | Cast, origin: Callable[[Parts], Parts], *, null_on_loss: bool = False) -> Retyped:
+def _retyped(column: ColumnType, origin: Callable[[Parts], Parts], *, null_on_loss: bool = False) -> Retyped:
     return Retyped(origin(column.parts), parse_sql_type(column.old), parse_sql_type(column.new), null_on_loss)
 
 

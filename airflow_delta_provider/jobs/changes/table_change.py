@@ -10,6 +10,7 @@ from typing import Any
 from airflow_delta_provider.domain.changes.expected_protocol import with_expected_protocol
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Plan
+from airflow_delta_provider.domain.changes.preflight import with_lockouts
 from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.changes.step import RewriteTable, Step
 from airflow_delta_provider.domain.checks import faults, requests
@@ -21,14 +22,15 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.fleet import fleet_of
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.commit.log_store import refuse_unsafe_store
 from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
 from airflow_delta_provider.jobs.changes.own_commits import earlier_commits, is_own
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
-from airflow_delta_provider.jobs.changes.preflight import Preflight
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.migrations.lockouts import locked_out
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
@@ -71,7 +73,8 @@ class TableChange:
         """
         with self._timings.phase("read"):
             before = self._table.log.read_state(with_files=self._needs_files)
-            earlier = self._earlier_commits()
+            since = None if self._request.dry_run else self._request.retry_since
+            earlier = earlier_commits(self._table.log, self._request.labels, since)
         change = self._choose(before)(self._options, self._session, self._table, before)
         plan, refusals = change.planned.plan, change.planned.refusals
         known: dict[str, Any] = {
@@ -84,10 +87,9 @@ class TableChange:
         }
         if earlier:
             known |= self._changed_before(earlier)
-        preflight = Preflight(self._table, before, getattr(self._options, "fleet", None))
         if refusals or plan is None:
             if plan is not None:
-                plan, refusals = preflight.check(plan, refusals)
+                plan, refusals = self._with_lockouts(before, plan, refusals)
                 known["plan"] = plan.to_json()
             return TableReport.refused(self._name, *refusals, **known)
         if not plan.steps or self._done_before(change, plan):
@@ -99,7 +101,7 @@ class TableChange:
             self._session, self._name, self._table.location, allow_unsafe=self._options.allow_unsafe_log_store
         ):
             return TableReport.refused(self._name, unsafe, **known)
-        plan, refusals = preflight.check(*self._with_expected_protocol(plan))
+        plan, refusals = self._with_lockouts(before, *self._with_expected_protocol(plan))
         known |= {"protocol_after": plan.protocol_after.to_json(), "plan": plan.to_json()}
         if refusals:
             return TableReport.refused(self._name, *refusals, **known)
@@ -131,10 +133,13 @@ class TableChange:
             allow_special=getattr(self._options, "allow_special", False),
         )
 
-    def _earlier_commits(self) -> list[int]:
-        if self._request.dry_run:
-            return []
-        return earlier_commits(self._table.log, self._request.labels, self._request.retry_since)
+    def _with_lockouts(
+        self, before: TableState, plan: Plan, refusals: Sequence[Finding]
+    ) -> tuple[Plan, tuple[Finding, ...]]:
+        """Return a plan and its refusals with the engines that it locks out."""
+        fleet: Mapping[str, Any] | None = getattr(self._options, "fleet", None)
+        found = locked_out(self._table, plan, before, fleet)
+        return with_lockouts(plan, refusals, found, fleet_of(fleet, self._table.name, self._table.location))
 
     def _changed_before(self, versions: Sequence[int]) -> dict[str, Any]:
         """Return what is reported of commits that earlier tries of this run made."""
@@ -149,7 +154,8 @@ class TableChange:
     def _done_before(self, change: PlannedChange, plan: Plan) -> bool:
         """Whether an earlier try of this very run carried out a plan that must not be carried out twice."""
         labels = self._labels_of(change, plan)
-        return plan.once and bool(self._request.labels) and bool(self._own_commits(-1, labels))
+        once = plan.once and bool(self._request.labels)
+        return once and any(is_own(actions, labels) for _, actions in self._table.log.commits_after(-1))
 
     def _labels_of(self, change: PlannedChange, plan: Plan) -> dict[str, Any]:
         return {**self._request.labels, "plan_digest": plan.digest, **change.labels}
@@ -250,9 +256,6 @@ class TableChange:
             if is_own(actions, labels):
                 own[version] = actions
         return own, seen
-
-    def _own_commits(self, version: int, labels: Mapping[str, Any]) -> dict[int, list[Action]]:
-        return {later: actions for later, actions in self._table.log.commits_after(version) if is_own(actions, labels)}
 
 
 def _history(before: TableState, after: TableState, later: Mapping[int, list[Action]]) -> dict[str, Any] | None:

@@ -9,7 +9,6 @@ from datetime import datetime, timezone
 from typing import Any, cast
 
 from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
-from airflow_delta_provider.domain.changes.preflight import affects_engines, plan_lockouts
 from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.column_mapping import physical_parts
 from airflow_delta_provider.domain.delta.commit import parse_commit
@@ -23,17 +22,15 @@ from airflow_delta_provider.domain.migrations.planned import planned_migration
 from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.check_compatibility import RECENT_DAYS
-from airflow_delta_provider.domain.request.fleet import fleet_of
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import JudgesPlans, PlanMigrationOptions
 from airflow_delta_provider.domain.spec.policy import Policy, why_ask
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.delta.log.recent_writers import writers_within
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.migrations.declared import completed
+from airflow_delta_provider.jobs.migrations.lockouts import locked_out
 from airflow_delta_provider.jobs.migrations.rewrite_costs import rewrite_costs
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
@@ -115,12 +112,7 @@ def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> Migr
     now, name = datetime.now(timezone.utc), table.name.text
     policy = Policy.parse(options.policy)
     its_policy = policy.of(name)
-    locked_out: tuple[Finding, ...] = ()
-    if affects_engines(plan):
-        fleet = fleet_of(options.fleet, table.name, table.location)
-        writers = writers_within(table.log, plan.before, RECENT_DAYS, now)
-        found = plan_lockouts(plan, plan.before, fleet, writers)
-        locked_out = policy.judged(found, name, now.date())
+    locking = policy.judged(locked_out(table, plan, plan.before, options.fleet), name, now.date())
     migration = planned_migration(
         plan.steps,
         plan.before,
@@ -130,10 +122,8 @@ def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> Migr
     if any(migration.new_names):  # only those may have been used before
         migration = replace(migration, gone=gone_columns(table.log, plan.before))
     lint = policy.lint(migration, name, now.date())
-    asks = why_ask(
-        migration, (*lint, *locked_out), its_policy, locks_out=any(finding.is_open for finding in locked_out)
-    )
-    return replace(plan, lint=lint, locked_out=locked_out, approval=asks)
+    asks = why_ask(migration, (*lint, *locking), its_policy, locks_out=any(finding.is_open for finding in locking))
+    return replace(plan, lint=lint, locked_out=locking, approval=asks)
 
 
 #: How many of the newest commits are looked at.

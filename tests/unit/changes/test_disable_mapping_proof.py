@@ -161,7 +161,7 @@ def test_proof(
 ) -> None:
     proof = prove_disabling(metadata, known, footers)
     assert (proof.rests_on, [finding.code for finding in proof.missing]) == (rests_on, codes)
-    assert proof.holds == (rests_on is not None)
+    assert bool(proof.missing) == (rests_on is None)
 
 
 def test_remedy_for_a_file_that_cannot_be_looked_into_is_one_that_helps() -> None:
@@ -187,7 +187,7 @@ def test_rename_back_is_a_remedy_only_for_what_was_renamed() -> None:
 @pytest.mark.parametrize("schema", [OWN, RENAMED, mapped(SCHEMA)])
 def test_nothing_can_come_back_in_a_table_without_files(schema: Json, known: KnownColumns) -> None:
     proof = prove_disabling(table(schema), known, FooterSurvey(), is_empty=True)
-    assert proof.holds
+    assert not proof.missing
     by_itself = prove_disabling(table(schema), known, FooterSurvey())
     assert proof.rests_on == (by_itself.rests_on or "no files")
 

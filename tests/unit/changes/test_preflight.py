@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.demands import demands_of
 from airflow_delta_provider.domain.engine.fleet import Fleet, TableFleet
 from airflow_delta_provider.domain.engine.recent_writer import RecentWriter, RecentWriters
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
-from airflow_delta_provider.jobs.changes.preflight import Preflight
+from airflow_delta_provider.jobs.migrations.lockouts import locked_out
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Table
 from tests.unit.states import ENGINE, LEGACY, TABLE, WIDENING, field, state_of, struct
@@ -92,8 +92,10 @@ def test_the_log_is_read_only_where_a_plan_may_lock_engines_out(tmp_path, monkey
     file.write_text(json.dumps({"commitInfo": info}))
     head = table.opened.log.read_state()
     made = planned("rowTracking")
-    _, (refusal,) = Preflight(table.opened, head, None).check(made.plan, made.refusals)
+    found = locked_out(table.opened, made.plan, head, None)
+    _, (refusal,) = with_lockouts(made.plan, made.refusals, found, TableFleet())
     assert "delta-rs 1.4.0 wrote 1 commit in the last 7 days" in refusal.message
     nothing = Plan(TABLE, (), head.protocol, head.protocol)
     monkeypatch.setattr(table.opened.log, "read_files", lambda names: pytest.fail("read"))
-    assert Preflight(table.opened, head, POLICY).check(nothing, ()) == (nothing, ())
+    assert locked_out(table.opened, nothing, head, POLICY) == ()
+    assert with_lockouts(nothing, (), (), fleet(POLICY)) == (nothing, ())

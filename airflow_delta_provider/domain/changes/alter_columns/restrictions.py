@@ -9,10 +9,10 @@ from airflow_delta_provider.domain.changes.alter_columns.altered_schema import B
 from airflow_delta_provider.domain.changes.step import Alteration, NewColumn, Parts
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING, clustering_columns
-from airflow_delta_provider.domain.delta.column import Column, all_columns, lowered, path_text
+from airflow_delta_provider.domain.delta.column import Column, all_columns, column_texts, lowered, path_text
 from airflow_delta_provider.domain.delta.column_mapping import is_plain_name, physical_parts
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType, StructField, StructType
-from airflow_delta_provider.domain.delta.expression import refers_to
+from airflow_delta_provider.domain.delta.expression import expression_of_invariant, refers_to
 from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS, INVARIANTS
 from airflow_delta_provider.domain.delta.features.lists import has_feature
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
@@ -36,11 +36,6 @@ def check_alteration(alteration: Alteration, state: TableState) -> tuple[Finding
         *(finding for add in alteration.adds for finding in _added(add, state)),
         *(f for r in alteration.renames for f in _named(r.renamed, state)),
     )
-
-
-def reserved_names(state: TableState) -> tuple[str, ...]:
-    """Return the names of top-level columns that data files have in addition to those of the schema."""
-    return state.metadata.properties.materialized_columns
 
 
 def _changed(alteration: Alteration, state: TableState) -> Iterator[Column]:
@@ -84,10 +79,10 @@ def _constraints(column: Column, state: TableState) -> Iterator[Finding]:
                 constraint=name,
                 expression=expression,
             )
-    for other, text in _metadata_texts(state, INVARIANTS.field_key):
-        if refers_to(_invariant(text), column.parts) or lowered(other.parts[: len(column.parts)]) == lowered(
-            column.parts
-        ):
+    for other, text in column_texts(state.metadata.schema, INVARIANTS.field_key):
+        expression = str(expression_of_invariant(text) or text)
+        is_within = lowered(other.parts[: len(column.parts)]) == lowered(column.parts)
+        if is_within or refers_to(expression, column.parts):
             yield _needed(
                 column,
                 "{other} has an invariant ({expression}).",
@@ -98,7 +93,7 @@ def _constraints(column: Column, state: TableState) -> Iterator[Finding]:
 
 
 def _generated(column: Column, state: TableState) -> Iterator[Finding]:
-    for other, expression in _metadata_texts(state, GENERATED_COLUMNS.field_key):
+    for other, expression in column_texts(state.metadata.schema, GENERATED_COLUMNS.field_key):
         if refers_to(expression, column.parts) and other.parts != column.parts:
             yield _needed(
                 column,
@@ -133,21 +128,6 @@ _COLUMN_RULES: tuple[Callable[[Column, TableState], Iterator[Finding]], ...] = (
 def _needed(column: Column, why: str, remedy: str, **facts: Any) -> Finding:
     evidence = f"{{column}} cannot be dropped or renamed: {why}"
     return requests.COLUMN_NEEDED.found(evidence, remedy=remedy, column=column, **facts)
-
-
-def _metadata_texts(state: TableState, key: str) -> Iterator[tuple[Column, str]]:
-    for column in all_columns(state.metadata.schema):
-        text = None if column.field_path else column.field.metadata.get(key)
-        if isinstance(text, str) and text:
-            yield column, text
-
-
-def _invariant(text: str) -> str:
-    """Return the expression of an invariant, which Delta stores as JSON."""
-    try:
-        return str(parse_json(text)["expression"]["expression"])
-    except (ValueError, KeyError, TypeError):
-        return text
 
 
 def _leaves_nothing(alteration: Alteration, state: TableState) -> Iterator[Finding]:
@@ -222,7 +202,7 @@ def _named(parts: Parts, state: TableState) -> Iterator[Finding]:
         )
     if len(parts) > 1:
         return
-    taken = {reserved.lower() for reserved in reserved_names(state)}
+    taken = {reserved.lower() for reserved in properties.materialized_columns}
     if properties.change_data_feed:
         taken |= set(CHANGE_DATA_NAMES)
     if name.lower() in taken:

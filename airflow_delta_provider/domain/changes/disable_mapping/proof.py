@@ -45,11 +45,6 @@ class Proof:
     rests_on: str | None
     missing: tuple[Finding, ...] = ()
 
-    @property
-    def holds(self) -> bool:
-        """Whether the mapping can be disabled."""
-        return not self.missing
-
 
 def check_can_disable(table: str, metadata: Metadata) -> Iterator[Finding]:
     """Yield why the mapping of a table cannot be disabled at all, according to its metadata."""

@@ -20,7 +20,6 @@ from airflow_delta_provider.domain.changes.alter_columns.altered_schema import (
 )
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_plan, resolve_allowed
-from airflow_delta_provider.domain.changes.alter_columns.restrictions import reserved_names
 from airflow_delta_provider.domain.changes.commit.edit import Edit
 from airflow_delta_provider.domain.changes.commit.writable import check_writable
 from airflow_delta_provider.domain.changes.plan import Planned
@@ -106,7 +105,8 @@ def altering_edit(alteration: Alteration, base: CommitBase, past: PastColumns) -
     """
     state = base.state
     text = SchemaText.read(state.metadata.schema_string)
-    after = alter_tracked(text.schema, state.metadata, alteration, past, reserved_names(state))
+    reserved = state.metadata.properties.materialized_columns
+    after = alter_tracked(text.schema, state.metadata, alteration, past, reserved)
     operation, parameters = _operation(alteration)
     return Edit(
         operation, parameters, schema_string=replace(text, schema=after.schema).write(), set_properties=after.properties

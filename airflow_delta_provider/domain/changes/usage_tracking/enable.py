@@ -71,7 +71,8 @@ def plan_tracking(table: TableName, options: EnableFeatureOptions, state: TableS
         if isinstance(value, Finding):
             return Planned(None, (value,))
         steps.append(TrackUsage(value))
-    if _maps(options, state):
+    asked = any(feature_named(name) == COLUMN_MAPPING for name in options.features)
+    if asked and not state.metadata.properties.is_mapped:
         refusals += _left_over(table.text, state)
         steps.append(MapColumns())
     after = state.protocol.supporting([USAGE_TRACKING.name])
@@ -107,11 +108,6 @@ def _check_request(options: EnableFeatureOptions) -> Iterator[Finding]:
             others=others,
             feature=USAGE_TRACKING,
         )
-
-
-def _maps(options: EnableFeatureOptions, state: TableState) -> bool:
-    asked = any(feature_named(name) == COLUMN_MAPPING for name in options.features)
-    return asked and not state.metadata.properties.is_mapped
 
 
 def _left_over(table: str, state: TableState) -> Iterator[Finding]:
