@@ -12,14 +12,7 @@ from airflow_delta_provider.domain.spec.declared_type import levels_of, parse_sh
 from airflow_delta_provider.domain.spec.keys import COLUMN_KEYS, FIELD_KEYS, TYPE_KEYS, Key
 from airflow_delta_provider.domain.spec.problem import Problems, Said, is_list, is_mapping
 from airflow_delta_provider.domain.spec.scalar import described, read_flag, read_text, read_value
-from airflow_delta_provider.domain.spec.table_spec import (
-    UNSAID,
-    Array,
-    ColumnSpec,
-    Map,
-    Shape,
-    Text,
-)
+from airflow_delta_provider.domain.spec.table_spec import UNSAID, Array, ColumnSpec, Map, Shape, Text
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 #: Bare words whose insides have keys of their own.

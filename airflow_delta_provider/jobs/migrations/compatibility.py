@@ -8,13 +8,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, cast
 
-from airflow_delta_provider.domain.changes.lockouts import (
-    check_known,
-    check_probe,
-    check_table,
-    check_window,
-    outcomes,
-)
+from airflow_delta_provider.domain.changes.lockouts import check_known, check_probe, check_table, check_window, outcomes
 from airflow_delta_provider.domain.changes.preflight import demands_with
 from airflow_delta_provider.domain.changes.widen_types import Widening, check_widening, resolve_widenings
 from airflow_delta_provider.domain.checks.compatibility import UNKNOWN_SUPPORT

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from airflow_delta_provider.domain.changes.commit.edit import (
-    NoTimestampError,
-    has_in_commit_timestamps,
-    timestamp_of,
-)
+from airflow_delta_provider.domain.changes.commit.edit import NoTimestampError, has_in_commit_timestamps, timestamp_of
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.commit_base import CommitBase

@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from airflow_delta_provider.domain.changes.step import (
-    Cast,
-    ColumnName,
-    ColumnText,
-    ColumnType,
-    NewColumn,
-    Parts,
-)
-from airflow_delta_provider.domain.delta.data_type import (
-    StructField,
-    StructType,
-)
+from airflow_delta_provider.domain.changes.step import Cast, ColumnName, ColumnText, ColumnType, NewColumn, Parts
+from airflow_delta_provider.domain.delta.data_type import StructField, StructType
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.spec.table_spec import (
-    ColumnSpec,
-)
+from airflow_delta_provider.domain.spec.table_spec import ColumnSpec
 
 
 @dataclass(frozen=True)

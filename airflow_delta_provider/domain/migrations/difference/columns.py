@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow_delta_provider.domain.changes.step import (
-    Cast,
-    ColumnName,
-    ColumnText,
-    ColumnType,
-    Parts,
-)
+from airflow_delta_provider.domain.changes.step import Cast, ColumnName, ColumnText, ColumnType, Parts
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.delta.column import all_columns, lowered, path_text

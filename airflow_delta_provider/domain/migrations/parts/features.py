@@ -8,11 +8,7 @@ from datetime import datetime, timezone
 
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.drop_features.plan import plan_drop
-from airflow_delta_provider.domain.changes.enable_features import (
-    check_enabling,
-    enabled_by,
-    enabling_statements,
-)
+from airflow_delta_provider.domain.changes.enable_features import check_enabling, enabled_by, enabling_statements
 from airflow_delta_provider.domain.changes.preconditions import check_needed
 from airflow_delta_provider.domain.changes.schema_string import map_by_name
 from airflow_delta_provider.domain.changes.widen_types import widening_preparation
@@ -25,10 +21,7 @@ from airflow_delta_provider.domain.delta.features.registry import FEATURES, feat
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_properties import ROW_TRACKING_SUSPENDED
-from airflow_delta_provider.domain.migrations.difference.table import (
-    new_constraints,
-    new_properties,
-)
+from airflow_delta_provider.domain.migrations.difference.table import new_constraints, new_properties
 from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 from airflow_delta_provider.domain.request.change_options import DropFeatureOptions, EnableFeatureOptions
 from airflow_delta_provider.domain.request.names import FeatureNames

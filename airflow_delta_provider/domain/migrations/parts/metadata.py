@@ -8,9 +8,7 @@ from airflow_delta_provider.domain.changes.step import Alteration
 from airflow_delta_provider.domain.changes.widen_types import Widening, widen
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.column import all_columns, lowered, path_text
-from airflow_delta_provider.domain.delta.data_type import (
-    parse_type,
-)
+from airflow_delta_provider.domain.delta.data_type import parse_type
 from airflow_delta_provider.domain.delta.features.data_files import CLUSTERING
 from airflow_delta_provider.domain.migrations.difference.table import (
     is_clustered_otherwise,

@@ -9,20 +9,12 @@ from airflow_delta_provider.domain.changes.widen_types import Widening, check_de
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.column import Column, all_columns, lowered, path_text
-from airflow_delta_provider.domain.delta.data_type import (
-    ArrayType,
-    MapType,
-    StructType,
-    sql_name,
-)
+from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType, sql_name
 from airflow_delta_provider.domain.delta.expression import is_no_condition, unknown_names
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.type_widening import can_widen
 from airflow_delta_provider.domain.migrations.casting import depends_on_zone
-from airflow_delta_provider.domain.migrations.difference.table import (
-    is_partitioned_otherwise,
-    new_constraints,
-)
+from airflow_delta_provider.domain.migrations.difference.table import is_partitioned_otherwise, new_constraints
 from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 from airflow_delta_provider.domain.report.finding import Finding
 
