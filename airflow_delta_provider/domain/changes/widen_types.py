@@ -79,8 +79,13 @@ def plan_widening(table: TableName, options: WidenTypesOptions, state: TableStat
             f"{engine} changes one column per commit: {len(pending)} commits. If one fails, a rerun resumes there."
         )
     plan = draft.plan()
-    if preparation and not options.enable_type_widening and _widening_is_off(state):
-        return Planned(plan, (_widening_disabled(table),))
+    if preparation and not options.enable_type_widening and not state.metadata.properties.type_widening:
+        off = requests.WIDENING_DISABLED.found(
+            "Type widening is not enabled on {table} ({property} is not true).",
+            table=table.text,
+            property=ENABLE_TYPE_WIDENING,
+        )
+        return Planned(plan, (off,))
     return Planned(plan, tuple(check_upgrade(plan, allowed=options.allow_protocol_upgrade)))
 
 
@@ -254,18 +259,6 @@ def check_dependents(column: Column, metadata: Metadata) -> Iterator[Finding]:
             )
 
 
-def _widening_is_off(state: TableState) -> bool:
-    return not state.metadata.properties.type_widening
-
-
-def _widening_disabled(table: TableName) -> Finding:
-    return requests.WIDENING_DISABLED.found(
-        "Type widening is not enabled on {table} ({property} is not true).",
-        table=table.text,
-        property=ENABLE_TYPE_WIDENING,
-    )
-
-
 def widening_preparation(
     new_types: Sequence[DataType], state: TableState, engine: Engine
 ) -> tuple[tuple[SetProperties, ...], list[str]]:
@@ -278,7 +271,7 @@ def widening_preparation(
         needed.append(TYPE_WIDENING.name)
         if engine.prefers_preview:
             properties[TYPE_WIDENING.support_property] = "supported"
-    if _widening_is_off(state):
+    if not state.metadata.properties.type_widening:
         properties[ENABLE_TYPE_WIDENING] = "true"
     if TIMESTAMP_NTZ in new_types and not state.protocol.supports(TIMESTAMP_NTZ_FEATURE):
         needed.append(TIMESTAMP_NTZ_FEATURE.name)

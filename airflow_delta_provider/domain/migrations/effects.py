@@ -80,7 +80,12 @@ def effects_of(step: Step, before: TableState) -> Effects:
     """
     match step:
         case steps.SetProperties(enables=(_, *_)):
-            return _enabled(step, before)
+            return Effects(
+                undo="RESTORE never takes a table feature away; DROP FEATURE does, where the feature can be dropped, "
+                "and may add checkpointProtection.",
+                breaks=(f"Readers or writers that do not know {', '.join(step.enables)} are locked out.",),
+                metadata_only=not (ROW_TRACKING.name in step.enables and before.files),
+            )
         case steps.RenameColumns():
             columns = ", ".join(path_text(column.parts) for column in step.columns)
             return Effects(
@@ -105,7 +110,20 @@ def effects_of(step: Step, before: TableState) -> Effects:
                 breaks=(f"Writers fail on rows for which {step.expression} is not true.",),
             )
         case steps.DropColumns():
-            return _dropped(step.columns, before)
+            return Effects(
+                undo=f"{_RESTORE}, which also undoes all later changes of data. Files keep the values until they are "
+                "rewritten.",
+                breaks=(
+                    _STREAMS,
+                    *_change_data(before),
+                    _VIEWS.format(columns=", ".join(map(path_text, step.columns))),
+                    *(
+                        f"The generated column {column} needs it."
+                        for column, text in column_texts(before.metadata.schema, GENERATED_COLUMNS.field_key)
+                        if any(refers_to(text, parts) for parts in step.columns)
+                    ),
+                ),
+            )
         case steps.DropFeature():
             return _without_feature(step)
         case steps.RewriteTable():
@@ -118,33 +136,6 @@ def effects_of(step: Step, before: TableState) -> Effects:
             )
         case _:
             return _EFFECTS.get(type(step), Effects())
-
-
-def _enabled(step: steps.SetProperties, before: TableState) -> Effects:
-    return Effects(
-        undo="RESTORE never takes a table feature away; DROP FEATURE does, where the feature can be dropped, and may "
-        "add checkpointProtection.",
-        breaks=(f"Readers or writers that do not know {', '.join(step.enables)} are locked out.",),
-        metadata_only=not (ROW_TRACKING.name in step.enables and before.files),
-    )
-
-
-def _dropped(dropped: tuple[steps.Parts, ...], before: TableState) -> Effects:
-    columns = ", ".join(map(path_text, dropped))
-    return Effects(
-        undo=f"{_RESTORE}, which also undoes all later changes of data. Files keep the values until they are "
-        "rewritten.",
-        breaks=(
-            _STREAMS,
-            *_change_data(before),
-            _VIEWS.format(columns=columns),
-            *(
-                f"The generated column {column} needs it."
-                for column, text in column_texts(before.metadata.schema, GENERATED_COLUMNS.field_key)
-                if any(refers_to(text, parts) for parts in dropped)
-            ),
-        ),
-    )
 
 
 def _without_feature(step: steps.DropFeature) -> Effects:

@@ -167,12 +167,12 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
         raise ConfigError(f"{name}: {error}") from None
 
 
+@dataclass(frozen=True)
 class _Reader:
-    def __init__(self, text: str, name: str, folder: str, prefix: tuple[str, ...]) -> None:
-        self._text = text
-        self._name = name
-        self._folder = folder
-        self._prefix = prefix
+    text: str
+    name: str
+    folder: str
+    prefix: tuple[str, ...]
 
     def check(self, given: Mapping[str, Any], known: Mapping[str, Any], above: tuple[str, ...]) -> None:
         """Check the keys of a table, and what they hold."""
@@ -195,7 +195,7 @@ class _Reader:
         entries = tuple(given.get("tables", ()))
         spark = given.get("spark", {})
         simple = {key: given[key] for key in _CHOICES if key in given}
-        places = {key: _below(self._folder, given[key]) for key in ("state_path", "policy", "fleet") if key in given}
+        places = {key: _below(self.folder, given[key]) for key in ("state_path", "policy", "fleet") if key in given}
         return Config(
             tables=tuple(self._table(number, entry) for number, entry in enumerate(entries, start=1)),
             ownership=tuple(entry for entry in entries if not isinstance(entry, str)),
@@ -209,7 +209,7 @@ class _Reader:
                 self._texts(("spark", "packages"), spark.get("packages", ())),
                 self._settings(("spark", "conf"), spark.get("conf", {})),
             ),
-            name=self._name,
+            name=self.name,
             **simple,
             **places,
         )
@@ -249,8 +249,8 @@ class _Reader:
             raise self._error(where, f"{'.'.join(where)} is {value!r}; it has to be {_TYPES[wanted]}.")
 
     def _error(self, where: tuple[str, ...], what: str) -> ConfigError:
-        line = _line_of((*self._prefix, *where), self._text)
-        return ConfigError(f"{self._name}{'' if line is None else f', line {line}'}: {what}")
+        line = _line_of((*self.prefix, *where), self.text)
+        return ConfigError(f"{self.name}{'' if line is None else f', line {line}'}: {what}")
 
 
 def _line_of(where: tuple[str, ...], text: str) -> int | None:

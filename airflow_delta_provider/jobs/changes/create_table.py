@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.changes.commit.edit import Stamp
@@ -20,6 +21,7 @@ from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore, refuse_unsafe_store
 from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent
 from airflow_delta_provider.jobs.changes.own_commits import earlier_commits
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
@@ -48,60 +50,53 @@ def create_table(session: SparkDeltaSession, text: str, request: JobRequest, pro
         )
     location = session.storage.qualify(name.location)
     session.check_reach(name, location)
-    return _Creation(session, name, location, options, progress).run(request)
+    return _Creation(session, name, location, session.open_log(location), options, progress).run(request)
 
 
+@dataclass(frozen=True)
 class _Creation:
-    def __init__(
-        self,
-        session: SparkDeltaSession,
-        name: TableName,
-        location: str,
-        options: CreateTableOptions,
-        progress: Progress,
-    ) -> None:
-        self._session = session
-        self._name = name
-        self._location = location
-        self._options = options
-        self._progress = progress
-        self._log = session.open_log(location)
-        self._timings = Timings()
+    session: SparkDeltaSession
+    name: TableName
+    location: str
+    log: TableLog
+    options: CreateTableOptions
+    progress: Progress
+    timings: Timings = field(default_factory=Timings)
 
     def run(self, request: JobRequest) -> TableReport:
-        table, refusals = new_table(self._options)
+        table, refusals = new_table(self.options)
         if table is None:
             return self._refused(*refusals)
         if has_log(self._names("_delta_log")):
             return self._compare(table, request)
         if self._names():
             return self._refused(self._taken("it has files"))
-        step = CreateTable(tuple(self._options.columns.items()), self._options.partition_by)
-        plan = Plan(self._name, (step,), table.protocol, table.protocol)
+        step = CreateTable(tuple(self.options.columns.items()), self.options.partition_by)
+        plan = Plan(self.name, (step,), table.protocol, table.protocol)
         known: dict[str, Any] = {
             "protocol_after": table.protocol.to_json(),
             "plan": plan.to_json(),
-            "timings": self._timings,
+            "timings": self.timings,
         }
-        if lockout := check_lockout(self._name.text, self._options):
+        if lockout := check_lockout(self.name.text, self.options):
             return self._refused(lockout, **known)
         if unsafe := refuse_unsafe_store(
-            self._session, self._name.text, self._location, allow_unsafe=self._options.allow_unsafe_log_store
+            self.session, self.name.text, self.location, allow_unsafe=self.options.allow_unsafe_log_store
         ):
             return self._refused(unsafe, **known)
         if request.dry_run:
-            return TableReport.judged(self._name.text, **known)
-        self._progress(f"{self._name.text}: {explain(step)}")
+            return TableReport.judged(self.name.text, **known)
+        self.progress(f"{self.name.text}: {explain(step)}")
         labels = {**request.labels, "plan_digest": plan.digest}
-        with self._timings.phase("apply"), self._session.labelled(labels):
+        with self.timings.phase("apply"), self.session.labelled(labels):
             created = self._put(table)
         if not created:
             return self._refused(self._taken("another writer was faster"), retryable=True, **known)
-        return TableReport.judged(self._name.text, version=0, changed=True, **known)
+        return TableReport.judged(self.name.text, version=0, changed=True, **known)
 
     def _put(self, table: NewTable) -> bool:
-        put = PutIfAbsent(LogStore(self._session, self._location), self._log)
-        lines = table.lines(Stamp(int(time.time() * 1000), put.txn_id, self._session.user_metadata))
+        put = PutIfAbsent(LogStore(self.session, self.location), self.log)
+        lines = table.lines(Stamp(int(time.time() * 1000), put.txn_id, self.session.user_metadata))
         for _ in range(_TRIES):
             if put.put(0, lines):
                 return True
@@ -110,24 +105,24 @@ class _Creation:
         return False
 
     def _compare(self, table: NewTable, request: JobRequest) -> TableReport:
-        there = self._log.read_state()
-        if not is_same(self._options, table.state, there):
+        there = self.log.read_state()
+        if not is_same(self.options, table.state, there):
             return self._refused(self._taken("there is a table with other columns or without usage tracking"))
         protocol = there.protocol.to_json()
-        plan = Plan(self._name, (), there.protocol, there.protocol).to_json()
-        created = 0 in earlier_commits(self._log, request.labels, request.retry_since)
+        plan = Plan(self.name, (), there.protocol, there.protocol).to_json()
+        created = 0 in earlier_commits(self.log, request.labels, request.retry_since)
         known: dict[str, Any] = {} if created else {"version_before": there.version, "protocol_before": protocol}
-        known |= {"protocol_after": protocol, "plan": plan, "timings": self._timings}
-        return TableReport.judged(self._name.text, version=there.version, changed=created, **known)
+        known |= {"protocol_after": protocol, "plan": plan, "timings": self.timings}
+        return TableReport.judged(self.name.text, version=there.version, changed=created, **known)
 
     def _names(self, below: str = "") -> list[str]:
         try:
-            return self._session.storage.list_names(f"{self._location.rstrip('/')}/{below}".rstrip("/"))
+            return self.session.storage.list_names(f"{self.location.rstrip('/')}/{below}".rstrip("/"))
         except MissingFileError:
             return []
 
     def _taken(self, why: str) -> Finding:
-        return requests.TABLE_EXISTS.found("No table can be created at {table}: {why}.", table=self._name.text, why=why)
+        return requests.TABLE_EXISTS.found("No table can be created at {table}: {why}.", table=self.name.text, why=why)
 
     def _refused(self, *findings: Finding, **known: Any) -> TableReport:
-        return TableReport.refused(self._name.text, *findings, **known)
+        return TableReport.refused(self.name.text, *findings, **known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_delta_provider.domain.changes.expected_protocol import with_expected_protocol
@@ -39,6 +39,7 @@ from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 _TRIES = 3
 
 
+@dataclass(frozen=True)
 class TableChange:
     """Carries out the change that a request asks for on one table and reports on it.
 
@@ -46,36 +47,32 @@ class TableChange:
     :param needs_files: whether planning and verifying look at the live files
     """
 
-    def __init__(
-        self,
-        session: SparkDeltaSession,
-        table: OpenTable,
-        choose: Callable[[TableState], type[PlannedChange]],
-        request: JobRequest,
-        progress: Progress,
-        *,
-        needs_files: bool,
-    ) -> None:
-        self._session = session
-        self._table = table
-        self._name = table.name.text
-        self._choose = choose
-        self._request = request
-        self._options: Any = request.options
-        self._needs_files = needs_files
-        self._progress = progress
-        self._timings = Timings()
+    session: SparkDeltaSession
+    table: OpenTable
+    choose: Callable[[TableState], type[PlannedChange]]
+    request: JobRequest
+    progress: Progress
+    needs_files: bool
+    timings: Timings = field(default_factory=Timings)
+
+    @property
+    def _name(self) -> str:
+        return self.table.name.text
+
+    @property
+    def _options(self) -> Any:
+        return self.request.options
 
     def run(self) -> TableReport:
         """Plan, and unless it is a dry run, commit and verify.
 
         :raises BrokenLogError: if the log is damaged
         """
-        with self._timings.phase("read"):
-            before = self._table.log.read_state(with_files=self._needs_files)
-            since = None if self._request.dry_run else self._request.retry_since
-            earlier = earlier_commits(self._table.log, self._request.labels, since)
-        change = self._choose(before)(self._options, self._session, self._table, before)
+        with self.timings.phase("read"):
+            before = self.table.log.read_state(with_files=self.needs_files)
+            since = None if self.request.dry_run else self.request.retry_since
+            earlier = earlier_commits(self.table.log, self.request.labels, since)
+        change = self.choose(before)(self._options, self.session, self.table, before)
         plan, refusals = change.planned.plan, change.planned.refusals
         known: dict[str, Any] = {
             "version": before.version,
@@ -83,7 +80,7 @@ class TableChange:
             "protocol_before": before.protocol.to_json(),
             "protocol_after": (plan.protocol_after if plan else before.protocol).to_json(),
             "plan": plan.to_json() if plan else None,
-            "timings": self._timings,
+            "timings": self.timings,
         }
         if earlier:
             known |= self._changed_before(earlier)
@@ -93,12 +90,12 @@ class TableChange:
                 known["plan"] = plan.to_json()
             return TableReport.refused(self._name, *refusals, **known)
         if not plan.steps or self._done_before(change, plan):
-            self._progress(f"{self._name}: nothing to do at version {before.version}")
-            with self._timings.phase("verify"):
+            self.progress(f"{self._name}: nothing to do at version {before.version}")
+            with self.timings.phase("verify"):
                 findings = change.verify(before, {})
             return _judged(self._name, findings, known)
         if unsafe := refuse_unsafe_store(
-            self._session, self._name, self._table.location, allow_unsafe=self._options.allow_unsafe_log_store
+            self.session, self._name, self.table.location, allow_unsafe=self._options.allow_unsafe_log_store
         ):
             return TableReport.refused(self._name, unsafe, **known)
         plan, refusals = self._with_lockouts(before, *self._with_expected_protocol(plan))
@@ -106,15 +103,15 @@ class TableChange:
         if refusals:
             return TableReport.refused(self._name, *refusals, **known)
         for note in plan.notes:
-            self._progress(f"{self._name}: {note}")
-        if self._request.dry_run:
+            self.progress(f"{self._name}: {note}")
+        if self.request.dry_run:
             return TableReport.judged(self._name, **known)
         return self._carry_out(change, plan, known)
 
     def _with_expected_protocol(self, plan: Plan) -> tuple[Plan, tuple[Finding, ...]]:
         """Return the plan with the protocol that the engine will write, and why that must not be written."""
         try:
-            expected = expected_protocol(self._session, self._table.location, plan.steps)
+            expected = expected_protocol(self.session, self.table.location, plan.steps)
         except Exception as error:
             meaning = understand(error)
             if meaning.rule is requests.ENGINE_REFUSED:
@@ -128,7 +125,7 @@ class TableChange:
         return with_expected_protocol(
             plan,
             expected,
-            self._session.engine,
+            self.session.engine,
             allow_upgrade=getattr(self._options, "allow_protocol_upgrade", False),
             allow_special=getattr(self._options, "allow_special", False),
         )
@@ -138,41 +135,41 @@ class TableChange:
     ) -> tuple[Plan, tuple[Finding, ...]]:
         """Return a plan and its refusals with the engines that it locks out."""
         fleet: Mapping[str, Any] | None = getattr(self._options, "fleet", None)
-        found = locked_out(self._table, plan, before, fleet)
-        return with_lockouts(plan, refusals, found, fleet_of(fleet, self._table.name, self._table.location))
+        found = locked_out(self.table, plan, before, fleet)
+        return with_lockouts(plan, refusals, found, fleet_of(fleet, self.table.name, self.table.location))
 
     def _changed_before(self, versions: Sequence[int]) -> dict[str, Any]:
         """Return what is reported of commits that earlier tries of this run made."""
         listed = ", ".join(map(str, versions))
-        self._progress(f"{self._name}: an earlier try of this task run committed version {listed}")
+        self.progress(f"{self._name}: an earlier try of this task run committed version {listed}")
         before = versions[0] - 1
         found: dict[str, Any] = {"changed": True, "version_before": before if before >= 0 else None}
         with suppress(BrokenLogError):  # the log no longer leads there
-            found["protocol_before"] = self._table.log.read_state(version=before).protocol.to_json()
+            found["protocol_before"] = self.table.log.read_state(version=before).protocol.to_json()
         return found
 
     def _done_before(self, change: PlannedChange, plan: Plan) -> bool:
         """Whether an earlier try of this very run carried out a plan that must not be carried out twice."""
         labels = self._labels_of(change, plan)
-        once = plan.once and bool(self._request.labels)
-        return once and any(is_own(actions, labels) for _, actions in self._table.log.commits_after(-1))
+        once = plan.once and bool(self.request.labels)
+        return once and any(is_own(actions, labels) for _, actions in self.table.log.commits_after(-1))
 
     def _labels_of(self, change: PlannedChange, plan: Plan) -> dict[str, Any]:
-        return {**self._request.labels, "plan_digest": plan.digest, **change.labels}
+        return {**self.request.labels, "plan_digest": plan.digest, **change.labels}
 
     def _carry_out(self, change: PlannedChange, plan: Plan, known: dict[str, Any]) -> TableReport:
         before, planned_on = change.state, change.state.version
         failure: BaseException | None = None
         labels = self._labels_of(change, plan)
-        with self._timings.phase("apply"), self._session.labelled(labels):
+        with self.timings.phase("apply"), self.session.labelled(labels):
             try:
                 for step in plan.steps:
-                    self._progress(f"{self._name}: {explain(step)}")
+                    self.progress(f"{self._name}: {explain(step)}")
                     change = self._execute(change, step, self._last_harmless(planned_on, labels))
             except Exception as error:
                 failure = error
-        with self._timings.phase("read"):
-            after = self._table.log.read_state(with_files=self._needs_files)
+        with self.timings.phase("read"):
+            after = self.table.log.read_state(with_files=self.needs_files)
             commits, later = self._commits_since(before, labels)
         known |= {
             "version": after.version,
@@ -183,7 +180,7 @@ class TableChange:
         if failure is not None:
             return self._failed(failure, known)
         try:
-            with self._timings.phase("verify"):
+            with self.timings.phase("verify"):
                 findings = change.verify(after, commits)
         except Exception as error:
             why = Prose(understand(error).message)
@@ -199,7 +196,7 @@ class TableChange:
         :raises TableMovedError: if one changed protocol or metadata
         """
         newest = planned_on
-        for version, actions in self._table.log.commits_after(planned_on):
+        for version, actions in self.table.log.commits_after(planned_on):
             if changes_metadata(actions) and not is_own(actions, labels):
                 raise TableMovedError(
                     f"Another writer changed protocol or metadata of {self._name} in version {version}, after this "
@@ -210,17 +207,17 @@ class TableChange:
 
     def _execute(self, change: PlannedChange, step: Step, version: int) -> PlannedChange:
         """Do a step on a version or a later one that differs in files only."""
-        statement = None if isinstance(step, change.own_commits) else render_sql(step, self._table.name)
+        statement = None if isinstance(step, change.own_commits) else render_sql(step, self.table.name)
         tries = 1 if isinstance(step, RewriteTable) else _TRIES
         for attempt in range(1, tries + 1):
-            self._session.submitter.check()
+            self.session.submitter.check()
             try:
                 if statement is None:
                     unchanged = version == change.state.version
                     return change.commit(
-                        step, change.state if unchanged else self._table.log.read_state(version=version)
+                        step, change.state if unchanged else self.table.log.read_state(version=version)
                     )
-                self._session.sql(statement)
+                self.session.sql(statement)
                 break
             except (TableMovedError, CommitRefusedError):
                 raise
@@ -230,7 +227,7 @@ class TableChange:
                     break
                 if attempt == tries or condition not in FILE_CONFLICTS:
                     raise
-                self._progress(f"{self._name}: another writer was faster, try {attempt + 1} of {tries}")
+                self.progress(f"{self._name}: another writer was faster, try {attempt + 1} of {tries}")
         return change
 
     def _failed(self, failure: BaseException, known: dict[str, Any]) -> TableReport:
@@ -251,7 +248,7 @@ class TableChange:
         """Return the commits of this run, and the commits of anybody without what they did to files."""
         own: dict[int, list[Action]] = {}
         seen: dict[int, list[Action]] = {}
-        for version, actions in self._table.log.commits_after(before.version):
+        for version, actions in self.table.log.commits_after(before.version):
             seen[version] = [action for action in actions if not {"add", "remove"} & action.keys()]
             if is_own(actions, labels):
                 own[version] = actions

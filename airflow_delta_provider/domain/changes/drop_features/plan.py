@@ -67,9 +67,8 @@ def plan_drop(
     if blocked := check_table(table.text, _without(state.protocol, without_sql), engine):
         return Planned(None, blocked)
     refusals = [
-        *(refusal for name in asked for refusal in _check_name(name, engine)),
-        *(refusal for name in present for refusal in _check_removal(name, present, state, engine)),
-        *(_truncation_needed(name) for name in present if _only_truncating(name) and not options.truncate_history),
+        *(unknown_feature(name, engine, subject=name) for name in asked if _is_unknown(name, engine)),
+        *(refusal for name in present for refusal in _check_removal(name, present, options, state, engine)),
     ]
     if refusals:
         return Planned(None, tuple(refusals))
@@ -100,12 +99,13 @@ def _without(protocol: Protocol, features: Collection[str]) -> Protocol:
     return replace(protocol, writer_features=writer)
 
 
-def _check_name(name: str, engine: Engine) -> Iterator[Finding]:
-    if feature_named(name).kind is FeatureKind.UNKNOWN and not engine.knows(name):
-        yield unknown_feature(name, engine, subject=name)
+def _is_unknown(name: str, engine: Engine) -> bool:
+    return feature_named(name).kind is FeatureKind.UNKNOWN and not engine.knows(name)
 
 
-def _check_removal(name: str, present: tuple[str, ...], state: TableState, engine: Engine) -> Iterator[Finding]:
+def _check_removal(
+    name: str, present: tuple[str, ...], options: DropFeatureOptions, state: TableState, engine: Engine
+) -> Iterator[Finding]:
     removal = REMOVALS.get(name)
     if removal is None:
         yield requests.NOT_REMOVABLE.found(
@@ -130,19 +130,12 @@ def _check_removal(name: str, present: tuple[str, ...], state: TableState, engin
         )
     if problem := removal.obstacle and removal.obstacle(state.metadata, state.domains):
         yield requests.FEATURE_IN_USE.found("{subject} cannot be dropped: {why}", subject=name, why=Prose(problem))
-
-
-def _only_truncating(name: str) -> bool:
-    removal = REMOVALS.get(name)
-    return removal is not None and removal.only_truncating
-
-
-def _truncation_needed(name: str) -> Finding:
-    return requests.NOT_REMOVABLE.found(
-        "{subject} can only be dropped together with the history that it protects.",
-        remedy="Repeat the request with truncate_history=True (--truncate-history).",
-        subject=name,
-    )
+    if removal.only_truncating and not options.truncate_history:
+        yield requests.NOT_REMOVABLE.found(
+            "{subject} can only be dropped together with the history that it protects.",
+            remedy="Repeat the request with truncate_history=True (--truncate-history).",
+            subject=name,
+        )
 
 
 def _step(name: str, options: DropFeatureOptions, state: TableState, survey: DropSurvey) -> DropFeature:
