@@ -43,6 +43,11 @@ class MigrationPlan(Plan):
     approval: tuple[str, ...] = ()
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is questionable about it, and whom it locks out."""
+        return (*self.lint, *self.locked_out)
+
+    @property
     def base(self) -> str:
         """SHA-256 of the protocol and metadata that it was planned on."""
         return base_of(self.before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, cast
 
@@ -20,7 +20,6 @@ from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
 from airflow_delta_provider.domain.migrations.planned import planned_migration
 from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration
-from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import JudgesPlans, PlanMigrationOptions
@@ -42,8 +41,9 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
     options, timings = cast("PlanMigrationOptions", request.options), Timings()
     table = session.open_table(text)
     with timings.phase("plan"):
-        planning = plan_for(session, table, options.spec_of(text), options)
-    plan, state = planning.plan, planning.state
+        state = table.log.read_state()
+        planned = plan_for(session, table, options.spec_of(text), options, state)
+    plan = planned.plan
     known: dict[str, Any] = {
         "version": state.version,
         "version_before": state.version,
@@ -53,31 +53,10 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
         "timings": timings,
     }
     if plan is None:
-        return TableReport.refused(table.name.text, *planning.planned.refusals, **known)
+        return TableReport.refused(table.name.text, *planned.refusals, **known)
     commits = f"{len(plan.steps)} step{'s' * (len(plan.steps) != 1)}" if plan.steps else "nothing to do"
     progress(f"{table.name.text}: {commits} at version {state.version}")
-    return TableReport.judged(table.name.text, *planning.findings, **known)
-
-
-@dataclass(frozen=True)
-class Planning:
-    """A migration of one table, as planned on a state of it.
-
-    :param state: with its files, where planning looked at them
-    """
-
-    state: TableState
-    planned: MigrationPlanned
-
-    @property
-    def plan(self) -> MigrationPlan | None:
-        """The plan; None where it is refused."""
-        return self.planned.plan
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What is questionable about the plan, and whom it locks out."""
-        return () if self.plan is None else (*self.plan.lint, *self.plan.locked_out)
+    return TableReport.judged(table.name.text, *plan.findings, **known)
 
 
 def plan_for(
@@ -85,27 +64,26 @@ def plan_for(
     table: OpenTable,
     spec: TableSpec,
     options: JudgesPlans,
+    state: TableState,
     engine: Engine | None = None,
-    state: TableState | None = None,
-) -> Planning:
+) -> MigrationPlanned:
     """Plan to make a table what its spec declares, and judge the plan.
 
+    :param state: to plan on
     :param engine: that will do it; None where that is not known yet
-    :param state: to plan on, where that is known already; by default the newest
     :raises BrokenLogError: if the log is damaged
     :raises TableError: if the table that this one is to be like is not there
     """
-    state, spec = state or table.log.read_state(), completed(session, spec)
+    spec = completed(session, spec)
     planned = plan_migration(table.name, spec, state, engine)
     if planned.wants_files:
         state = table.log.read_state(with_files=True, version=state.version)
         names = [feature_named(name).name for name in spec.drop_features]
         costs = rewrite_costs(DeltaFiles(session.storage, table.location), names, state)
-        survey = DropSurvey(costs)
-        planned = plan_migration(table.name, spec, state, engine, survey)
+        planned = plan_migration(table.name, spec, state, engine, DropSurvey(costs))
     if planned.plan is None or not planned.plan.steps:
-        return Planning(state, planned)
-    return Planning(state, replace(planned, plan=_judged(table, planned.plan, options)))
+        return planned
+    return replace(planned, plan=_judged(table, planned.plan, options))
 
 
 def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> MigrationPlan:

@@ -27,6 +27,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.approved_plan import ApprovedPlan, check_approved
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan, base_of
+from airflow_delta_provider.domain.migrations.planner import MigrationPlanned
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
@@ -38,7 +39,7 @@ from airflow_delta_provider.jobs.changes.migration.rewrite import rewrite_table
 from airflow_delta_provider.jobs.changes.own_commits import audited, is_own
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 from airflow_delta_provider.jobs.changes.sql_changes import DropFeatures
-from airflow_delta_provider.jobs.migrations.planning import Planning, plan_for
+from airflow_delta_provider.jobs.migrations.planning import plan_for
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
@@ -76,13 +77,13 @@ class ApplyMigration(PlannedChange):
     @cached_property
     def planned(self) -> Planned:
         """The steps that are left to do."""
-        planning = self._plan_on(self.state)
-        if planning.plan is None:
-            return planning.planned
-        against = (*planning.planned.refusals, *self._not_approved(planning), *self._not_allowed(planning.plan))
+        planned = self._plan_on(self.state)
+        if planned.plan is None:
+            return planned
+        against = (*planned.refusals, *self._not_approved(planned.plan), *self._not_allowed(planned.plan))
         if not against:  # only then the rows are worth reading
-            against = tuple(find_obstacles(self.session, self.table, self.state, planning.plan.steps))
-        return replace(planning.planned, refusals=against)
+            against = tuple(find_obstacles(self.session, self.table, self.state, planned.plan.steps))
+        return replace(planned, refusals=against)
 
     def commit(self, step: Step, since: TableState) -> PlannedChange:
         """Commit changes of metadata in one transaction of the engine, or rewrite the table in one."""
@@ -100,15 +101,15 @@ class ApplyMigration(PlannedChange):
             return ()
         return (*self._not_as_declared(after), *audited(self.table, self.state, commits))
 
-    def _plan_on(self, state: TableState) -> Planning:
-        return plan_for(self.session, self.table, self.spec, self.options, self.session.engine, state)
+    def _plan_on(self, state: TableState) -> MigrationPlanned:
+        return plan_for(self.session, self.table, self.spec, self.options, state, self.session.engine)
 
-    def _not_approved(self, planning: Planning) -> Iterator[Finding]:
+    def _not_approved(self, plan: MigrationPlan) -> Iterator[Finding]:
         """Yield why the plan is not the approved one; without one, what the policy does not let pass unapproved."""
         if self.approved is None:
-            yield from (finding for finding in planning.findings if finding.severity is Severity.ERROR)
-        elif planning.plan is not None:
-            yield from check_approved(self.approved, planning.plan, moved=self._moved(self.approved))
+            yield from (finding for finding in plan.findings if finding.severity is Severity.ERROR)
+        else:
+            yield from check_approved(self.approved, plan, moved=self._moved(self.approved))
 
     def _moved(self, approved: ApprovedPlan) -> str | None:
         """Return who changed protocol or metadata since the plan was made, apart from its own commits."""
