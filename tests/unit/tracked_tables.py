@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.changes.commit.edit import Edit
+from airflow_delta_provider.domain.changes.commit.edit import Edit, edit_of
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
 from airflow_delta_provider.domain.changes.disable_mapping.proof import check_can_disable, prove_disabling
 from airflow_delta_provider.domain.changes.schema_string import disable_in_schema
 from airflow_delta_provider.domain.changes.step import DropFeature, MapColumns
 from airflow_delta_provider.domain.changes.usage_tracking import enable as enabling
 from airflow_delta_provider.domain.changes.usage_tracking.alter import altering_edit, plan_altering_tracked
-from airflow_delta_provider.domain.changes.usage_tracking.edits import edit_of
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.delta.transition import advance
 from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions, EnableFeatureOptions

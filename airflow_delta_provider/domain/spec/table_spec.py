@@ -144,7 +144,7 @@ class TableSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Return the spec as plain values: what a file would hold, without what is as if it were left out."""
-        from airflow_delta_provider.domain.spec.plain import plain_of  # late: it makes texts of these values
+        from airflow_delta_provider.domain.spec.writing import plain_of  # late: it makes texts of these values
 
         return plain_of(self)
 

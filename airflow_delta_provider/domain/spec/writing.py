@@ -1,13 +1,93 @@
-"""Specs as the text of a file, for people to continue with."""
+"""Specs as plain values, in the order of keys that suits people, and as the text of a file to continue with."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.formats.yaml_output import comment, to_yaml
+from airflow_delta_provider.domain.spec.declared_type import outline, structs_in
+from airflow_delta_provider.domain.spec.table_spec import Array, ColumnSpec, Map, Path, Shape, TableSpec, View
+
+_TABLE = """
+    table table_id like after comment only_additive exact rewrite on_loss time_zone
+    columns drop partition_by cluster_by views features drop_features properties constraints
+""".split()
+_COLUMN_AFTER_TYPE = "nullable default generated comment rewrite on_loss".split()
+#: What says nothing of a table, and of a column.
+_NOTHING = {TableSpec: TableSpec(), ColumnSpec: ColumnSpec(name="")}
+
+
+def plain_of(spec: TableSpec) -> dict[str, Any]:
+    """Return the keys of a table; those that say nothing are left out."""
+    return dict(_said(spec, _TABLE))
+
+
+def _said(spec: TableSpec | ColumnSpec, keys: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Yield those of the keys that say something, with their plain values."""
+    for key in keys:
+        attribute = "null_on_loss" if key == "on_loss" else key
+        said = getattr(spec, attribute)
+        if said != getattr(_NOTHING[type(spec)], attribute):
+            yield key, _PLAIN[key](said) if key in _PLAIN else said
+
+
+def _column(column: ColumnSpec) -> dict[str, Any]:
+    plain = {"name": column.name, **dict(_said(column, ["renamed_from"]))}
+    if column.shape is not None:
+        plain |= _type(column.shape)
+    plain |= _said(column, _COLUMN_AFTER_TYPE)
+    if "fields" in plain:  # last: they are long
+        plain["fields"] = plain.pop("fields")
+    return plain
+
+
+def _type(shape: Shape) -> dict[str, Any]:
+    """Return the keys of a type: of one with several structs, each part has keys of its own."""
+    structs = structs_in(shape)
+    if len(structs) < 2:
+        fields = [_column(field) for struct in structs for field in struct.fields]
+        return {"type": outline(shape), **({"fields": fields} if fields else {})}
+    if isinstance(shape, Array):
+        return {"type": "array", "element": _part(shape.element)}
+    assert isinstance(shape, Map)
+    return {"type": "map", "key": _part(shape.key), "value": _part(shape.value)}
+
+
+def _part(shape: Shape) -> Any:
+    plain = _type(shape)
+    return plain["type"] if len(plain) == 1 else plain
+
+
+def _paths(paths: Iterable[Path]) -> list[str]:
+    return [path_text(path) for path in paths]
+
+
+def _view(view: View) -> dict[str, Any]:
+    return {"name": view.name, **({} if view.columns is None else {"columns": _paths(view.columns)})}
+
+
+def _sorted(settings: Mapping[str, str | None]) -> dict[str, str | None]:
+    return dict(sorted(settings.items()))
+
+
+#: What becomes of the values that are not plain.
+_PLAIN: Mapping[str, Callable[[Any], Any]] = {
+    "after": list,
+    "on_loss": lambda _: "null",
+    "columns": lambda columns: list(map(_column, columns)),
+    "drop": _paths,
+    "partition_by": list,
+    "cluster_by": _paths,
+    "views": lambda views: list(map(_view, views)),
+    "features": list,
+    "drop_features": list,
+    "properties": _sorted,
+    "constraints": _sorted,
+}
 
 
 @dataclass(frozen=True)

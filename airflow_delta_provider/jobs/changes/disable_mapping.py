@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, count_nulls
-from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.plan import check_disabling, plan_disabling
 from airflow_delta_provider.domain.changes.disable_mapping.proof import disable_in_action, needs_footers
 from airflow_delta_provider.domain.changes.disable_mapping.verify import (

@@ -30,7 +30,7 @@ from airflow_delta_provider.jobs.changes.expected_protocol import expected_proto
 from airflow_delta_provider.jobs.changes.own_commits import earlier_commits, is_own
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
-from airflow_delta_provider.jobs.migrations.lockouts import locked_out
+from airflow_delta_provider.jobs.migrations.planning import locked_out
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
 from airflow_delta_provider.domain.changes.commit.edit import Edit
-from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.plan import check_disabling_tracked, plan_disabling_tracked
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.step import Alteration, Step

@@ -8,9 +8,12 @@ from functools import partial
 
 from airflow_delta_provider.domain.audit.version_range import find_version_range
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
-from airflow_delta_provider.domain.changes.disable_mapping.column_history import FOREIGN_FILES, ColumnHistory
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import (
+    FOREIGN_FILES,
+    ColumnHistory,
+    MappedTable,
+)
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, TableColumns
-from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.commit import Action, Commit, commit_info, parse_commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, cast
 
 from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
+from airflow_delta_provider.domain.changes.plan import Plan
+from airflow_delta_provider.domain.changes.preflight import affects_engines, plan_lockouts
 from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.column_mapping import physical_parts
 from airflow_delta_provider.domain.delta.commit import parse_commit
@@ -20,16 +22,19 @@ from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
 from airflow_delta_provider.domain.migrations.planned import planned_migration
 from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.request.check_compatibility import RECENT_DAYS
+from airflow_delta_provider.domain.request.fleet import fleet_of
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import JudgesPlans, PlanMigrationOptions
 from airflow_delta_provider.domain.spec.policy import Policy, why_ask
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.log.recent_writers import writers_within
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.migrations.declared import completed
-from airflow_delta_provider.jobs.migrations.lockouts import locked_out
 from airflow_delta_provider.jobs.migrations.rewrite_costs import rewrite_costs
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
@@ -141,3 +146,15 @@ def _columns(metadata: Metadata) -> Iterator[tuple[_Path, _Path]]:
     for column in metadata.readable_columns or ():
         if column.kinds[-1] == "field":
             yield column.parts, lowered(physical_parts(column, metadata.schema, mode))
+
+
+def locked_out(table: OpenTable, plan: Plan, state: TableState, fleet: Mapping[str, Any] | None) -> tuple[Finding, ...]:
+    """Return which engines a plan locks out, or may; the log is read only where it may.
+
+    :param state: that the plan was made on
+    :param fleet: content of the fleet file
+    """
+    if not affects_engines(plan):
+        return ()
+    writers = writers_within(table.log, state, RECENT_DAYS, datetime.now(timezone.utc))
+    return plan_lockouts(plan, state, fleet_of(fleet, table.name, table.location), writers)

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns, MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
-from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.plan import plan_disabling, plan_disabling_tracked
 from airflow_delta_provider.domain.changes.disable_mapping.proof import disable_in_metadata
 from airflow_delta_provider.domain.changes.disable_mapping.verify import (

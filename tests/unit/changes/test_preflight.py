@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.demands import demands_of
 from airflow_delta_provider.domain.engine.fleet import Fleet, TableFleet
 from airflow_delta_provider.domain.engine.recent_writer import RecentWriter, RecentWriters
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
-from airflow_delta_provider.jobs.migrations.lockouts import locked_out
+from airflow_delta_provider.jobs.migrations.planning import locked_out
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Table
 from tests.unit.states import ENGINE, LEGACY, TABLE, WIDENING, field, state_of, struct

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp
+from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp, edit_of
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.schema_string import disable_in_schema, map_by_name
 from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.changes.step import DisableMapping, DropFeature, MapColumns, TrackUsage
 from airflow_delta_provider.domain.changes.usage_tracking.create import check_lockout, new_table
-from airflow_delta_provider.domain.changes.usage_tracking.edits import edit_of
 from airflow_delta_provider.domain.changes.usage_tracking.enable import (
     Evidence,
     needs_footers,

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
+from airflow_delta_provider.domain.changes.commit.edit import edit_of
 from airflow_delta_provider.domain.changes.enable_features import plan_enabling
 from airflow_delta_provider.domain.changes.step import Alteration, NewColumn
 from airflow_delta_provider.domain.changes.usage_tracking.alter import alter_tracked
 from airflow_delta_provider.domain.changes.usage_tracking.create import new_table
-from airflow_delta_provider.domain.changes.usage_tracking.edits import edit_of
 from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, plan_tracking
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions, EnableFeatureOptions

@@ -18,6 +18,7 @@ from typing import Any
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
 from airflow_delta_provider.domain.audit.past_log import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import restored_by
+from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.delta.column_changes import ChangeKind, column_changes, physical_paths
 from airflow_delta_provider.domain.delta.commit import Action, commit_info
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
@@ -266,3 +267,27 @@ def _goes_on(old: MappedSchema, new: MappedSchema) -> bool:
     """Whether a column still has its id and its path; otherwise all columns are new."""
     before = {(field.id, field.path) for field in old.fields if old.is_mapped}
     return any((field.id, field.path) in before for field in new.fields)
+
+
+@dataclass(frozen=True)
+class MappedTable:
+    """A table at a version.
+
+    :param state: with its files
+    :param known: the history of its columns up to that version
+    :param footers: of its files; None if they were not read
+    :param last_stream: the version of the last commit of a streaming query, among the recent ones
+    """
+
+    state: TableState
+    known: KnownColumns
+    footers: FooterSurvey | None = None
+    last_stream: int | None = None
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether it has column mapping.
+
+        :raises BrokenLogError: if the schema is damaged
+        """
+        return MappedSchema.of(self.state.metadata).is_mapped

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.changes.commit.writable import check_writable
-from airflow_delta_provider.domain.changes.disable_mapping.mapped_table import MappedTable
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.proof import Proof, check_can_disable, prove_disabling
 from airflow_delta_provider.domain.changes.explain import size_text
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
