@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.delta.snapshot import Snapshot
 from airflow_delta_provider.domain.delta.snapshot_comparison import SnapshotComparison
 from airflow_delta_provider.domain.delta.table_properties import TableProperties
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.delta.log.log_search import adds_of
+from airflow_delta_provider.jobs.delta.log.kept_log import adds_of
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.timings import Timings
 

@@ -14,8 +14,7 @@ from airflow_delta_provider.domain.delta.row_condition import RowCondition, row_
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
-from airflow_delta_provider.jobs.delta.log.log_search import adds_of
+from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog, adds_of
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.row_tracking.row_proofs import ConditionProof, PartitionValues, RowProofs
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError

@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.checks.row_tracking.comparison import lost_ve
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.delta.log.log_search import added_before
+from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.log.table_log import History, TableLog
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
@@ -71,6 +71,5 @@ def read_compared_history(log: TableLog, since: int | None) -> ComparedHistory:
 def step_of(transition: Transition, log: TableLog) -> CommitStep:
     """Return a commit, with which of its files earlier commits added."""
     paths = suspicious_paths(transition)
-    return CommitStep(
-        transition, paths, frozenset(added_before(log, transition.commit.version, paths)) if paths else frozenset()
-    )
+    earlier = KeptLog(log).added_before(transition.commit.version, paths) if paths else frozenset()
+    return CommitStep(transition, paths, earlier)

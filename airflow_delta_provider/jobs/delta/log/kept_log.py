@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
-from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, PastLog, first_adds
+from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, PastLog, additions, first_adds
 from airflow_delta_provider.domain.checks.rule import FileAspect
-from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, earliest_version, select_segment
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    LogSegment,
+    commit_name,
+    commit_versions,
+    earliest_version,
+    select_segment,
+)
+from airflow_delta_provider.domain.delta.snapshot import file_key
+from airflow_delta_provider.domain.delta.table_properties import is_true
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.jobs.delta.log import log_search
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
+#: With more files than this, commits are read as a whole rather than searched for their paths.
+_FEW_FILES = 10
+
 
 class KeptLog(PastLog):
-    """Asks the log; what it no longer has is unknown."""
+    """Asks the log; what it no longer has is unknown. Commits that cannot be read are passed over."""
 
     def __init__(self, log: TableLog) -> None:
         self._log = log
@@ -63,11 +75,28 @@ class KeptLog(PastLog):
 
     def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
         """Return those of ``paths`` that a commit before ``version`` added or removed."""
-        return frozenset(log_search.added_before(self._log, version, paths))
+        wanted = set(paths)
+        found: set[str] = set()
+        for earlier, name, content in self._commits_before(version):
+            with suppress(BrokenLogError):  # which is said of that commit
+                commit = Commit.from_actions(earlier, parse_commit(name, content))
+                found |= wanted & ({file.path for file in commit.adds} | {file.path for file in commit.removes})
+            if found == wanted:
+                break
+        return frozenset(found)
 
     def row_ids_before(self, version: int, paths: Collection[str]) -> Mapping[str, RowIds]:
         """Return, by path, the row ids that a commit before ``version`` last wrote of each file."""
-        return log_search.row_ids_before(self._log, version, frozenset(paths))
+        wanted = frozenset(paths)
+        found: dict[str, RowIds] = {}
+        for earlier, name, content in self._commits_before(version) if wanted else ():
+            with suppress(BrokenLogError):
+                commit = Commit.from_actions(earlier, parse_commit(name, content))
+                found.update((file.path, file.row_ids) for file in commit.adds if file.path in wanted)
+        return found
+
+    def _commits_before(self, version: int) -> Iterator[tuple[int, str, bytes]]:
+        return self._log.commits(v for v in commit_versions(self._log.list_names()) if v < version)
 
     def first_adds(self, version: int, paths: Collection[str]) -> Mapping[str, FirstAdd]:
         """Return, by path, the first time that a commit up to ``version`` added a file; read from the log's start.
@@ -87,7 +116,15 @@ class KeptLog(PastLog):
         :param after: below 0, those of the checkpoint are among them that the log begins with
         """
         with suppress(BrokenLogError, MissingFileError):
-            yield from log_search.adds_between(self._log, after, version)
+            names = self._log.list_names()
+            if after < 0 and commit_name(0) not in names:
+                base = select_segment(names, earliest_version(names))
+                after = (base.checkpoint_version or 0) if base.checkpoint_files else after
+                for part in self._log.checkpoint_parts(base):
+                    yield from _adds(part.actions)
+            for _, name, content in self._log.commits(v for v in commit_versions(names) if after < v <= version):
+                with suppress(BrokenLogError):
+                    yield from _adds(parse_commit(name, content))
 
     def last_adds(self, version: int, keys: Collection[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
         """Return the last ``add`` action of files up to ``version``, as in the log, those of which it tells statistics.
@@ -97,19 +134,79 @@ class KeptLog(PastLog):
         names = self._log.list_names()
         try:
             if commit_name(0) in names:
-                return log_search.adds_of(self._log, keys, None, version)
+                return adds_of(self._log, keys, None, version)
             base = select_segment(names, earliest_version(names))
-            known = log_search.adds_of(self._log, keys, base, version)
+            known = adds_of(self._log, keys, base, version)
         except (BrokenLogError, MissingFileError):
             return {}
         return {key: add for key, add in known.items() if isinstance(add.get("stats"), str)}
 
     def commit_that_enabled(self, version: int, name: str) -> Commit | None:
         """Return the kept commit since which a property is true, up to ``version``; None where none is known."""
-        return log_search.commit_that_enabled(self._log, version, name)
+        found: Commit | None = None
+        for number, actions in self._log.newest_commits():
+            metadata = next((action["metaData"] for action in actions if action.get("metaData")), None)
+            if number > version or not isinstance(metadata, Mapping):
+                continue
+            if not is_true((metadata.get("configuration") or {}).get(name)):
+                return found
+            with suppress(BrokenLogError):
+                found = Commit.from_actions(number, actions)
+        return found if found is not None and found.version == 0 else None
 
     def commits_that_added(
         self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
     ) -> Mapping[str, Addition]:
         """Return, by path, the oldest kept commit that added each file as it is, as far as an aspect goes."""
-        return log_search.commits_that_added(self._log, files, aspect)
+        wanted = {file.path: file for file in files}
+        found: dict[str, Addition] = {}
+        for version, name, content in self._log.commits(commit_versions(self._log.list_names())) if wanted else ():
+            if len(wanted) <= _FEW_FILES and not any(_names(content, path) for path in wanted):
+                continue
+            with suppress(BrokenLogError):
+                added = additions(version, parse_commit(name, content), wanted, aspect)
+                found.update(added)
+                for path in added:
+                    del wanted[path]
+            if not wanted:
+                break
+        return found
+
+
+def adds_of(
+    log: TableLog, keys: Collection[FileKey], base: LogSegment | None, version: int
+) -> dict[FileKey, Mapping[str, Any]]:
+    """Return the last ``add`` action of files up to ``version``, as it is in the log.
+
+    :param base: what the log leads on from, where it is not kept whole
+    """
+    found: dict[FileKey, Mapping[str, Any]] = {}
+
+    def take(actions: Iterable[Action]) -> None:
+        for action in actions:
+            add = action.get("add")
+            if add and (key := file_key(add)) in keys:
+                found[key] = add
+
+    first = 0
+    if base is not None:
+        first = base.version + 1
+        for part in log.checkpoint_parts(base):
+            take(part.actions)
+        for name in base.commits:
+            take(log.read_commit(name))
+    few = len(keys) <= _FEW_FILES
+    for _, name, content in log.commits(range(first, version + 1)):
+        if not few or any(_names(content, path) for path, _ in keys):
+            with suppress(BrokenLogError):
+                take(parse_commit(name, content))
+    return found
+
+
+def _adds(actions: Iterable[Action]) -> Iterator[Mapping[str, Any]]:
+    return (action["add"] for action in actions if isinstance(action.get("add"), Mapping))
+
+
+def _names(content: bytes, path: str) -> bool:
+    """Whether a commit may name a file, going by its bytes."""
+    return path.encode() in content or json.dumps(path)[1:-1].encode() in content
