@@ -67,5 +67,3 @@ USAGE_TRACKING = Feature(
     writer_owned=(properties.DROPPED_OR_RENAMED,),
     removal=Removal(without_sql=True),
 )
-
-RECORDS = (COLUMN_MAPPING, USAGE_TRACKING)

@@ -42,5 +42,3 @@ DOMAIN_METADATA = Feature(
         since=(4, 1), leaves="Domain metadata that any writer left in the table is removed.", left_in_domains=bool
     ),
 )
-
-RECORDS = (APPEND_ONLY, CHANGE_DATA_FEED, IN_COMMIT_TIMESTAMP, IN_COMMIT_TIMESTAMP_PREVIEW, DOMAIN_METADATA)

@@ -45,5 +45,3 @@ MATERIALIZE_PARTITION_COLUMNS = Feature(
     enabling_property="delta.enableMaterializePartitionColumnsFeature",
     removal=Removal(since=(4, 1)),
 )
-
-RECORDS = (DELETION_VECTORS, CLUSTERING, MATERIALIZE_PARTITION_COLUMNS)

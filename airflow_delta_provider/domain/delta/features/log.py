@@ -43,5 +43,3 @@ CHECKPOINT_PROTECTION = Feature(
         left_in_metadata=lambda metadata: properties.PROTECTED_BEFORE in metadata.configuration,
     ),
 )
-
-RECORDS = (V2_CHECKPOINT, VACUUM_PROTOCOL_CHECK, CHECKPOINT_PROTECTION)

@@ -16,11 +16,13 @@ from airflow_delta_provider.domain.delta.features import (
 )
 from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureKind
 
-#: In the order in which one is named where several would do: a stable feature before its preview.
+#: In the order in which one is named where several would do: a stable feature before its preview. A module imports
+#: features of the ones before it only.
 FEATURES: dict[str, Feature] = {
     feature.name: feature
     for module in (columns, commits, column_mapping, row_tracking, data_files, types, log, owners)
-    for feature in module.RECORDS
+    for feature in vars(module).values()
+    if isinstance(feature, Feature)
 }
 _BY_FOLDED_NAME = {feature.name.casefold(): feature for feature in FEATURES.values()}
 

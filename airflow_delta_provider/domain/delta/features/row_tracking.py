@@ -39,5 +39,3 @@ ROW_TRACKING = Feature(
         left_in_domains=lambda domains: DOMAIN in domains,
     ),
 )
-
-RECORDS = (ROW_TRACKING,)
