@@ -51,33 +51,25 @@ class ChangeJudge:
     def __init__(self, log: PastLog) -> None:
         self._log = log
         self._paths = PhysicalPaths()
-        self._used: frozenset[str] = frozenset()
-        self._ever_dropped = False
+        self.used_features: frozenset[str] = frozenset()
+        """Features that some version used."""
+        self.ever_dropped = False
+        """Whether a version before the last change said that columns had been dropped."""
 
     def begin(self, state: TableState) -> None:
         """Take the state before the first commit, or the first one."""
-        self._used |= used_features(state)
+        self.used_features |= used_features(state)
 
     @property
     def column_ids(self) -> Mapping[PhysicalPath, frozenset[int]]:
         """The ids of the columns that each physical path has led to."""
         return self._paths.column_ids
 
-    @property
-    def used_features(self) -> frozenset[str]:
-        """Features that some version used."""
-        return self._used
-
-    @property
-    def ever_dropped(self) -> bool:
-        """Whether a version before the last change said that columns had been dropped."""
-        return self._ever_dropped
-
     def go_on(self, facts: HistoryFacts) -> None:
         """Continue from what an earlier audit, which came as far, knew."""
         self._paths.restore_saved(facts.column_ids)
-        self._used |= facts.used_features
-        self._ever_dropped = facts.ever_dropped
+        self.used_features |= facts.used_features
+        self.ever_dropped = facts.ever_dropped
 
     def look(self, transition: Transition) -> Iterator[Finding]:
         """Yield what a commit breaks, as far as rules go, and take nothing.
@@ -131,7 +123,7 @@ class ChangeJudge:
             if restored.unknown_version is not None and finding.severity is Severity.ERROR:
                 finding = _undecided(finding, restored.unknown_version)
             yield Detected(finding, still_open, before)
-        self._used |= used_features(transition.after)
+        self.used_features |= used_features(transition.after)
 
     def recall(self, finding: Finding, base: TableState, before: Before | None) -> StillOpen | None:
         """Return what tells whether a change of long ago is still wrong; None where no later commit can tell.
@@ -146,12 +138,12 @@ class ChangeJudge:
 
     def _with_past(self, transition: Transition, restored: Restored) -> Transition:
         was_true = transition.before.metadata.properties.has_dropped_or_renamed
-        self._ever_dropped = not transition.replaces_all and (self._ever_dropped or was_true)
-        past = Past(self._used, self._ever_dropped, restored.protocol, restored.identity)
+        self.ever_dropped = not transition.replaces_all and (self.ever_dropped or was_true)
+        past = Past(self.used_features, self.ever_dropped, restored.protocol, restored.identity)
         return replace(transition, past=past)
 
     def _past(self) -> Past:
-        return Past(self._used, self._ever_dropped)
+        return Past(self.used_features, self.ever_dropped)
 
     @staticmethod
     def compares(finding: Finding) -> bool:

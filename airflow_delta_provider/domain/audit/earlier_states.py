@@ -67,7 +67,11 @@ class EarlierStates:
         self._files = 0
         self._metadata = 0
         self._highest = 0
-        self._had_protocol = self._had_identity = self._moved = False
+        self.had_protocol = False
+        """Whether the table had the very protocol, too, when it was where the last commit leads to."""
+        self.had_identity = False
+        """Whether it had the very id and time of creation, too."""
+        self._moved = False
         self._seen: dict[tuple[int, int], _Seen] = {}
 
     def begin(self, state: TableState) -> None:
@@ -125,21 +129,11 @@ class EarlierStates:
 
     def _look(self, seen: _Seen | None, after: TableState) -> int | None:
         if seen is None:
-            self._had_protocol = self._had_identity = False
+            self.had_protocol = self.had_identity = False
             return None
-        self._had_protocol = after.protocol in seen.protocols
-        self._had_identity = identity_of(after.metadata) in seen.identities
+        self.had_protocol = after.protocol in seen.protocols
+        self.had_identity = identity_of(after.metadata) in seen.identities
         return seen.version if self._moved and seen.lowest <= self._highest else None
-
-    @property
-    def had_protocol(self) -> bool:
-        """Whether the table had the very protocol, too, when it was where the last commit leads to."""
-        return self._had_protocol
-
-    @property
-    def had_identity(self) -> bool:
-        """Whether it had the very id and time of creation, too."""
-        return self._had_identity
 
 
 def leads_back(earlier: TableState, now: TableState) -> bool:

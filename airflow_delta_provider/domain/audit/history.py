@@ -68,7 +68,8 @@ class HistoryAudit:
         self._replay = replay
         self._log = log or PastLog()
         begun_late = base is not None
-        self._knows_files = base is None or base.files is not None
+        self.knows_files = base is None or base.files is not None
+        """Whether all live files are known."""
         self._violations = Violations()
         self._restorations = Restorations(self._log, begun_late)
         self._changes = ChangeJudge(self._log)
@@ -85,7 +86,8 @@ class HistoryAudit:
             ActionJudge(self._lines, self._files),
         )
         self._usual = UsualJudge(self._violations, self._lines, self._files, self._restorations, self._tracking)
-        self._events = HistoryEvents()
+        self.events = HistoryEvents()
+        """What the commits did to protocol and columns."""
         self._last: Commit | UsualCommit | None = previous
         self._version = -1 if base is None else base.version
         since = base.version if known and base is not None else None
@@ -127,11 +129,6 @@ class HistoryAudit:
         return self._last
 
     @property
-    def knows_files(self) -> bool:
-        """Whether all live files are known."""
-        return self._knows_files
-
-    @property
     def live_files(self) -> int | None:
         """Number of live files; None where those of before the first commit are not known."""
         files = self._live()
@@ -148,7 +145,7 @@ class HistoryAudit:
 
         :param bounds: the least size of each bin; none for those that were given last
         """
-        return self._files.counts(bounds, self._replay.files.values()) if self._knows_files else None
+        return self._files.counts(bounds, self._replay.files.values()) if self.knows_files else None
 
     def state(self) -> TableState:
         """Return the state that was judged last, with its files.
@@ -156,11 +153,6 @@ class HistoryAudit:
         :raises BrokenLogError: if there was no protocol or no metaData action so far
         """
         return self._replay.state(self._version)
-
-    @property
-    def events(self) -> HistoryEvents:
-        """What the commits did to protocol and columns."""
-        return self._events
 
     def read(self, name: str, content: bytes) -> Sequence[Action]:
         """Read the file of the commit to be taken next. Lines like ones that were judged right are not parsed.
@@ -188,7 +180,7 @@ class HistoryAudit:
             transition = apply_commit(self._replay, commit, values, self._previous)
             self._judge.judge(transition, self._replay.files, actions)
             if transition.changes_head:
-                self._events = self._events.and_then(events_of(transition))
+                self.events = self.events.and_then(events_of(transition))
         else:
             self._take_first(commit, values, actions)
         self._last = commit
@@ -203,7 +195,7 @@ class HistoryAudit:
         :param contents: of their files
         """
         begun, previous = self._version, self._previous
-        if not (self._replay.is_complete and self._knows_files) or previous is None or previous.version != begun:
+        if not (self._replay.is_complete and self.knows_files) or previous is None or previous.version != begun:
             return
         for commit in self._usual.take(contents, self._replay, previous, self._replay.head(begun)):
             self._version += 1
@@ -219,7 +211,7 @@ class HistoryAudit:
         self._restorations.resume()
         self._tracking.note_gap()
         self._files.resume()
-        self._knows_files = base.files is not None
+        self.knows_files = base.files is not None
         self._last = None
         self._version = base.version
         self._begin_late(base)
@@ -237,10 +229,10 @@ class HistoryAudit:
         self._violations.settle(known)
         if facts is None:
             return
-        self._events = facts.events or self._events
+        self.events = facts.events or self.events
         self._changes.go_on(facts)
         self._tracking.restore_saved(facts)
-        if not self._knows_files:
+        if not self.knows_files:
             self._files.go_on(facts.files)
 
     def facts(self) -> HistoryFacts:
@@ -254,7 +246,7 @@ class HistoryAudit:
             lowered=self._tracking.lowered,
             files=None if files is None else files.with_paths(path for path, _ in self._replay.files),
             standing=self._violations.standing(),
-            events=self._events,
+            events=self.events,
         )
 
     def findings(self) -> list[Finding]:
@@ -281,12 +273,12 @@ class HistoryAudit:
         self._file_findings.observe_files(self.state(), found, rows_of, whole=whole)
 
     def _live(self) -> LiveFiles | None:
-        return self._files.live(len(self._replay.files), known=self._knows_files)
+        return self._files.live(len(self._replay.files), known=self.knows_files)
 
     def _recall(self, violation: StandingViolation, base: TableState | None) -> None:
         finding = violation.finding
         self._file_findings.restore_saved(violation)
-        if violation.of_state and self._knows_files:
+        if violation.of_state and self.knows_files:
             return
         rule = rule_of(finding)
         aspect: str | None = None
@@ -313,6 +305,6 @@ class HistoryAudit:
         self._judge.judge_first(commit, there, actions)
         if transition is not None:
             state = self.state()
-            self._events = self._events.and_then([first_event(commit, state)])
+            self.events = self.events.and_then([first_event(commit, state)])
             self._judge.begin(state, lambda: commit.provenance, actions)
             self._judge.judge_creation(transition, actions)

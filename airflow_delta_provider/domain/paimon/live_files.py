@@ -50,9 +50,11 @@ class LiveFiles:
         self._entries: dict[str, tuple[ManifestEntry, ...]] = {}
         self._listed: dict[str, ManifestFile] = {}
         self._unread: frozenset[str] = frozenset()
-        self._doubtful = False
+        self.doubtful = False
+        """Whether a base that was not read cannot be what was before it."""
         self._snapshot: Snapshot | None = None
-        self._complete = False
+        self.complete = False
+        """Whether these are all live files: False where metadata could not be read."""
         self._rows = {True: 0, False: 0}
 
     @property
@@ -61,19 +63,9 @@ class LiveFiles:
         return self._files
 
     @property
-    def complete(self) -> bool:
-        """Whether these are all live files: False where metadata could not be read."""
-        return self._complete
-
-    @property
     def unread(self) -> tuple[ManifestFile, ...]:
         """Manifests of the newest commit's base that were not read: they should come to these files."""
         return tuple(manifest for name, manifest in self._listed.items() if name in self._unread)
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether a base that was not read cannot be what was before it."""
-        return self._doubtful
 
     def are_those_of(self, manifests: Mapping[str, tuple[ManifestEntry, ...]]) -> bool:
         """Whether the newest commit's manifests come to these files.
@@ -100,17 +92,17 @@ class LiveFiles:
         readable = base_readable and self._readable(commit.delta)
         base, delta = commit.base or (), commit.delta or ()
         differing: tuple[_Pair, ...] = ()
-        if previous is not None and self._complete and base_readable:
+        if previous is not None and self.complete and base_readable:
             differing = self._differences(base)
         assigns = _assigns_in_base(snapshot, delta, previous)
         renumbered = assigns and bool(differing) and all(map(_is_renumbered, differing))
-        self._doubtful |= assigns and bool(self._unread)
+        self.doubtful |= assigns and bool(self._unread)
         known = base_readable and not any(manifest.name in self._unread for manifest in base)
-        if previous is None or differing or (known and not self._complete):
+        if previous is None or differing or (known and not self.complete):
             self._files = self._net(base)
             self._rows = {True: 0, False: 0}
             self._count(self._files.values(), 1)
-            self._complete = known
+            self.complete = known
         added, deleted, strays = self._change(
             entry for manifest in delta for entry in self._entries.get(manifest.name, ())
         )
@@ -119,8 +111,8 @@ class LiveFiles:
         self._listed = {manifest.name: manifest for manifest in (*base, *delta)}
         self._unread &= self._listed.keys()
         self._entries = {name: entries for name, entries in self._entries.items() if name in self._listed}
-        self._snapshot, self._complete = snapshot, readable and (self._complete or previous is None)
-        complete = self._complete
+        self._snapshot, self.complete = snapshot, readable and (self.complete or previous is None)
+        complete = self.complete
         rewritten: tuple[DataFile, ...] = ()
         if renumbered:
             deleted, added = (tuple(entry.file for entry in entries if entry) for entries in zip(*differing))
@@ -150,7 +142,7 @@ class LiveFiles:
         new = [manifest for manifest in base if manifest.name not in self._listed]
         gone = [manifest for name, manifest in self._listed.items() if name not in names]
         if any(manifest.name in self._unread for manifest in (*new, *gone)):
-            self._doubtful |= _net_count(new) != _net_count(gone)
+            self.doubtful |= _net_count(new) != _net_count(gone)
             return ()
         merged = _sum(entry for manifest in new for entry in self._entries[manifest.name])
         before = _sum(entry for manifest in gone for entry in self._entries[manifest.name])
