@@ -55,10 +55,7 @@ NO_ROW_IDS = _commit.error(
     5, "data file without row ids", effect="Reading _ROW_ID of its rows fails.", remedy=_NEW_TABLE, source=_MANIFEST
 )
 ABOVE_NEXT_ROW_ID = _commit.error(
-    6,
-    "row ids not below nextRowId",
-    effect="The next inserts assign these ids again.",
-    source=_SNAPSHOT,
+    6, "row ids not below nextRowId", effect="The next inserts assign these ids again.", source=_SNAPSHOT
 )
 NOT_TILED = _pair.error(
     7,

@@ -6,25 +6,20 @@ from __future__ import annotations
 from airflow_delta_provider.domain.checks.protocol.family import FAMILY
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 
-_RUN_AGAIN = (
-    "Run the job again; if the finding remains, check the table's history for another writer that reverts the change."
+_outcome = FAMILY.of(
+    Scope.OUTCOME,
+    remedy="Run the job again; if the finding remains, check the table's history for another writer that reverts the "
+    "change.",
 )
-_outcome = FAMILY.of(Scope.OUTCOME)
 
 FEATURE_NOT_ENABLED = _outcome.error(
-    18,
-    "feature not enabled after it was enabled",
-    effect="Consumers relying on the feature do not get it.",
-    remedy=_RUN_AGAIN,
+    18, "feature not enabled after it was enabled", effect="Consumers relying on the feature do not get it."
 )
 PROPERTY_NOT_SET = _outcome.error(
-    19, "property not as it was set", effect="Consumers relying on the property find another value.", remedy=_RUN_AGAIN
+    19, "property not as it was set", effect="Consumers relying on the property find another value."
 )
 FEATURE_NOT_DROPPED = _outcome.error(
-    23,
-    "feature not gone after it was dropped",
-    effect="Engines that do not know the feature stay locked out.",
-    remedy=_RUN_AGAIN,
+    23, "feature not gone after it was dropped", effect="Engines that do not know the feature stay locked out."
 )
 DROP_WAITS = _outcome.undecided(
     24,

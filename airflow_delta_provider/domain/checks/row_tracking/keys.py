@@ -197,9 +197,7 @@ KEY_CHANGED_ROW_ID = _data.error(
     "UPDATE of an engine that keeps row ids.",
 )
 KEY_OVERWRITTEN = _data.warning(
-    32,
-    "key overwritten, its row id is new",
-    remedy="Nothing, if this was intended; MERGE and UPDATE keep the ids.",
+    32, "key overwritten, its row id is new", remedy="Nothing, if this was intended; MERGE and UPDATE keep the ids."
 )
 
 

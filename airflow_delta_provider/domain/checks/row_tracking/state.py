@@ -169,20 +169,16 @@ def _high_water_mark(state: TableState, tracking: RowTracking) -> Iterator[Findi
         )
 
 
-ABSENT = _state.undecided(25, "no row tracking", effect="The rows have no ids to check.", remedy=_TRACK, source=SPEC)
-SUPPORTED_ONLY = _state.undecided(
-    26,
-    "row tracking supported, not enabled",
-    effect="Writers do not keep the ids of rows that they move.",
-    remedy=_TRACK,
-    source=SPEC,
+_untracked = FAMILY.of(Scope.STATE, SPEC, remedy=_TRACK)
+ABSENT = _untracked.undecided(25, "no row tracking", effect="The rows have no ids to check.")
+SUPPORTED_ONLY = _untracked.undecided(
+    26, "row tracking supported, not enabled", effect="Writers do not keep the ids of rows that they move."
 )
-SUSPENDED = _state.undecided(
+SUSPENDED = _untracked.undecided(
     27,
     "row tracking suspended",
     effect="Writers do not assign ids to new rows, and ids cannot be relied upon.",
     remedy=f"Unset {ROW_TRACKING_SUSPENDED}. {_TRACK}",
-    source=SPEC,
 )
 
 

@@ -91,19 +91,12 @@ UNRESOLVED_FIELD_PATH = _state.error(
     remedy=RESTORE,
     follows_from=causes("TW12"),
 )
-BROKEN_CHAIN = _state.warning(
-    6,
-    "recorded type changes do not form a chain",
-    effect=UNEXPECTED_TYPES,
-    remedy=RESTORE_OR_REWRITE,
-    follows_from=causes("TW12", afterwards=("TW07",)),
+_chain = FAMILY.of(Scope.STATE, effect=UNEXPECTED_TYPES, remedy=RESTORE_OR_REWRITE)
+BROKEN_CHAIN = _chain.warning(
+    6, "recorded type changes do not form a chain", follows_from=causes("TW12", afterwards=("TW07",))
 )
-OTHER_LAST_TYPE = _state.warning(
-    7,
-    "last recorded type is not the column's type",
-    effect=UNEXPECTED_TYPES,
-    remedy=RESTORE_OR_REWRITE,
-    follows_from=causes("TW08", "TW09", "TW12", "TW11"),
+OTHER_LAST_TYPE = _chain.warning(
+    7, "last recorded type is not the column's type", follows_from=causes("TW08", "TW09", "TW12", "TW11")
 )
 PREVIEW_LEFTOVER = _state.warning(
     10,

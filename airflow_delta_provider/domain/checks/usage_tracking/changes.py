@@ -62,10 +62,7 @@ def _turned_on(transition: Transition) -> Iterator[Finding]:
 
 
 NOT_TRACKED = _pair.error(
-    6,
-    "column dropped or renamed without being tracked",
-    effect=_RESURRECTED,
-    follows_from=causes("UT01", later=True),
+    6, "column dropped or renamed without being tracked", effect=_RESURRECTED, follows_from=causes("UT01", later=True)
 )
 
 
