@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from airflow_delta_provider.domain.audit.action_judge import ActionJudge
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
 from airflow_delta_provider.domain.audit.file_findings import FileFindings
 from airflow_delta_provider.domain.audit.healing import (
@@ -83,7 +82,7 @@ class HistoryAudit:
             self._changes,
             self._tracking,
             self._files,
-            ActionJudge(self._lines, self._files),
+            self._lines,
         )
         self._usual = UsualJudge(self._violations, self._lines, self._files, self._restorations, self._tracking)
         self.events = HistoryEvents()

@@ -8,13 +8,13 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from airflow_delta_provider.domain.audit.action_judge import ActionJudge
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
 from airflow_delta_provider.domain.audit.healing import (
     HEALED_BY_FILES,
     HEALED_BY_RESTORE,
     still_open_after,
 )
+from airflow_delta_provider.domain.audit.known.lines import CommitLines, KnownLines
 from airflow_delta_provider.domain.audit.live_file_tracker import LiveFileTracker
 from airflow_delta_provider.domain.audit.live_partitions import LivePartitions
 from airflow_delta_provider.domain.audit.past_log import PastLog
@@ -31,7 +31,13 @@ from airflow_delta_provider.domain.audit.violation import Detected, Violation
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.actions.deletion_vectors import check_vectors_left
 from airflow_delta_provider.domain.checks.actions.files import ROWS_CHANGED, check_paths
-from airflow_delta_provider.domain.checks.check import on_commit, on_first_commit, on_state, on_transition
+from airflow_delta_provider.domain.checks.check import (
+    on_action,
+    on_commit,
+    on_first_commit,
+    on_state,
+    on_transition,
+)
 from airflow_delta_provider.domain.checks.log.duplicate_files import check_live_vectors
 from airflow_delta_provider.domain.checks.metadata.changes import FIRST_WITHOUT_METADATA
 from airflow_delta_provider.domain.checks.metadata.clustering import check_newly_clustered, clustering_paths
@@ -69,7 +75,7 @@ class TransitionJudge:
     :param changes: judges changes of protocol and metadata
     :param tracking: follows row tracking
     :param files: follows the files
-    :param actions: judges how their actions are written
+    :param lines: knows lines; learns from those that nothing is wrong with
     """
 
     def __init__(
@@ -80,7 +86,7 @@ class TransitionJudge:
         changes: ChangeJudge,
         tracking: RowTrackingAudit,
         files: LiveFileTracker,
-        actions: ActionJudge,
+        lines: KnownLines,
     ) -> None:
         self._log = log
         self._violations = violations
@@ -88,7 +94,7 @@ class TransitionJudge:
         self._changes = changes
         self._tracking = tracking
         self._files = files
-        self._actions = actions
+        self._lines = lines
         self._partitions = LivePartitions(log)
 
     def begin(self, state: TableState, where: Where, actions: Sequence[Action]) -> None:
@@ -180,15 +186,27 @@ class TransitionJudge:
         *,
         are_new: bool,
     ) -> None:
-        """Judge how the actions of a commit are written; parameters as of :class:`ActionJudge`.
+        """Judge how the actions of a commit are written, but for those on lines that are known.
 
+        :param old: paths that it adds which were there before
+        :param wrong: paths that it removes of files that were wrong before: it repeats what their adds said
         :param are_new: whether the rows of files that it adds without removing others are new
         """
-        commit = transition.commit
-        for finding in self._actions.judge(transition, actions, old, wrong):
-            self._open(Detected(finding), commit, actions)
+        commit, after = transition.commit, transition.after
+        lines = actions if isinstance(actions, CommitLines) else None
+        judged = actions if lines is None else [action for _, action in lines.unknown]
+        for finding in self.descriptions(judged, transition, old):
+            if finding.subject != "remove" or finding.path not in wrong:
+                self._open(Detected(finding), commit, actions)
+        if lines is not None:
+            self._lines.learn(lines, after, lambda action: not any(self.descriptions([action], transition, ())))
         for finding in check_identity_values(transition, actions, are_new=are_new):
             self._open(Detected(finding, still_open_after(finding, transition)), commit, actions)
+
+    def descriptions(self, actions: Sequence[Action], transition: Transition, old: Container[str]) -> Iterator[Finding]:
+        """Yield what is wrong with actions by themselves. :mod:`file_pattern` knows what of them that depends on."""
+        written = (finding for action in actions for finding in on_action.run(action))
+        return chain(written, self._files.descriptions(actions, transition.before, transition.after, old))
 
     def _broken_by(
         self,

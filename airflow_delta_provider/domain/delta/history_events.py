@@ -11,8 +11,7 @@ from airflow_delta_provider.domain.delta.column import Column, all_columns
 from airflow_delta_provider.domain.delta.column_changes import column_changes
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType, sql_name
-from airflow_delta_provider.domain.delta.features.registry import feature_named
-from airflow_delta_provider.domain.delta.features.state import feature_state
+from airflow_delta_provider.domain.delta.features.state import feature_states
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import ID, MappedSchema, field_metadata, is_id
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -104,15 +103,17 @@ class HistoryEvents:
 def history_of(state: TableState, events: HistoryEvents) -> dict[str, Any]:
     """Return what the report says of what a table is, and of how it became so."""
     protocol = state.protocol
-    features = {
-        name: feature_state(feature_named(name), protocol, state.metadata).value for name in sorted(protocol.features)
-    }
     try:
         fields = state.metadata.schema.fields[:_MAX_COLUMNS]
         columns: dict[str, str] | None = {field.name: sql_name(field.data_type) for field in fields}
     except BrokenLogError:
         columns = None
-    return {"protocol": protocol.to_json(), "features": features, "columns": columns, **events.to_json()}
+    return {
+        "protocol": protocol.to_json(),
+        "features": feature_states(protocol, state.metadata),
+        "columns": columns,
+        **events.to_json(),
+    }
 
 
 def events_after(state: TableState, commits: Iterable[tuple[int, Iterable[Action]]]) -> HistoryEvents:

@@ -9,8 +9,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Commit, time_of
 from airflow_delta_provider.domain.delta.data_type import sql_name
-from airflow_delta_provider.domain.delta.features.registry import feature_named
-from airflow_delta_provider.domain.delta.features.state import feature_state
+from airflow_delta_provider.domain.delta.features.state import feature_states
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -36,10 +35,7 @@ def detail_of(state: TableState, location: str, commit: Commit | None = None) ->
         "created_time": time_of(metadata.created_time),
         "column_mapping_mode": metadata.properties.mapping_mode.value,
         "protocol": state.protocol.to_json(),
-        "features": {
-            name: feature_state(feature_named(name), state.protocol, metadata).value
-            for name in sorted(state.protocol.features)
-        },
+        "features": feature_states(state.protocol, metadata),
         "last_commit": None if commit is None else commit.provenance,
     }
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.known import lines as known_lines
 from airflow_delta_provider.domain.audit.known.lines import CommitLines
-from airflow_delta_provider.domain.delta.commit import parse_commit, read_actions
+from airflow_delta_provider.domain.delta.commit import Commit, parse_commit, read_actions
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from tests.unit.audit.test_audit_history import damaged, each_case
 from tests.unit.audits_in_parts import content_of
@@ -196,8 +197,8 @@ def check(line: str) -> bool:
     if values is not None:
         (action,) = parse_commit("7.json", line.encode())
         assert values == list(read_actions([action]))
-        state = AUDIT.state()
-        assert list(AUDIT._judge._actions.descriptions([action], state, state, ())) == []
+        again = Transition(AUDIT.state(), Commit(7), AUDIT.state(), {})
+        assert list(AUDIT._judge.descriptions([action], again, ())) == []
     return values is not None
 
 

@@ -148,7 +148,7 @@ class CheckpointForm:
     def _of_actions(self) -> Iterator[str]:
         for kind, key in self._twice[:1]:
             more = f", and so are {len(self._twice) - 1} others" if len(self._twice) > 1 else ""
-            yield f"{_named(kind, key)} is in it twice{more}"
+            yield f"{named_action(kind, key)} is in it twice{more}"
         for kind in _NOT_PRESERVED:
             if count := self._count(kind):
                 yield f"it preserves {count} {kind} action{'s' if count > 1 else ''}"
@@ -208,7 +208,11 @@ class CheckpointForm:
                 yield f"its tag {tag} is {tags[tag]}, not {count}"
 
 
-def _named(kind: str, key: Any) -> str:
+def named_action(kind: str, key: Any) -> str:
+    """Return what an action is about, for people.
+
+    :param key: its application or domain; of the kind ``file`` that of the file; empty where its kind is enough
+    """
     if kind == "file":
         return f"the file {key[0]}"
     return f"the {kind} of {key}" if key else f"the {kind} action"

@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.log.checkpoint_form import named_action
 from airflow_delta_provider.domain.checks.log.family import HISTORY
 from airflow_delta_provider.domain.checks.rule import ANY_COMMIT
 from airflow_delta_provider.domain.delta.commit import Action, ActionValue, parse_commit, read_actions
@@ -132,14 +133,8 @@ _SAME: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], bool]] = {
 
 
 def _listed(keys: list[_Key]) -> str:
-    names = sorted(_name(*key) for key in keys)
+    names = sorted(named_action(*key) for key in keys)
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-
-
-def _name(kind: str, what: Any) -> str:
-    if kind == "file":
-        return f"the file {what[0]}"
-    return f"the {kind} of {what}" if what else f"the {kind} action"
 
 
 def _finding(compaction: CompactionFile, problem: str, **facts: Any) -> Finding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from airflow_delta_provider.domain.delta.features.feature import Feature
+from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import is_true
@@ -32,6 +33,11 @@ def feature_state(feature: Feature, protocol: Protocol, metadata: Metadata) -> F
     if feature.enabling_property is None or feature.is_enabled_by(metadata):
         return FeatureState.ENABLED
     return FeatureState.SUPPORTED
+
+
+def feature_states(protocol: Protocol, metadata: Metadata) -> dict[str, str]:
+    """Return the states of all features that a table supports, as JSON."""
+    return {name: feature_state(feature_named(name), protocol, metadata).value for name in sorted(protocol.features)}
 
 
 def is_active(feature: Feature, protocol: Protocol, metadata: Metadata) -> bool:
