@@ -107,32 +107,26 @@ class PastLog:
 
     def commit_at(self, version: int) -> Commit | None:
         """Return a commit, None where the log no longer has it."""
-        del version
         return None
 
     def actions_at(self, version: int) -> Sequence[Action]:
         """Return the actions of a commit, none where the log no longer has it."""
-        del version
         return ()
 
     def state_at(self, version: int) -> TableState | None:
         """Return a state with its files, None where the log no longer has it."""
-        del version
         return None
 
     def states_up_to(self, version: int) -> EarlierStates | None:
         """Return the states that led to a version, as far back as they are kept; None where nobody knows them."""
-        del version
         return None
 
     def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
         """Return those of ``paths`` that a commit before ``version`` added or removed."""
-        del version, paths
         return frozenset()
 
     def row_ids_before(self, version: int, paths: Collection[str]) -> Mapping[str, RowIds]:
         """Return, by path, the row ids that a commit before ``version`` last wrote of each file."""
-        del version, paths
         return {}
 
     def first_adds(self, version: int, paths: Collection[str]) -> Mapping[str, FirstAdd]:
@@ -140,7 +134,6 @@ class PastLog:
 
         Left out are files that may have been added by a commit that is not kept.
         """
-        del version, paths
         return {}
 
     def adds_between(self, after: int, version: int) -> Iterable[Mapping[str, Any]]:
@@ -148,7 +141,6 @@ class PastLog:
 
         :param after: below 0, those of the checkpoint are among them that the log begins with
         """
-        del after, version
         return ()
 
     def last_adds(self, version: int, keys: Collection[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
@@ -156,17 +148,14 @@ class PastLog:
 
         Left out are files of which only a checkpoint tells, and not in JSON.
         """
-        del version, keys
         return {}
 
     def commit_that_enabled(self, version: int, name: str) -> Commit | None:
         """Return the kept commit since which a property is true, up to ``version``; None where none is known."""
-        del version, name
         return None
 
     def commits_that_added(
         self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
     ) -> Mapping[str, Addition]:
         """Return, by path, the oldest kept commit that added each file as it is, as far as an aspect goes."""
-        del files, aspect
         return {}
