@@ -6,7 +6,7 @@ have to be read, that one column alone: of files that carry ids, compared with e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
@@ -95,8 +95,7 @@ class LiveRowIds:
             collected = CollectedIds(row_ids, expected, mixed, _rows_of, None, self._without)
             yield from self._check(collected, row_ids, in_order(fresh))
             return
-        known = _Deleted(self._without, fresh)
-        distributed = DistributedIds(self.session, reader, rows, _rows_of, None, known=known)
+        distributed = DistributedIds(self.session, reader, rows, _rows_of, None, known=self._without)
         try:
             yield from self._check(distributed, row_ids, in_order(fresh))
         finally:
@@ -138,23 +137,6 @@ class LiveRowIds:
             places="; ".join(f"row {', '.join(map(str, positions))} of {name}" for name, positions in places.items()),
         )
         return RepeatedId(finding, tuple(files.values()), tuple(ids), count)
-
-
-class _Deleted(Mapping[str, int]):
-    """Deleted rows by path, read as they are asked for."""
-
-    def __init__(self, deleted: Callable[[RowFile], int], files: Sequence[RowFile]) -> None:
-        self._deleted = deleted
-        self._files = {file.path: file for file in files}
-
-    def __getitem__(self, path: str) -> int:
-        return self._deleted(self._files[path])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
-
-    def __len__(self) -> int:
-        return len(self._files)
 
 
 def _rows_of(file: RowFile) -> int | None:

@@ -5,7 +5,7 @@ Exact: ids are counted and set as bits by words of 64, in tasks; a word with mor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -71,7 +71,7 @@ class DistributedIds:
     :param rows: files of which each may hold materialized ids
     :param high_water_mark: above which ids are impossible, None where it does not count
     :param in_tasks: finds deleted rows in tasks; None where all are known here
-    :param known: deleted rows that are known here, as bit sets by path
+    :param known: gives the deleted rows of a file that are known here, as a bit set; None where there are none
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class DistributedIds:
         rows_of: RowCount,
         high_water_mark: int | None,
         in_tasks: DeletedInTasks | None = None,
-        known: Mapping[str, int] | None = None,
+        known: Callable[[RowFile], int] | None = None,
     ) -> None:
         self._session = session
         self._rows_of = rows_of
         self._high_water_mark = high_water_mark
         self._in_tasks = in_tasks
-        self._known = known or {}
+        self._known = known or (lambda _: 0)
         self._ids = self._read(reader, rows)
         self._words = self._ids.groupBy(sql.expr(f"shiftright(id, {_WORD_BITS}) AS word")).agg(
             sql.expr("count(1) AS rows"), sql.expr("bit_or(shiftleft(1L, CAST(id & 63 AS INT))) AS bits")
@@ -170,7 +170,7 @@ class DistributedIds:
                 ).selectExpr("file", "start + bit AS id", "start + bit - base AS position")
                 if self._in_tasks is not None and in_tasks:
                     live = self._in_tasks.live(live, in_tasks)
-                if words := {n: bits for n in numbers if (bits := self._known.get(fresh[n].path))}:
+                if words := {n: bits for n in numbers if (bits := self._known(fresh[n]))}:
                     live = without_rows(self._session.spark, live, words)
                 files = live.groupBy("file").agg(sql.expr("count(1) AS count"), sql.expr("max(id) AS last"))
                 chosen = files.orderBy("file").limit(most).collect()
