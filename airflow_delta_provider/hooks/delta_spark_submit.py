@@ -19,7 +19,7 @@ from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobErro
 from airflow_delta_provider.hooks.class_archive import ClassArchive
 from airflow_delta_provider.hooks.cluster_mode import check_cluster_mode, check_uploads, is_cluster_mode, marked
 from airflow_delta_provider.hooks.cluster_submit import ClusterSubmitHook
-from airflow_delta_provider.hooks.jar_resolver import JarResolver
+from airflow_delta_provider.hooks.jar_resolver import resolved_jars
 from airflow_delta_provider.hooks.job_jars import check_delta_jars, job_jars
 from airflow_delta_provider.hooks.local_driver import DRIVER_JAVA_OPTIONS, ENDING, LocalDriver
 from airflow_delta_provider.hooks.masked_command import masked
@@ -243,7 +243,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
             master,
             binary,
             self._environment(),
-            lambda: self._resolver(workspace),
+            lambda coordinates: self._resolved(coordinates, workspace),
             may_need_delta=self._request.may_need_delta,
         )
         if jars.paths and is_local(master):
@@ -253,13 +253,13 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         if jars.coordinates:
             self._packages = _joined(self._packages, jars.coordinates)
 
-    def _resolver(self, workspace: Workspace) -> JarResolver:
+    def _resolved(self, coordinates: str, workspace: Workspace) -> list[str]:
         command = [self._connection["spark_binary"]]
         settings = {key: value for key, value in _texts(self._conf).items() if key.startswith("spark.jars.")}
         if self._repositories:
             settings["spark.jars.repositories"] = self._repositories
         command += self._settings_options("resolver.properties", settings, self._properties_file, workspace)
-        return JarResolver(command, workspace, self._environment())
+        return resolved_jars(coordinates, command, workspace, self._environment())
 
     def _build_spark_common_args(self) -> list[str]:
         """Return the parent's arguments, with a file instead of settings: arguments can be read by everybody."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,7 @@ from airflow_delta_provider.domain.engine.delta_library import (
 )
 from airflow_delta_provider.domain.engine.spark_master import is_local
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.hooks.delta_jars import DeltaJars
-from airflow_delta_provider.hooks.jar_resolver import JarResolver
+from airflow_delta_provider.hooks.delta_jars import DeltaJars, Resolve
 from airflow_delta_provider.hooks.spark_installation import spark_version, spark_version_of_jars
 
 
@@ -39,7 +38,7 @@ def job_jars(
     master: str,
     binary: str,
     environment: Mapping[str, str],
-    resolver: Callable[[], JarResolver],
+    resolve: Resolve,
     *,
     may_need_delta: bool,
     cache: Path | None = None,
@@ -47,7 +46,7 @@ def job_jars(
     """Return the jars of Delta for a job.
 
     :param delta_jars: where they come from, as :func:`check_delta_jars` allows it
-    :param resolver: makes what resolves coordinates on this machine, where that is needed
+    :param resolve: resolves coordinates on this machine, where that is needed
     :param may_need_delta: whether the job may need Delta; without, only jars that are resolved already are taken
     :param cache: folder that keeps what was resolved; by default the worker's
     :raises UnknownSparkError: if no release of Delta is known for this Spark
@@ -63,7 +62,7 @@ def job_jars(
     paths, coordinates = split_jars(source)
     if not is_local(master):
         return JobJars(paths, coordinates)
-    resolved = kept.paths(",".join(coordinates), resolver()) if coordinates else []
+    resolved = kept.paths(",".join(coordinates), resolve) if coordinates else []
     return JobJars((*paths, *resolved))
 
 

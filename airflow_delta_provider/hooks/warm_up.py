@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
 from airflow_delta_provider.domain.engine.spark_master import SparkMaster
 from airflow_delta_provider.hooks.class_archive import ClassArchive
-from airflow_delta_provider.hooks.jar_resolver import JarResolver
+from airflow_delta_provider.hooks.jar_resolver import resolved_jars
 from airflow_delta_provider.hooks.job_jars import check_delta_jars, job_jars
 from airflow_delta_provider.hooks.local_driver import (
     DRIVER_JAVA_OPTIONS,
@@ -93,7 +93,7 @@ def warm_up(
             _MASTER,
             binary,
             environment,
-            lambda: JarResolver(resolving, workspace, environment),
+            lambda coordinates: resolved_jars(coordinates, resolving, workspace, environment),
             may_need_delta=True,
             cache=folder,
         )
