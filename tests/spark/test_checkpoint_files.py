@@ -23,19 +23,24 @@ def test_both_readers_find_the_same_table(built, session, kind, monkeypatch):
     assert by_arrow.version == log.newest(path)
 
 
-@pytest.mark.parametrize("codec", ["snappy", "gzip", "zstd", "lz4", "lz4_raw"])
-def test_checkpoint_is_read_without_packages_whichever_codec_spark_compressed_it_with(spark, tmp_path, codec):
+def test_checkpoint_is_read_without_packages_whichever_codec_spark_compressed_it_with(spark, tmp_path):
     path = tmp_path / "t"
-    spark.conf.set("spark.sql.parquet.compression.codec", codec)
-    try:
-        spark.range(30).write.format("delta").option("delta.checkpointInterval", "1").save(str(path))
-        spark.sql(f"INSERT INTO delta.`{path}` SELECT id FROM range(0, 300, 1, 300)")
-    finally:
-        spark.conf.unset("spark.sql.parquet.compression.codec")
-    (content,) = (file.read_bytes() for file in path.glob("_delta_log/*1.checkpoint.parquet"))
-    by_arrow = list(arrow_checkpoint.actions(arrow_checkpoint.read_table(content, {}, None)))
-    assert len(by_arrow) > 300
-    assert list(python_checkpoint.actions(content, {}, None)) == by_arrow
+    spark.range(0, 300, 1, 300).write.format("delta").save(str(path))
+    delta_log = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(path))
+    found = set()
+    for version, codec in enumerate(("snappy", "gzip", "zstd", "lz4", "lz4_raw"), start=1):
+        spark.range(1).write.format("delta").mode("append").save(str(path))
+        spark.conf.set("spark.sql.parquet.compression.codec", codec)
+        try:
+            delta_log.checkpoint()
+        finally:
+            spark.conf.unset("spark.sql.parquet.compression.codec")
+        content = path.joinpath("_delta_log", f"{version:020}.checkpoint.parquet").read_bytes()
+        found.add(pq.read_metadata(io.BytesIO(content)).row_group(0).column(0).compression)
+        by_arrow = list(arrow_checkpoint.actions(arrow_checkpoint.read_table(content, {}, None)))
+        assert len(by_arrow) > 300
+        assert list(python_checkpoint.actions(content, {}, None)) == by_arrow
+    assert found == {"SNAPPY", "GZIP", "ZSTD", "UNKNOWN", "LZ4"}  # of Hadoop's LZ4, PyArrow does not know the name
 
 
 @pytest.mark.parametrize("available", [True, False], ids=["arrow", "spark"])
