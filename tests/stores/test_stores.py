@@ -18,7 +18,6 @@ from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.hooks.python_engine import run_here
 from airflow_delta_provider.jobs.run.python_engine import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
@@ -29,6 +28,7 @@ from airflow_delta_provider.sensors.protocol import DeltaProtocolSensor
 from airflow_delta_provider.sensors.quiet import DeltaQuietSensor
 from airflow_delta_provider.sensors.table_version import DeltaTableVersionSensor
 from airflow_delta_provider.triggers.table_event import DeltaTableEventTrigger
+from airflow_delta_provider.watch.python_engine import run_here
 from tests.airflow.test_feature_sensor import context
 from tests.airflow.test_operators import Run
 from tests.every_kind import REQUESTS

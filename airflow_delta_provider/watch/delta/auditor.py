@@ -101,7 +101,7 @@ def audit(table: str, storage_conn_id: str | None, **options: Any) -> TableRepor
     # Imported late: what reads tables takes a while to load, which the thread does that needs it.
     from airflow_delta_provider.domain.request.audit import AuditOptions
     from airflow_delta_provider.domain.request.job_request import JobRequest
-    from airflow_delta_provider.hooks.python_engine import run_here
+    from airflow_delta_provider.watch.python_engine import run_here
 
     report = run_here(JobRequest((table,), AuditOptions(**options)), storage_conn_id, log).tables[0]
     if report.verdict is Verdict.FAULT:
