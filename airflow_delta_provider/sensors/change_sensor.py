@@ -35,24 +35,14 @@ class ChangeSensor(TableSensor):
         :raises ValueError: if the rendered arguments are wrong
         """
 
-    @property
-    def _from_first_look(self) -> bool:
-        """Whether only what comes after the first look counts, unless something is known."""
-        return False
-
     def trigger_arguments(self) -> dict[str, Any]:
         """Return what is waited for."""
-        return {"since": self._known, "from_first_look": self._from_first_look, **self._wanted()}
+        return {"since": self._known, "from_first_look": self.remembers, **self._wanted()}
 
     def earlier_known(self, context: Context) -> Any:
         """Return the mark of what this task saw before: in this wait, else in an earlier run if that is asked for."""
         known = super().earlier_known(context)
         return self._last_seen(context) if known is None and self.after_last_seen else known
-
-    @property
-    def remembers(self) -> bool:
-        """Whether what the first look saw is what later looks compare with."""
-        return self._from_first_look
 
     def _last_seen(self, context: Context) -> dict[str, Any] | None:
         """Return what this task saw in an earlier run; None where there was none, or it looked at another table."""

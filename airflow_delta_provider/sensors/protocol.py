@@ -71,7 +71,8 @@ class DeltaProtocolSensor(ChangeSensor):
         return {"condition": self.condition}
 
     @property
-    def _from_first_look(self) -> bool:
+    def remembers(self) -> bool:
+        """Whether what the first look saw is what later looks compare with."""
         try:
             return HeadCondition.parse(self.condition).compares and not self.after_last_seen
         except ValueError:

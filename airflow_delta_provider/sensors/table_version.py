@@ -71,7 +71,8 @@ class DeltaTableVersionSensor(ChangeSensor):
         return {} if at_least is None else {"at_least": at_least}
 
     @property
-    def _from_first_look(self) -> bool:
+    def remembers(self) -> bool:
+        """Whether what the first look saw is what later looks compare with."""
         try:
             return not self._wanted() and not self.after_last_seen
         except ValueError:
