@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
+from airflow_delta_provider.domain.checks.row_tracking.comparison import untracked
+from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, moves_of, tracked
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.row_condition import RowCondition
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
@@ -17,6 +19,7 @@ from airflow_delta_provider.domain.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.time_budget import TimeBudget
 from airflow_delta_provider.jobs.row_tracking.compared_history import CommitStep
@@ -24,10 +27,11 @@ from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 from airflow_delta_provider.jobs.row_tracking.row_proofs import ConditionProof, PartitionValues, Proof
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.row_tracking.condition_reader import ConditionReader
+from airflow_delta_provider.jobs.spark.row_tracking.key_stability import KeyStability
 from airflow_delta_provider.jobs.spark.row_tracking.moved_rows import MovedRowsReader
-from airflow_delta_provider.jobs.spark.row_tracking.stability import Stability
 from airflow_delta_provider.jobs.spark.row_tracking.uniqueness import prove
 from airflow_delta_provider.jobs.spark.session.job_limit import limited
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 class SparkRowProofs:
@@ -75,5 +79,32 @@ class SparkRowProofs:
         progress: Progress,
     ) -> Iterator[Finding]:
         """Yield what changed since a version that must not, and what cannot be decided."""
-        column = state.row_tracking.row_id_column
-        return Stability(self._session, table, steps, version, progress).check(state, data, surveyed, column, keys)
+        steps = [step for step in steps if step.transition.commit.version > version]
+        transitions = [step.transition for step in steps]
+        broken = list(untracked(version, transitions))
+        yield from broken
+        commits = _row_moves([step for step in steps if tracked(step.transition)], table.log)
+        reader = MovedRowsReader(self._session, data, surveyed.ids, state.row_tracking.row_id_column)
+        moving = [moves for moves in commits if moves.new or moves.unplaced]
+        if moving:
+            progress(f"{table.name.text}: comparing the rows that {len(moving)} commits moved")
+        yield from reader.check(moving)
+        if keys and transitions and not broken:
+            progress(f"{table.name.text}: comparing keys with version {version}")
+            before = transitions[0].before
+            yield from KeyStability(self._session, table, state, before, commits, reader).check(keys)
+
+
+def _row_moves(steps: Sequence[CommitStep], log: TableLog) -> list[RowMoves]:
+    """Return what commits did to rows; one that was cleaned up may have added a file."""
+    lost = [[path for path in step.suspicious if path not in step.earlier] for step in steps]
+    cleaned_up = any(lost) and not _is_whole(log)
+    return [moves_of(step.transition, step.earlier, paths if cleaned_up else ()) for step, paths in zip(steps, lost)]
+
+
+def _is_whole(log: TableLog) -> bool:
+    try:
+        log.read_commit(commit_name(0))
+    except (MissingFileError, BrokenLogError):
+        return False
+    return True
