@@ -14,6 +14,10 @@ from airflow_delta_provider.domain.delta.column_mapping import is_plain_name
 from airflow_delta_provider.domain.delta.data_type import StructField, type_to_json
 from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, PhysicalPath
 
+Json = dict[str, Any]
+
+#: Where a type has the one in it, by the step of a path that leads there.
+BELOW: Mapping[str, str] = {"element": "elementType", "key": "keyType", "value": "valueType"}
 #: Columns that change data files have in addition to those of the table. PROTOCOL.md, Add CDC File.
 CHANGE_DATA_NAMES = ("_change_type", "_commit_version", "_commit_timestamp")
 
@@ -57,12 +61,6 @@ def taken_paths(paths: Iterable[PhysicalPath], reserved: Iterable[str]) -> froze
         materialized row ids
     """
     return frozenset(map(folded, paths)) | {folded((name,)) for name in (*reserved, *CHANGE_DATA_NAMES)}
-
-
-Json = dict[str, Any]
-
-#: Where a type has the one in it, by the step of a path that leads there.
-BELOW: Mapping[str, str] = {"element": "elementType", "key": "keyType", "value": "valueType"}
 
 
 def with_struct(wire: Any, path: Parts, edit: Callable[[Json, PhysicalPath], Json], above: PhysicalPath = ()) -> Json:

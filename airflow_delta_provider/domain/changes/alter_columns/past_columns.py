@@ -1,6 +1,6 @@
 """The columns that a table has had: their paths in data files, and the ids of each name.
 
-Metadata alone decides that; what the files contain is for :mod:`.column_history`.
+Metadata alone decides that; what the files contain is for ``ColumnHistory``.
 """
 
 from __future__ import annotations

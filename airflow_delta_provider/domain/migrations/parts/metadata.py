@@ -28,8 +28,8 @@ def change_columns(draft: MigrationDraft) -> None:
     draft.take(*old_constraints(draft.state.metadata, draft.spec))
     if changes.drops_first:
         _drop(draft, tuple(place.old for place in changes.drops))
-    added = tuple(add.column(renamed=changes.renames_first or changes.drops_first) for add in changes.adds)
     added_first = not (changes.renames_first or changes.drops_first)
+    added = tuple(add.column(renamed=not added_first) for add in changes.adds)
     if added_first:
         _add(draft, added)
     if changes.renames:
