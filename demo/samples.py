@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.run.command_line.main import parse
-from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, TableFinding, worst_first
+from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, worst_first
 from airflow_delta_provider.notifications.formats.text import render as render_alert
 from demo.damage import copy_with_colliding_ids
 
@@ -29,9 +29,8 @@ _FILE = re.compile(r"part-\d{5}-[0-9a-f-]{36}-c000")
 
 def alert(report: JobReport) -> str:
     """Return the text of the alert about a report."""
-    found = [TableFinding(table.table, finding) for table in report.tables for finding in table.findings]
     reports = {table.table: table for table in report.tables}
-    items = worst_first(Item(finding, News.NEW) for finding in found)
+    items = worst_first(Item(t.table, finding, News.NEW) for t in report.tables for finding in t.findings)
     origin = Origin("check_row_ids", "check", "scheduled__2026-01-02T00:00:00+00:00", try_number=1)
     return render_alert(Alert(origin, verdict=report.verdict.value, items=items, reports=reports))
 

@@ -92,7 +92,7 @@ class SchemaWalk:
         if self.mode is MappingMode.ID:
             pairs = list(self._by_id(columns, names, group))
         elif self.mode is MappingMode.NAME:
-            pairs = list(self._bysaid_name(columns, names))
+            pairs = list(self._by_name(columns, names))
         else:
             pairs = [(column, names.find(column.field.name)) for column in columns]
         for column, node in pairs:
@@ -100,9 +100,7 @@ class SchemaWalk:
                 self._place(column, node)
         self._others([node for node in group.children if not any(node is found for _, found in pairs)])
 
-    def _bysaid_name(
-        self, columns: Sequence[Column], names: ChildrenByName
-    ) -> Iterator[tuple[Column, FileNode | None]]:
+    def _by_name(self, columns: Sequence[Column], names: ChildrenByName) -> Iterator[tuple[Column, FileNode | None]]:
         physical = {name.lower() for column in columns if (name := said_name(column)) is not None}
         for column in columns:
             name = said_name(column)
