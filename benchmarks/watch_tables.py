@@ -88,9 +88,8 @@ async def _wait_together(table: str) -> None:
     clock = asyncio.create_task(_clock(late))
     began, used = time.monotonic(), time.process_time()
     deadline = time.time() + SECONDS
-    triggers = [
-        DeltaFeatureTrigger(table, ["typeWidening"], "enabled", deadline, None, INTERVAL) for _ in range(SENSORS)
-    ]
+    wanted: dict[str, Any] = {"features": ["typeWidening"], "state": "enabled", "poke_interval": INTERVAL}
+    triggers = [DeltaFeatureTrigger(table=table, deadline=deadline, **wanted) for _ in range(SENSORS)]
     await asyncio.gather(*map(_end, triggers))
     took, used = time.monotonic() - began, time.process_time() - used
     clock.cancel()
