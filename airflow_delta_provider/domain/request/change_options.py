@@ -69,19 +69,24 @@ class LocksWritersOut(ChangeOptions):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class EnableFeatureOptions(UpgradesProtocol, LocksWritersOut):
-    """Enable table features."""
-
-    kind: ClassVar[str] = "enable-feature"
-
-    features: tuple[str, ...] = option(
+def _features() -> Any:
+    """Return the option of the features that are asked for."""
+    return option(
         FeatureNames(),
         "table feature, by its name in the protocol, in any case",
         flag="--feature",
         metavar="NAME",
         one="one table feature, for instance 'typeWidening'",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnableFeatureOptions(UpgradesProtocol, LocksWritersOut):
+    """Enable table features."""
+
+    kind: ClassVar[str] = "enable-feature"
+
+    features: tuple[str, ...] = _features()
     properties: Mapping[str, str] = option(
         Properties(), "table property to set in the same commit", flag="--property", metavar="NAME=VALUE"
     )
@@ -140,13 +145,7 @@ class DropFeatureOptions(UpgradesProtocol, RewritesFiles):
 
     kind: ClassVar[str] = "drop-feature"
 
-    features: tuple[str, ...] = option(
-        FeatureNames(),
-        "table feature, by its name in the protocol, in any case",
-        flag="--feature",
-        metavar="NAME",
-        one="one table feature, for instance 'typeWidening'",
-    )
+    features: tuple[str, ...] = _features()
     truncate_history: bool = option(
         Flag(), "delete the history that has traces of the features, instead of protecting it"
     )
