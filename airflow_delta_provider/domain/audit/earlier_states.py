@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from airflow_delta_provider.domain.delta.identity import HIGH_WATER_MARK, KEY
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -27,7 +28,6 @@ from airflow_delta_provider.domain.delta.transition import Transition
 _MASK = (1 << 64) - 1
 #: What Delta keeps, or notes anew, where it restores an earlier version: properties, and a key of identity columns.
 _KEPT = frozenset({MAX_COLUMN_ID, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN, ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP})
-_IDENTITY, _IDENTITY_MARK = "delta.identity.", "delta.identity.highWaterMark"
 
 
 class _Seen(NamedTuple):
@@ -165,7 +165,7 @@ def _essence(metadata: Metadata) -> tuple[object, ...]:
 @lru_cache(maxsize=8)
 def _schema(text: str) -> str:
     """Return a schema without the marks of identity columns, which only ever rise."""
-    if _IDENTITY not in text:
+    if f"{KEY}." not in text:
         return text
     try:
         return json.dumps(json.loads(text, object_hook=_without_mark), sort_keys=True)
@@ -174,4 +174,4 @@ def _schema(text: str) -> str:
 
 
 def _without_mark(level: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in level.items() if key != _IDENTITY_MARK}
+    return {key: value for key, value in level.items() if key != HIGH_WATER_MARK}

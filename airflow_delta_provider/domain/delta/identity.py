@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 KEY = "delta.identity"
+START = f"{KEY}.start"
+STEP = f"{KEY}.step"
+HIGH_WATER_MARK = f"{KEY}.highWaterMark"
 ALLOW_EXPLICIT_INSERT = f"{KEY}.allowExplicitInsert"
 
 
@@ -24,7 +27,7 @@ class Identity(NamedTuple):
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Identity | None:
         """Read the metadata of a column; return None unless it is an identity column that takes no other values."""
-        start, step, mark = (metadata.get(f"{KEY}.{name}") for name in ("start", "step", "highWaterMark"))
+        start, step, mark = map(metadata.get, (START, STEP, HIGH_WATER_MARK))
         if metadata.get(ALLOW_EXPLICIT_INSERT) is not False or type(start) is not int or type(step) is not int:
             return None
         return cls(start, step, mark) if step and (mark is None or type(mark) is int) else None

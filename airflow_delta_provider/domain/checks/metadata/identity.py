@@ -16,7 +16,14 @@ from airflow_delta_provider.domain.delta.column_mapping import physical_name
 from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, read_statistics
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.data_type import LONG
-from airflow_delta_provider.domain.delta.identity import ALLOW_EXPLICIT_INSERT, KEY, Identity
+from airflow_delta_provider.domain.delta.identity import (
+    ALLOW_EXPLICIT_INSERT,
+    HIGH_WATER_MARK,
+    KEY,
+    START,
+    STEP,
+    Identity,
+)
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -54,7 +61,7 @@ def _wrong(column: Column) -> Iterator[tuple[str, str]]:
         value = metadata.get(f"{KEY}.{name}")
         if not _is_long(value) and (needed or value is not None):
             yield name, "missing" if value is None else f"{value!r:.{MOST_TEXT}}"
-    if metadata.get(f"{KEY}.step") == 0:
+    if metadata.get(STEP) == 0:
         yield "step", "0"
     explicit = metadata.get(ALLOW_EXPLICIT_INSERT)
     if not isinstance(explicit, bool):
@@ -79,7 +86,7 @@ MARK_OFF_SEQUENCE = _state.error(
 @on_state(MARK_OFF_SEQUENCE)
 def _off_sequence(state: TableState) -> Iterator[Finding]:
     for column in _identity_columns(state.metadata):
-        start, step, mark = (column.field.metadata.get(f"{KEY}.{name}") for name in ("start", "step", "highWaterMark"))
+        start, step, mark = map(column.field.metadata.get, (START, STEP, HIGH_WATER_MARK))
         if dict(_wrong(column)) or mark is None:
             continue
         before_start = (mark - start) * step < 0
@@ -167,7 +174,7 @@ def _identity_marks(metadata: Metadata) -> dict[str, tuple[int, int | None]]:
         return {}
     found = {}
     for column in metadata.readable_columns or ():
-        step, mark = (column.field.metadata.get(f"{KEY}.{name}") for name in ("step", "highWaterMark"))
+        step, mark = map(column.field.metadata.get, (STEP, HIGH_WATER_MARK))
         if len(column.parts) == 1 and type(step) is int:
             found[str(column)] = (step, mark if type(mark) is int else None)
     return found

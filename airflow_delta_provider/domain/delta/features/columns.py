@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.delta.features.feature import Domains, Feature, FeatureKind, Removal
 from airflow_delta_provider.domain.delta.field_keys import CURRENT_DEFAULT
+from airflow_delta_provider.domain.delta.identity import START
 from airflow_delta_provider.domain.delta.metadata import Metadata
 
 
@@ -49,7 +50,7 @@ IDENTITY_COLUMNS = Feature(
     kind=FeatureKind.WRITER,
     source="PROTOCOL.md, Identity Columns",
     legacy_writer=6,
-    field_key="delta.identity.start",
+    field_key=START,
     instead_of_removal="Write the table again without identity columns.",
 )
 ALLOW_COLUMN_DEFAULTS = Feature(
