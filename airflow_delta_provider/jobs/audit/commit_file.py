@@ -1,6 +1,6 @@
 """Commits as the log has them: whether the files of before matter to them, and how many are looked at together.
 
-Together are looked at about as many as were judged together before.
+About as many are looked at together as were judged together before.
 """
 
 from __future__ import annotations
