@@ -425,7 +425,7 @@ def test_metadata_changed_after_the_preparation_leaves_that_and_says_so(table, w
     told = [(event["version"] - report.version_before, event["kind"]) for event in report.history["events"]]
     assert told == [(1, "protocol"), (2, "added")], "also what the other writer did"
     assert report.history["columns"]["other"] == "int"
-    assert "Earlier steps of the plan were committed" in report.findings[0].message
+    assert "Step 1 of 2 was committed; a rerun resumes there." in report.findings[0].message
     again = widen(path, {"q": "bigint"}, allow=False)
     assert (again.verdict, again.changed, again.plan["commits"]) == (Verdict.PASS, True, 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.step import CreateTable
 from airflow_delta_provider.domain.changes.usage_tracking.create import NewTable, check_lockout, is_same, new_table
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.delta.log_files import has_log
+from airflow_delta_provider.domain.delta.log_files import commit_name, has_log
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions
@@ -20,11 +21,12 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.changes.commit.log_store import LogStore, refuse_unsafe_store
 from airflow_delta_provider.jobs.changes.commit.put_if_absent import PutIfAbsent
-from airflow_delta_provider.jobs.changes.own_commits import earlier_commits
+from airflow_delta_provider.jobs.changes.own_commits import earlier_commits, is_own
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.tables.table_session import TableError, parse_table_name
 
@@ -88,8 +90,11 @@ class _Creation:
             return TableReport.judged(self.name.text, **known)
         self.progress(f"{self.name.text}: {explain(step)}")
         labels = {**request.labels, "plan_digest": plan.digest}
-        with self.timings.phase("apply"), self.session.labelled(labels):
-            created = self._put(table)
+        try:
+            with self.timings.phase("apply"), self.session.labelled(labels):
+                created = self._put(table)
+        except Exception as error:
+            return self._failed(error, labels, known)
         if not created:
             return self._refused(self._taken("another writer was faster"), retryable=True, **known)
         return TableReport.judged(self.name.text, version=0, changed=True, **known)
@@ -103,6 +108,20 @@ class _Creation:
             if has_log(self._names("_delta_log")):
                 break
         return False
+
+    def _failed(self, failure: Exception, labels: Mapping[str, Any], known: dict[str, Any]) -> TableReport:
+        """Return the report if the storage failed while the table was created: it may be there all the same."""
+        error, done = understand(failure), ""
+        try:
+            changed = has_log(self._names("_delta_log")) and is_own(self.log.read_commit(commit_name(0)), labels)
+        except Exception:
+            changed, done = True, "Version 0 may have been committed; a rerun finds out."
+        else:
+            done = "Version 0 was committed." if changed else ""
+        findings = (error.finding(done),)
+        return TableReport(
+            self.name.text, error.verdict, retryable=error.retryable, changed=changed, findings=findings, **known
+        )
 
     def _compare(self, table: NewTable, request: JobRequest) -> TableReport:
         there = self.log.read_state()

@@ -22,6 +22,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.fleet import fleet_of
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError, TableMovedError
@@ -159,18 +160,25 @@ class TableChange:
 
     def _carry_out(self, change: PlannedChange, plan: Plan, known: dict[str, Any]) -> TableReport:
         before, planned_on = change.state, change.state.version
-        failure: BaseException | None = None
+        failure: Exception | None = None
         labels = self._labels_of(change, plan)
+        sent = _Sent(len(plan.steps))
         with self.timings.phase("apply"), self.session.labelled(labels):
             try:
                 for step in plan.steps:
                     self.progress(f"{self._name}: {explain(step)}")
-                    change = self._execute(change, step, self._last_harmless(planned_on, labels))
+                    follows = self._last_harmless(planned_on, labels)
+                    sent = sent.begin(follows)
+                    change = self._execute(change, step, follows)
+                    sent = sent.end()
             except Exception as error:
                 failure = error
-        with self.timings.phase("read"):
-            after = self.table.log.read_state(with_files=self.needs_files)
-            commits, later = self._commits_since(before, labels)
+        try:
+            with self.timings.phase("read"):
+                after = self.table.log.read_state(with_files=self.needs_files)
+                commits, later = self._commits_since(before, labels)
+        except Exception as error:
+            return self._unread(error, failure, sent, known)
         known |= {
             "version": after.version,
             "changed": bool(commits) or known.get("changed", False),
@@ -178,17 +186,40 @@ class TableChange:
             "history": _history(before, after, later),
         }
         if failure is not None:
-            return self._failed(failure, known)
+            return self._failed(failure, sent.outcome(commits) if known["changed"] else "", known)
         try:
             with self.timings.phase("verify"):
                 findings = change.verify(after, commits)
         except Exception as error:
-            why = Prose(understand(error).message)
-            unverified = faults.UNVERIFIED.found(
-                "{table} could not be read again: {why}", version=after.version, table=self._name, why=why
-            )
-            findings = (unverified,)
+            findings = (self._unverified(error, after.version),)
         return _judged(self._name, findings, known)
+
+    def _unverified(self, error: Exception, version: int | None, done: str = "") -> Finding:
+        why, then = Prose(understand(error).message), Prose(done and f" {done}")
+        return faults.UNVERIFIED.found(
+            "{table} could not be read again: {why}{then}", version=version, table=self._name, why=why, then=then
+        )
+
+    def _unread(
+        self, unreadable: Exception, failure: Exception | None, sent: _Sent, known: dict[str, Any]
+    ) -> TableReport:
+        """Return the report if the log cannot be read after steps were sent to the engine.
+
+        :param failure: why the steps ended early, if they did
+        """
+        nothing_committed = failure is not None and not sent.may_have_committed(failure)
+        if nothing_committed and not known.get("changed"):
+            assert failure is not None
+            return self._failed(failure, "", known)
+        known |= {"version": None, "changed": True}
+        unverified = self._unverified(unreadable, None, sent.outcome(None))
+        why = understand(unreadable)
+        if failure is None:
+            return TableReport.judged(self._name, unverified, **known)
+        error = understand(failure)
+        verdict = Verdict.FAULT if Verdict.FAULT in (error.verdict, why.verdict) else Verdict.UNDETERMINED
+        retryable = error.retryable or why.retryable
+        return TableReport(self._name, verdict, retryable=retryable, findings=(error.finding(), unverified), **known)
 
     def _last_harmless(self, planned_on: int, labels: Mapping[str, Any]) -> int:
         """Return the newest version, if since the plan other writers only added and removed files.
@@ -230,10 +261,13 @@ class TableChange:
                 self.progress(f"{self._name}: another writer was faster, try {attempt + 1} of {tries}")
         return change
 
-    def _failed(self, failure: BaseException, known: dict[str, Any]) -> TableReport:
-        done = " Earlier steps of the plan were committed; a rerun resumes there." if known["changed"] else ""
+    def _failed(self, failure: Exception, done: str, known: dict[str, Any]) -> TableReport:
+        """Return the report if a step failed.
+
+        :param done: what was committed before, as a sentence; empty if nothing was
+        """
         if isinstance(failure, TableMovedError):
-            moved = requests.TABLE_MOVED.found("{why}{done}", why=Prose(failure), done=Prose(done))
+            moved = requests.TABLE_MOVED.found("{why}{done}", why=Prose(failure), done=Prose(done and f" {done}"))
             return TableReport.refused(self._name, moved, retryable=True, **known)
         if isinstance(failure, CommitRefusedError):
             return TableReport.refused(self._name, *failure.findings, **known)
@@ -253,6 +287,52 @@ class TableChange:
             if is_own(actions, labels):
                 own[version] = actions
         return own, seen
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """The steps of a plan that were sent to the engine.
+
+    :param planned: number of steps of the plan
+    :param begun: number of steps that were begun
+    :param done: number of steps that ended without an error
+    :param follows: version that the last step was begun on
+    """
+
+    planned: int
+    begun: int = 0
+    done: int = 0
+    follows: int = -1
+
+    def begin(self, follows: int) -> _Sent:
+        return replace(self, begun=self.begun + 1, follows=follows)
+
+    def end(self) -> _Sent:
+        return replace(self, done=self.done + 1)
+
+    def may_have_committed(self, failure: Exception) -> bool:
+        """Return True unless it is certain that no step was committed."""
+        if self.done or not self.begun:
+            return bool(self.done)
+        return not isinstance(failure, (TableMovedError, CommitRefusedError))
+
+    def outcome(self, commits: Mapping[int, Any] | None) -> str:
+        """Return a sentence about the steps that were committed.
+
+        :param commits: commits of this run by version; None if the log could not be read
+        """
+        if self.done == self.planned:
+            return "All steps of the plan were sent, and the engine reported no error."
+        last = f"step {self.begun} of {self.planned}"
+        known = f"Steps 1 to {self.done} of {self.planned} were" if self.done > 1 else f"Step 1 of {self.planned} was"
+        committed = [f"{known} committed"] if self.done else []
+        if self.begun > self.done:
+            if commits is None:
+                committed.append(f"{last} may have been committed, or part of it")
+            elif any(version > self.follows for version in commits):
+                committed.append(f"{last} was committed, or part of it")
+        said = "; ".join((*committed, "a rerun resumes there."))
+        return f"{said[:1].upper()}{said[1:]}"
 
 
 def _history(before: TableState, after: TableState, later: Mapping[int, list[Action]]) -> dict[str, Any] | None:

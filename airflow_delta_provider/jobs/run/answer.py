@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 from airflow_delta_provider.domain.report.answer_file import AnswerFile
@@ -49,7 +50,8 @@ class OutputAnswer:
     def finish(self, channel: str, document: Any, stop: Callable[[], object]) -> None:
         """Send it twice: log lines of a stopping session may cut one copy, a session that hangs lose the other."""
         self._send(channel, document)
-        stop()
+        with suppress(Exception):  # the session may have ended before
+            stop()
         self._send(channel, document)
 
     def _send(self, channel: str, document: Any) -> None:
@@ -81,10 +83,19 @@ class FileAnswer:
         print(line, flush=True)
 
     def finish(self, channel: str, document: Any, stop: Callable[[], object]) -> None:
-        """Write the file as a whole; without a storage that takes it, print what there is to say."""
-        if self._storage is None:
-            print(json.dumps(document, indent=1), flush=True)
-        else:
+        """Write the file as a whole; print the document if no storage takes it.
+
+        :raises Exception: of the storage, if the file cannot be written
+        """
+        try:
+            if self._storage is None:
+                print(json.dumps(document, indent=1), flush=True)
+                return
             content = json.dumps(self._file.content(channel, document)).encode()
             self._storage.write(self._storage.qualify(self._file.path), content)
-        stop()
+        except Exception:
+            print(json.dumps(document, indent=1), flush=True)
+            raise
+        finally:
+            with suppress(Exception):  # the session may have ended before
+                stop()

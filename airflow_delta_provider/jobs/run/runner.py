@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.domain.request.request_error import RequestError
@@ -117,6 +118,9 @@ def _run_table(
     job: Job, text: str, request: JobRequest, session: DeltaSession, progress: Progress, wrong: Exception | None
 ) -> TableReport:
     session.submitter.check()
+    if session.has_ended:
+        ended = faults.ENGINE.found("Spark's JVM ended before {table} was begun: nothing was done to it.", table=text)
+        return TableReport(text, Verdict.FAULT, retryable=True, findings=(ended,))
     try:
         if wrong is not None:
             raise wrong

@@ -65,6 +65,11 @@ class TableSession:
         """Versions of the engine, by name; None for what is not there."""
         return {"spark": None, "delta": None}
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing can be done with it any more, since the process behind it ended."""
+        return False
+
     def understand(self, error: Exception) -> EngineError:
         """Return what an error means that was met while a table was worked on."""
         return understand(error) or unexpected(error, str(error).strip())

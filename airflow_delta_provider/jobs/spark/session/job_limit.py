@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 
 from pyspark.sql import SparkSession
@@ -47,5 +47,6 @@ def limited(spark: SparkSession, budget: TimeBudget) -> Iterator[None]:
     finally:
         done.set()
         watch.join()
-        for name, value in zip(_GROUP, before):
-            context.setLocalProperty(name, value)  # None takes it away
+        with suppress(Exception):  # a session that ended must not hide the result
+            for name, value in zip(_GROUP, before):
+                context.setLocalProperty(name, value)  # None takes it away

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from pyspark.sql import SparkSession
 
 
 @contextmanager
 def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Set ``settings`` for the block; afterwards each is what it was before, or not set."""
+    """Set ``settings`` for the block; afterwards each is what it was before, or not set.
+
+    A session that ended meanwhile has no settings: that must not hide the result of the block.
+    """
     own = {key: spark.conf.get(key, None) for key in settings}
     for key, value in settings.items():
         spark.conf.set(key, value)
@@ -19,10 +22,11 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
         yield
     finally:
         for key, before in own.items():
-            if before is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, before)
+            with suppress(Exception):
+                if before is None:
+                    spark.conf.unset(key)
+                else:
+                    spark.conf.set(key, before)
 
 
 #: What each of these has to be so that a statement means what it says. All but the first are Spark's own defaults.

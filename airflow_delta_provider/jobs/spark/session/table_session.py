@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.formats.avro.codecs import Codec
 from airflow_delta_provider.jobs.process.submitter import Submitter
 from airflow_delta_provider.jobs.spark.session.catalogs import SparkCatalogs
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
+from airflow_delta_provider.jobs.spark.session.spark_session import jvm_runs
 from airflow_delta_provider.jobs.spark.session.sql_settings import SqlSettings, configured
 from airflow_delta_provider.jobs.spark.storage.block_codecs import codecs_of_jvm
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage
@@ -46,6 +47,11 @@ class SparkTableSession(TableSession):
     def versions(self) -> Mapping[str, str | None]:
         """The version of Spark."""
         return {"spark": self.spark.version, "delta": None}
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the JVM of the session ended."""
+        return not jvm_runs()
 
     def understand(self, error: Exception) -> EngineError:
         """Return what an error of Spark or of the storage means."""
