@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from airflow_delta_provider.domain.changes.plan import Draft, Planned
 from airflow_delta_provider.domain.changes.preconditions import (
@@ -16,6 +17,7 @@ from airflow_delta_provider.domain.changes.step import SetProperties
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.protocol.iceberg_compat import refused_by_engine
 from airflow_delta_provider.domain.checks.protocol.missing_features import MISSING_DEPENDENCY
 from airflow_delta_provider.domain.checks.protocol.outcomes import FEATURE_NOT_ENABLED, PROPERTY_NOT_SET
 from airflow_delta_provider.domain.checks.row_tracking.live_files import MISSING_ROW_IDS
@@ -23,6 +25,7 @@ from airflow_delta_provider.domain.delta.features.feature import SUPPORT_PREFIX,
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES, feature_named
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING, lacks_row_ids
 from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
+from airflow_delta_provider.domain.delta.property_values import why_not_set
 from airflow_delta_provider.domain.delta.table_properties import (
     CONSTRAINT_PREFIX,
     ENABLE_ROW_TRACKING,
@@ -58,6 +61,11 @@ def plan_enabling(
     draft.take(*statements)
     draft.support(features)
     draft.refusals += check_needed(draft.state.protocol.features, engine)
+    properties = {name: value for step in statements for name, value in step.properties}
+    configuration = {**state.metadata.configuration, **properties}
+    draft.refusals += check_iceberg(
+        state, replace(draft.state, metadata=replace(state.metadata, configuration=configuration))
+    )
     if draft.refusals:
         return draft.planned()
     plan = draft.plan()
@@ -71,6 +79,30 @@ def check_enabling(options: EnableFeatureOptions, state: TableState, engine: Eng
         *(refusal for feature in features for refusal in _check_feature(feature, options, state, engine)),
         *_check_properties(options, features, state),
     )
+
+
+#: What to do before a table is made compatible with Iceberg, by how the reason against it begins.
+_BEFORE_ICEBERG = {
+    "deletion vectors": "In a change before this one, set delta.enableDeletionVectors to false and run REORG TABLE … "
+    "APPLY (PURGE); or leave the other feature disabled.",
+    "the column mapping": "Enable the feature columnMapping in a change before this one.",
+}
+
+
+def check_iceberg(before: TableState, after: TableState) -> Iterator[Finding]:
+    """Yield why a change that enables something does not fit the compatibility with Iceberg.
+
+    :param after: the table as the change would leave it
+    """
+    if before.protocol == after.protocol and before.metadata == after.metadata:
+        return
+    for compat, why in refused_by_engine(before, after):
+        yield requests.WOULD_BREAK_RULES.found(
+            "{subject} would be enabled, but {why}.",
+            remedy=next((remedy for begins, remedy in _BEFORE_ICEBERG.items() if why.startswith(begins)), None),
+            subject=compat.name,
+            why=Prose(why),
+        )
 
 
 def enabling_statements(
@@ -201,6 +233,13 @@ def _check_properties(options: EnableFeatureOptions, features: list[Feature], st
             why, remedy = problem
             yield requests.PROPERTY_NOT_ALLOWED.found(
                 "properties has {property!r}: {why}", remedy=remedy, property=name, why=Prose(why)
+            )
+        elif accepted := why_not_set(name, value):
+            yield requests.VALUE_NOT_ACCEPTED.found(
+                "Delta Spark does not set {property} to {value!r}: it accepts {accepted}.",
+                property=name,
+                value=value,
+                accepted=accepted,
             )
 
 

@@ -204,6 +204,21 @@ NEEDS_TIME_ZONE = _rule(
     remedy="Set time_zone on the table in the spec to the zone that these dates and times are in, such as UTC or "
     "Europe/Berlin.",
 )
+VALUE_NOT_ACCEPTED = _rule(
+    76,
+    "property value that Delta Spark does not accept",
+    effect="Delta Spark refuses to set the property, after other steps of the plan were committed.",
+    remedy="Set a value that Delta Spark accepts, or leave the property out.",
+    source="DeltaConfig.scala and StatisticsCollection.scala of Delta Spark v4.4.0",
+)
+NOT_CLUSTERABLE = _rule(
+    77,
+    "clustering column without statistics",
+    effect="Writers collect no statistics of the column, so files cannot be clustered or skipped by it.",
+    remedy="Cluster by other columns; or let the table keep statistics of these: name them in "
+    "delta.dataSkippingStatsColumns, or set delta.dataSkippingNumIndexedCols.",
+    source="PROTOCOL.md, Clustered Table; ClusteredTableUtils.scala of Delta Spark v4.4.0",
+)
 NOT_ADDITIVE = _rule(
     59,
     "change that is not an addition",

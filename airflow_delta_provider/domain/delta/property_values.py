@@ -1,7 +1,8 @@
 """Which values table properties may have.
 
-PROTOCOL.md, Table Properties, and ``DeltaConfig.scala`` of Delta Spark v4.4.0, which fails on others. What another
-module checks is not listed: the mapping mode, the highest column id, since when commits have timestamps.
+:data:`FORMS` has the values that a table may have, whichever engine set them: PROTOCOL.md, Table Properties. The
+mapping mode, the highest column id and the start of in-commit timestamps are not listed: other modules check them.
+:data:`SETTABLE` has the values that Delta Spark v4.4.0 accepts when it sets them, by the entries of ``DeltaConfig``.
 """
 
 from __future__ import annotations
@@ -82,5 +83,104 @@ FORMS: Mapping[str, Form] = {
     "delta.parquet.compression.codec": _CODEC,
     "delta.parquet.format.version": _FORMAT_VERSION,
 }
+#: Units of an interval, in microseconds. Months and years have no fixed length: Delta Spark refuses them.
+_MICROSECONDS = {
+    "week": 604_800_000_000,
+    "day": 86_400_000_000,
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+    "millisecond": 1_000,
+    "microsecond": 1,
+}
+_PART = re.compile(r"([+-]?)\s*(\d+)(\.\d{0,9})?\s+([a-z]+?)s?(?=\s|$)\s*")
+
+
+def _is_retention(text: str) -> bool:
+    """Whether Delta Spark takes an interval as a retention: no months or years, and not negative in all."""
+    rest = re.sub(r"^interval\s+", "", text.strip().lower())
+    total, at = 0, 0
+    while part := _PART.match(rest, at):
+        sign, number, fraction, unit = part.groups()
+        if unit not in _MICROSECONDS or (fraction and unit != "second"):
+            return False
+        total += (-1 if sign == "-" else 1) * int(number) * _MICROSECONDS[unit]
+        at = part.end()
+    return bool(rest) and at == len(rest) and total >= 0
+
+
+def _integer(name: str, least: int) -> Form:
+    def fits(text: str) -> bool:
+        return re.fullmatch(r"[+-]?\d{1,10}", text) is not None and least <= int(text) < 1 << 31
+
+    return Form(name, fits)
+
+
+def _one_of(*words: str, any_case: bool = True) -> Form:
+    known = frozenset(words)
+    return Form(" or ".join(words), lambda text: (text.lower() if any_case else text) in known)
+
+
+def _are_formats(text: str) -> bool:
+    formats = text.split(",") if text else []
+    return len({*formats}) == len(formats) and {*formats} <= {"hudi", "iceberg"}
+
+
+_RETENTION = Form("an interval without months and years, such as '2 weeks' or '365 days'", _is_retention)
+_ANY = Form("any text", lambda _: True)
+
+SETTABLE: Mapping[str, Form] = {
+    **dict.fromkeys(
+        """
+        appendOnly autoOptimize autoOptimize.optimizeWrite castIcebergTimeType checkpoint.writeStatsAsJson
+        checkpoint.writeStatsAsStruct compatibility.symlinkFormatManifest.enabled enableChangeDataCapture
+        enableChangeDataFeed enableDeletionVectors enableExpiredLogCleanup enableFullRetentionRollback
+        enableIcebergCompatV1 enableIcebergCompatV2 enableIcebergCompatV3 enableInCommitTimestamps
+        enableMaterializePartitionColumnsFeature enableRowTracking enableTypeWidening enableVariantShredding
+        ignoreIcebergBucketPartition ignoreProtocolDefaults randomizeFilePrefixes rowTrackingSuspended
+        universalFormat.iceberg.atomicConversion.supported writePartitionColumnsToParquet
+        """.split(),
+        _BOOLEAN,
+    ),
+    **dict.fromkeys(
+        """
+        checkpointRetentionDuration deletedFileRetentionDuration dropFeatureTruncateHistory.retentionDuration
+        logRetentionDuration sampleRetentionDuration setTransactionRetentionDuration
+        """.split(),
+        _RETENTION,
+    ),
+    "autoOptimize.autoCompact": _one_of("true", "false"),
+    "checkpointInterval": _integer("a positive integer", 1),
+    "checkpointPolicy": _one_of("classic", "v2", any_case=False),
+    "columnMapping.mode": _one_of("none", "name", "id"),
+    "dataSkippingNumIndexedCols": _integer("an integer of at least -1", -1),
+    "dataSkippingStringPrefixLength": _integer("an integer of at least 0", 0),
+    "isolationLevel": Form("Serializable, the only level that Delta Spark has", _one_of("serializable").fits),
+    "parquet.format.version": _FORMAT_VERSION,
+    "randomPrefixLength": _integer("a positive integer", 1),
+    "universalFormat.enabledFormats": Form("a list of iceberg and hudi, separated by commas", _are_formats),
+    **dict.fromkeys(
+        """
+        columnMapping.maxColumnId coordinatedCommits.commitCoordinator-preview
+        coordinatedCommits.commitCoordinatorConf-preview coordinatedCommits.tableConf-preview dataSkippingStatsColumns
+        inCommitTimestampEnablementTimestamp inCommitTimestampEnablementVersion minReaderVersion minWriterVersion
+        redirectReaderWriter-preview redirectWriterOnly-preview requireCheckpointProtectionBeforeVersion
+        """.split(),
+        _ANY,  # another module checks them, or sets them itself
+    ),
+}
+#: The same by the names in full, in lower case: Delta Spark takes them in any case.
+_SETTABLE = {f"delta.{name.lower()}": form for name, form in SETTABLE.items()}
+
+
+def why_not_set(name: str, value: str) -> str | None:
+    """Return the values that Delta Spark accepts, if it refuses to set a property to this one; None if it does not.
+
+    Of a name that it does not know nothing is said here.
+    """
+    form = _SETTABLE.get(name.lower())
+    return None if form is None or form.fits(value) else form.name
+
+
 #: Those of which writers may take another value than the one that is set.
 RECOMMENDED = frozenset({"delta.parquet.compression.codec"})

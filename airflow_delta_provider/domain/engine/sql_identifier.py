@@ -30,22 +30,27 @@ def split_name(text: str) -> tuple[str, ...]:
     parts: list[str] = []
     rest = text
     while True:
-        part, rest = _first_part(rest)
+        part, rest = first_part(rest)
         parts.append(part)
         if not rest:
             return tuple(parts)
         rest = rest[1:]
 
 
-def _first_part(text: str) -> tuple[str, str]:
+def first_part(text: str, ends: str = ".") -> tuple[str, str]:
+    """Return the first part of a dotted name, and the rest, which begins with one of ``ends`` or is empty.
+
+    :raises SqlNameError: if the part is empty, or a backtick is out of place
+    """
     if text.startswith("`"):
         end = 1
         while (end := text.find("`", end)) >= 0 and text[end + 1 : end + 2] == "`":
             end += 2
-        if end > 1 and text[end + 1 : end + 2] in ("", "."):
-            return text[1:end].replace("``", "`"), text[end + 1 :]
+        rest = text[end + 1 :]
+        if end > 1 and (not rest or rest.lstrip()[:1] in ends):
+            return text[1:end].replace("``", "`"), rest
     else:
-        part, dot, after = text.partition(".")
-        if part and "`" not in part:
-            return part, dot + after
+        part = text[: next((place for place, letter in enumerate(text) if letter in ends), len(text))]
+        if part.strip() and "`" not in part:
+            return part, text[len(part) :]
     raise SqlNameError(text)

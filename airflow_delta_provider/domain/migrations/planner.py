@@ -19,6 +19,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 from airflow_delta_provider.domain.migrations.earlier_path import earlier_path
+from airflow_delta_provider.domain.migrations.parts.engine_rules import check_engine_rules
 from airflow_delta_provider.domain.migrations.parts.features import drop_features, enable_features
 from airflow_delta_provider.domain.migrations.parts.metadata import (
     change_columns,
@@ -43,6 +44,7 @@ _PARTS: Sequence[Callable[[MigrationDraft], None]] = (
     cluster,
     drop_columns,
     drop_features,
+    check_engine_rules,
 )
 #: Changes of metadata that are made together, in one commit.
 _TOGETHER = (

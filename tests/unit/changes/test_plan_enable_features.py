@@ -157,7 +157,15 @@ def test_special_feature_needs_allow_special(name):
     (finding,) = plan(name).refusals
     assert finding.code == "RQ07"
     assert "allow_special=True (--allow-special)" in finding.message
-    assert codes(plan(name, allow_special=True)) == []
+    mapping = {"delta.columnMapping.mode": "name"}
+    assert codes(plan(name, allow_special=True, state=state_of(SCHEMA, files=(), configuration=mapping))) == []
+
+
+def test_compatibility_with_iceberg_needs_a_table_that_is_mapped_already():
+    (finding,) = plan("icebergCompatV2", allow_special=True).refusals
+    assert finding.code == "RQ42"
+    assert "the column mapping mode is none" in finding.message
+    assert "Enable the feature columnMapping" in finding.message
 
 
 def test_special_feature_cannot_come_in_through_its_property():

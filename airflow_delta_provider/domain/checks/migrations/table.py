@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.features.feature import SUPPORT_PREFIX,
 from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES, feature_named
 from airflow_delta_provider.domain.delta.features.traces import REMOVALS
-from airflow_delta_provider.domain.delta.property_values import FORMS
+from airflow_delta_provider.domain.delta.property_values import SETTABLE
 from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -91,14 +91,15 @@ def _properties(plan: PlannedMigration) -> Iterator[Finding]:
         if value is None or is_known(name):
             continue
         meant = nearest(name)
-        hosted = name in HOSTED
+        knows = OF_OTHERS.get(name)
         yield UNKNOWN_PROPERTY.found(
-            "Only Databricks knows the property {subject}."
-            if hosted
+            f"{knows} the property {{subject}}, but Delta Spark v4.4.0 does not: it refuses to set it."
+            if knows
             else "Delta does not know the property {subject}." + (" Did you mean {meant}?" if meant else ""),
-            severity=Severity.WARNING if hosted else None,
+            severity=Severity.UNDECIDED if knows else None,
+            remedy="Apply the plan with an engine that knows the property, or leave it out." if knows else None,
             subject=name,
-            meant=None if hosted else meant,
+            meant=None if knows else meant,
         )
 
 
@@ -220,32 +221,16 @@ def _protection(plan: PlannedMigration) -> Iterator[Finding]:
 _PREFIX = "delta."
 #: Begins the names of which the rest is free.
 _FAMILIES = tuple(map(str.lower, (SUPPORT_PREFIX, CONSTRAINT_PREFIX, "delta.universalFormat.config.")))
-#: The entries of ``DeltaConfigs`` of Delta Spark v4.4.0, without the prefix.
-_OF_DELTA_SPARK = """
-    appendOnly autoOptimize autoOptimize.autoCompact autoOptimize.optimizeWrite castIcebergTimeType
-    checkpoint.writeStatsAsJson checkpoint.writeStatsAsStruct checkpointInterval checkpointPolicy
-    checkpointRetentionDuration columnMapping.maxColumnId columnMapping.mode
-    compatibility.symlinkFormatManifest.enabled coordinatedCommits.commitCoordinator-preview
-    coordinatedCommits.commitCoordinatorConf-preview coordinatedCommits.tableConf-preview
-    dataSkippingNumIndexedCols dataSkippingStatsColumns dataSkippingStringPrefixLength
-    deletedFileRetentionDuration dropFeatureTruncateHistory.retentionDuration enableChangeDataCapture
-    enableChangeDataFeed enableDeletionVectors enableExpiredLogCleanup enableFullRetentionRollback
-    enableIcebergCompatV1 enableIcebergCompatV2 enableIcebergCompatV3 enableInCommitTimestamps
-    enableMaterializePartitionColumnsFeature enableRowTracking enableTypeWidening enableVariantShredding
-    ignoreIcebergBucketPartition ignoreProtocolDefaults inCommitTimestampEnablementTimestamp
-    inCommitTimestampEnablementVersion isolationLevel logRetentionDuration minReaderVersion minWriterVersion
-    parquet.format.version randomPrefixLength randomizeFilePrefixes redirectReaderWriter-preview
-    redirectWriterOnly-preview requireCheckpointProtectionBeforeVersion rowTrackingSuspended
-    sampleRetentionDuration setTransactionRetentionDuration universalFormat.enabledFormats
-    universalFormat.iceberg.atomicConversion.supported writePartitionColumnsToParquet
-    """.split()
-#: Those that only Databricks knows; Delta Spark v4.4.0 refuses them.
-HOSTED = frozenset({"delta.targetFileSize", "delta.tuneFileSizesForRewrites"})
+#: Those that Delta Spark v4.4.0 refuses and others know, and who: the log does not say which engine is to set them.
+OF_OTHERS = {
+    "delta.parquet.compression.codec": "PROTOCOL.md has",
+    "delta.targetFileSize": "Databricks knows",
+    "delta.tuneFileSizesForRewrites": "Databricks knows",
+}
 _KNOWN = {
     name.lower(): name
     for name in (
-        *(f"{_PREFIX}{name}" for name in _OF_DELTA_SPARK),
-        *FORMS,
+        *(f"{_PREFIX}{name}" for name in SETTABLE),
         *WRITER_OWNED_PROPERTIES,
         *(feature.enabling_property for feature in FEATURES.values() if feature.enabling_property),
         *(feature.suspending_property for feature in FEATURES.values() if feature.suspending_property),

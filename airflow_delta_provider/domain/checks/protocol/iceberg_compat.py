@@ -52,12 +52,44 @@ def _incompatible(state: TableState) -> Iterator[Finding]:
             )
 
 
-def _incompatible_with(compat: Feature, state: TableState) -> Iterator[tuple[str, str]]:
-    """Yield what is incompatible: the feature or column, and a clause about it."""
+def refused_by_engine(before: TableState, after: TableState) -> Iterator[tuple[Feature, str]]:
+    """Yield why Delta Spark does not let a table be compatible with Iceberg: the feature, and a clause.
+
+    Deletion vectors must be disabled in a version before: ``CheckDeletionVectorDisabled`` in ``IcebergCompat.scala``.
+
+    :param after: as a change would leave it, without what the engine assigns
+    """
+    for compat in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2):
+        if not _is_active(after, compat):
+            continue
+        if any(map(_writes_vectors, (before, after))):
+            yield compat, "deletion vectors are enabled"
+        for _, why in (*_settings(compat, after), *_foreign_type(compat, after)):
+            yield compat, why
+
+
+def _writes_vectors(state: TableState) -> bool:
+    return state.protocol.supports(DELETION_VECTORS) and state.metadata.properties.deletion_vectors
+
+
+def _settings(compat: Feature, state: TableState) -> Iterator[tuple[str, str]]:
     if not state.metadata.properties.is_mapped:
         yield COLUMN_MAPPING.name, "the column mapping mode is none"
     if compat == ICEBERG_COMPAT_V2 and _is_active(state, ICEBERG_COMPAT_V1):
         yield ICEBERG_COMPAT_V1.name, f"{ICEBERG_COMPAT_V1} is enabled, too"
+
+
+def _foreign_type(compat: Feature, state: TableState) -> Iterator[tuple[str, str]]:
+    for column in state.metadata.readable_columns or ():
+        nested = compat == ICEBERG_COMPAT_V1 and isinstance(column.data_type, (ArrayType, MapType))
+        if nested or str(column.data_type).startswith(_FOREIGN_TYPES):
+            yield f"{column}: {column.data_type}", f"the column {column} is of the type {column.data_type}"
+            return
+
+
+def _incompatible_with(compat: Feature, state: TableState) -> Iterator[tuple[str, str]]:
+    """Yield what is incompatible: the feature or column, and a clause about it."""
+    yield from _settings(compat, state)
     if state.protocol.supports(DELETION_VECTORS) and (
         compat == ICEBERG_COMPAT_V1 or state.metadata.properties.deletion_vectors
     ):
@@ -65,11 +97,7 @@ def _incompatible_with(compat: Feature, state: TableState) -> Iterator[tuple[str
         yield DELETION_VECTORS.name, enabled
     if compat == ICEBERG_COMPAT_V2:
         yield from _nested_ids(state.metadata)
-    for column in state.metadata.readable_columns or ():
-        nested = compat == ICEBERG_COMPAT_V1 and isinstance(column.data_type, (ArrayType, MapType))
-        if nested or str(column.data_type).startswith(_FOREIGN_TYPES):
-            yield f"{column}: {column.data_type}", f"the column {column} is of the type {column.data_type}"
-            return
+    yield from _foreign_type(compat, state)
 
 
 def _nested_ids(metadata: Metadata) -> Iterator[tuple[str, str]]:
