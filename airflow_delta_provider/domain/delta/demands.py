@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from airflow_delta_provider.domain.delta.column import all_columns
+from airflow_delta_provider.domain.delta.features.columns import ALLOW_COLUMN_DEFAULTS, INVARIANTS, enforced_columns
 from airflow_delta_provider.domain.delta.features.feature import Feature
 from airflow_delta_provider.domain.delta.features.lists import lacks_a_list, reader_features
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_meant_by
@@ -41,10 +42,42 @@ def demands_of(
         else frozenset(name for name in writer if _is_unused(name, metadata)) - _named(used),
         type_changes=tuple(dict.fromkeys((change.from_type, change.to_type) for change in changes)),
         widening=frozenset({TYPE_WIDENING.name, TYPE_WIDENING_PREVIEW.name}),
+        unlisted=frozenset() if metadata is None else unlisted_features(protocol, metadata),
         is_readable=not lacks_a_list(protocol)
         and protocol.min_reader_version <= READER_FEATURES_VERSION
         and protocol.min_writer_version <= WRITER_FEATURES_VERSION,
     )
+
+
+def unlisted_features(protocol: Protocol, metadata: Metadata) -> frozenset[str]:
+    """Return the features that metadata makes use of, and that a protocol with lists of features does not list.
+
+    Delta Spark opens no such table: ``DeltaLog.assertTableFeaturesMatchMetadata`` of v4.4.0. A feature whose property
+    also belongs to a listed one, such as its preview, is not among them.
+    """
+    if protocol.min_writer_version < WRITER_FEATURES_VERSION or lacks_a_list(protocol):
+        return frozenset()
+    in_use = {name: feature for name, feature in FEATURES.items() if _derives(feature, metadata)}
+    served = {_marks(feature) for name, feature in FEATURES.items() if protocol.supports(feature)}
+    return frozenset(
+        name
+        for name, feature in in_use.items()
+        if not protocol.supports(feature) and not any(set(mark) <= set(_marks(feature)) for mark in served if mark)
+    )
+
+
+def _marks(feature: Feature) -> tuple[object, ...]:
+    """Return the marks in metadata by which a feature is known to be in use."""
+    return tuple(filter(None, (feature.enabling_property, feature.column_type)))
+
+
+def _derives(feature: Feature, metadata: Metadata) -> bool:
+    """Return True if Delta Spark takes a feature as in use by metadata alone."""
+    if feature is ALLOW_COLUMN_DEFAULTS:  # which only its own name adds
+        return False
+    if feature is INVARIANTS and any(True for _ in enforced_columns(metadata)):
+        return True
+    return _shows(feature, metadata)
 
 
 def _named(names: Iterable[str]) -> frozenset[str]:
@@ -74,12 +107,17 @@ def _is_unused(name: str, metadata: Metadata) -> bool:
 
 
 def _shows_use(feature: Feature, metadata: Metadata) -> bool:
-    columns = tuple(all_columns(metadata.schema))
     removal = feature.removal
+    return _shows(feature, metadata) or (
+        removal is not None and removal.in_metadata is not None and removal.in_metadata(metadata)
+    )
+
+
+def _shows(feature: Feature, metadata: Metadata) -> bool:
+    columns = tuple(all_columns(metadata.schema))
     return (
         feature.is_enabled_by(metadata)
         or any(feature.field_key and feature.field_key in field_metadata(column.field) for column in columns)
         or any(feature.column_type is not None and feature.column_type == column.data_type for column in columns)
         or (feature.used_by is not None and any(True for _ in feature.used_by(metadata)))
-        or (removal is not None and removal.in_metadata is not None and removal.in_metadata(metadata))
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_delta_provider.domain.changes.lockouts import (
@@ -18,6 +20,7 @@ from airflow_delta_provider.domain.delta.type_widening import TypeChange
 from airflow_delta_provider.domain.engine.fleet import Fleet, TableFleet
 from airflow_delta_provider.domain.engine.probe import Probe
 from airflow_delta_provider.domain.engine.recent_writer import RecentWriter, RecentWriters
+from tests.unit.states import field, metadata_of, struct
 
 LEGACY = Protocol(1, 2)
 NOW = demands_of(LEGACY)
@@ -200,3 +203,31 @@ def test_a_protocol_that_does_not_say_what_it_demands_is_undecided():
     found = lockouts(None, broken, fleet(must_stay_readable_by=["Delta Spark 4.4.0"]), NOBODY)
     assert told(found) == [("CP04", "UNDECIDED", "Delta Spark 4.4.0")]
     assert "the protocol" in found[0].evidence
+
+
+SPARK = fleet(engines=[{"engine": "Delta Spark", "version": "4.4.0"}])
+NOT_NULL = metadata_of(struct(replace(field("id", "long"), nullable=False)))
+
+
+def test_delta_spark_is_locked_out_of_a_table_that_uses_a_feature_without_listing_it():
+    protocol = Protocol(3, 7, frozenset({"timestampNtz"}), frozenset({"timestampNtz"}))
+    (finding,) = lockouts(None, demands_of(protocol, NOT_NULL), SPARK, NOBODY)
+    assert finding.code == "CP01"
+    assert "uses invariants without listing it" in finding.message
+    assert lockouts(None, demands_of(protocol.supporting(["invariants"]), NOT_NULL), SPARK, NOBODY) == ()
+    assert lockouts(None, demands_of(LEGACY, NOT_NULL), SPARK, NOBODY) == ()
+
+
+@pytest.mark.parametrize(
+    ("configuration", "listed", "unlisted"),
+    [
+        ({"delta.appendOnly": "true"}, "invariants", {"appendOnly"}),
+        ({"delta.enableTypeWidening": "true"}, "typeWidening-preview", set()),
+        ({"delta.enableRowTracking": "true"}, "invariants", {"rowTracking"}),
+        ({"delta.constraints.positive": "id > 0"}, "invariants", {"checkConstraints"}),
+    ],
+)
+def test_features_that_metadata_uses_and_lists_lack_are_named(configuration, listed, unlisted):
+    protocol = Protocol(1, 7, None, frozenset({"invariants", listed}))
+    metadata = replace(NOT_NULL, configuration=configuration)
+    assert demands_of(protocol, metadata).unlisted == unlisted

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.checks.protocol.lists import no_protocol
 from airflow_delta_provider.domain.checks.protocol.missing_features import used_features
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.data_type import ArrayType
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED, FEATURES
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -30,6 +31,8 @@ PLAIN = struct(ID)
 NTZ = struct(field("at", "timestamp_ntz"))
 WIDENED = struct(field("at", "timestamp_ntz", delta__typeChanges=[{"fromType": "date", "toType": "timestamp_ntz"}]))
 GENERATED = struct(field("day", "date", delta__generationExpression="CAST(at AS DATE)"))
+NOT_NULL = struct(ID, field("s", struct(replace(field("a", "long"), nullable=False))))
+NOT_NULL_IN_ARRAY = struct(field("a", ArrayType(struct(replace(field("x", "long"), nullable=False)))))
 NESTED_VARIANT = struct(field("s", struct(field("v", "variant"))))
 CDF = {"delta.enableChangeDataFeed": "true"}
 CHECKED = {"delta.constraints.positive": "id > 0"}
@@ -60,6 +63,12 @@ HEALTHY = {
     "column mapping for writers, by reader version 2": table(Protocol(2, 7, None, frozenset({"columnMapping"}))),
     "column mapping by name": table(listing("columnMapping", readers=("columnMapping",))),
     "iceberg over column mapping by reader version 2": table(Protocol(2, 7, None, frozenset({"icebergCompatV2"}))),
+    "NOT NULL under versions that imply invariants": table(LEGACY, schema=NOT_NULL),
+    "NOT NULL before versions had invariants": table(Protocol(1, 1), schema=NOT_NULL),
+    "NOT NULL with invariants listed": table(listing("invariants"), schema=NOT_NULL),
+    "NOT NULL within an array, which Delta Spark does not count": table(
+        listing("appendOnly"), schema=NOT_NULL_IN_ARRAY
+    ),
     "no feature at all": table(Protocol(3, 7, frozenset(), frozenset())),
     "a preview that has no stable name beside it": table(supporting("typeWidening-preview").protocol),
     "a preview that stands for what is required": table(
@@ -150,6 +159,7 @@ BROKEN = {
     "TF22 a type": (table(LEGACY, schema=NTZ), "TF22", "ERROR"),
     "TF22 a nested type": (table(LEGACY, schema=NESTED_VARIANT), "TF22", "ERROR"),
     "TF22 a constraint": (table(LEGACY, CHECKED), "TF22", "ERROR"),
+    "TF22 NOT NULL": (table(listing("appendOnly"), schema=NOT_NULL), "TF22", "ERROR"),
     "TF22 a generated column": (table(listing("invariants"), schema=GENERATED), "TF22", "ERROR"),
 }
 

@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.protocol.family import ENABLE, FAMILY, TABLE_FEATURES
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
+from airflow_delta_provider.domain.delta.features.columns import INVARIANTS, enforced_columns
 from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP
 from airflow_delta_provider.domain.delta.features.lists import has_feature, lacks_a_list, reader_features
 from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2
@@ -121,6 +122,26 @@ def _needs(state: TableState) -> Iterator[Finding]:
             feature=name,
             protocol=str(state.protocol),
         )
+
+
+@on_state(FEATURE_NEEDED)
+def _needs_invariants(state: TableState) -> Iterator[Finding]:
+    """Yield a NOT NULL column where features are listed and ``invariants`` is not: Delta Spark derives the feature."""
+    if lacks_a_list(state.protocol) or state.protocol.min_writer_version < WRITER_FEATURES_VERSION:
+        return
+    column = next(enforced_columns(state.metadata), None)
+    if column is None or state.protocol.supports(INVARIANTS) or INVARIANTS.name in needed_features(state):
+        return
+    yield FEATURE_NEEDED.found(
+        "The column {column} is NOT NULL, which Delta Spark counts as the feature {feature}, and the protocol "
+        "({protocol}) does not list it.",
+        effect="Delta Spark cannot open the table (DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH). Others read it.",
+        remedy="Add the feature with an engine that opens the table. With deltalake: "
+        "DeltaTable(path).alter.add_feature(TableFeatures.Invariants, allow_protocol_versions_increase=True).",
+        column=column,
+        feature=INVARIANTS.name,
+        protocol=str(state.protocol),
+    )
 
 
 _BY_FIELD = {feature.name: feature.field_key for feature in FEATURES.values() if feature.field_key}

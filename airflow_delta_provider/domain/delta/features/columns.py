@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.features.feature import Domains, Feature, FeatureKind, Removal
 from airflow_delta_provider.domain.delta.field_keys import CURRENT_DEFAULT
 from airflow_delta_provider.domain.delta.identity import START
@@ -19,6 +20,16 @@ def _has_constraints(metadata: Metadata, _: Domains) -> str | None:
         return None
     constraints = ", ".join(sorted(metadata.check_constraints))
     return f"the table has CHECK constraints: {constraints}. Run ALTER TABLE … DROP CONSTRAINT first."
+
+
+def enforced_columns(metadata: Metadata) -> Iterator[Column]:
+    """Yield the NOT NULL columns and fields of structs, not those within arrays or maps.
+
+    Delta Spark takes them for invariants: ``Invariants.getFromSchema`` of v4.4.0.
+    """
+    for column in metadata.readable_columns or ():
+        if set(column.kinds) == {"field"} and not column.field.nullable:
+            yield column
 
 
 INVARIANTS = Feature(

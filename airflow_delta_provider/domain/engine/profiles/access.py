@@ -45,6 +45,7 @@ class Demands:
     :param unused: those that the table is known to make no use of
     :param type_changes: by names of types, from and to
     :param widening: the feature that the type changes belong to
+    :param unlisted: features that the metadata makes use of, and that the protocol's lists lack
     :param is_readable: whether the protocol says which features it has
     """
 
@@ -55,6 +56,7 @@ class Demands:
     unused: frozenset[str] = frozenset()
     type_changes: tuple[tuple[str, str], ...] = ()
     widening: frozenset[str] = frozenset()
+    unlisted: frozenset[str] = frozenset()
     is_readable: bool = True
 
 
@@ -122,6 +124,10 @@ def outcome_of(reasons: Iterable[Reason]) -> Outcome:
 
 def _reasons(profile: Profile, version: str | None, demands: Demands) -> Iterator[Reason]:
     source = _source(profile.around(version))
+    for feature in sorted(demands.unlisted) if profile.compares_metadata else ():
+        yield Reason(
+            Access.READ, Support.NO, f"a table that uses {feature} without listing it", profile.compares_metadata
+        )
     for feature in sorted(demands.reader):
         name = _keyed(feature, demands.implied_reader)
         found = profile.support(version, methodcaller("reading", name))

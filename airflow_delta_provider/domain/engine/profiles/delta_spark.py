@@ -54,6 +54,7 @@ PROFILE = Profile(
     label="Delta Spark",
     releases=(_V2_3, _V2_4, _V3_0, _V3_1, _V3_2, _V3_3, _V4_0_0, _V4_0_1, _V4_1, _V4_2, _V4_3, _V4_4),
     aliases=("delta-spark", "Delta Lake"),
+    compares_metadata="delta-io/delta, DeltaLog.assertTableFeaturesMatchMetadata",
     remark="Delta 3.3 lists typeWidening, but refuses tables with other changes than among byte, short and int. Delta "
     "4.0 lists variantType, but fails on data files with it that Spark 4.2 wrote.",
 )

@@ -179,6 +179,8 @@ class Profile:
     :param label: what people call it
     :param releases: oldest first
     :param read_only: it never writes Delta tables
+    :param compares_metadata: where its source refuses tables whose metadata uses a feature that the protocol does not
+        list; empty if it does not, or if that is not known
     :param remark: what else users should know, a sentence
     :param aliases: other names that people give it
     """
@@ -188,6 +190,7 @@ class Profile:
     releases: tuple[Release, ...]
     read_only: bool = False
     versions: Versions = Versions.RELEASES
+    compares_metadata: str = ""
     remark: str = ""
     aliases: tuple[str, ...] = ()
 
