@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from airflow_delta_provider.domain.delta.property_values import SETTABLE, why_not_set
 from tests.unit.migrations.test_engine_rules import ACCEPTED_VALUES, REFUSED_VALUES
@@ -20,9 +21,14 @@ def configs(spark) -> Any:
 
 def accepts(configs: Any, spark: Any, name: str, value: str) -> bool:
     empty = getattr(getattr(spark._jvm.scala.collection.immutable, "Map$"), "MODULE$").empty()
+    set_together = empty.updated(name, value)
+    if name.lower() == "delta.logretentionduration":  # which must not be shorter than the other one
+        set_together = set_together.updated("delta.deletedFileRetentionDuration", "0 days")
+    elif name.lower() == "delta.deletedfileretentionduration":
+        set_together = set_together.updated("delta.logRetentionDuration", "1000 weeks")
     try:
-        configs.validateConfigurations(empty.updated(name, value))
-    except Py4JJavaError:
+        configs.validateConfigurations(set_together)
+    except (Py4JJavaError, PySparkException):  # PySpark replaces some
         return False
     return True
 

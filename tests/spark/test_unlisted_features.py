@@ -7,6 +7,7 @@ from datetime import datetime
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, TableFeatures, write_deltalake
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from airflow_delta_provider.domain.report.verdict import Verdict
@@ -20,7 +21,7 @@ def test_table_that_delta_spark_cannot_open_is_reported_and_its_remedy_opens_it(
     path = tmp_path / "t"
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("at", pa.timestamp("us"))])
     write_deltalake(str(path), pa.table({"id": [1], "at": [datetime(2026, 1, 1)]}, schema=schema))
-    with pytest.raises(PySparkException, match="DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH"):
+    with pytest.raises((Py4JJavaError, PySparkException), match="DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH"):
         spark.sql(f"SELECT * FROM delta.`{path}`").collect()
 
     audit = run_job([path], AuditOptions()).tables[0]

@@ -25,7 +25,7 @@ from airflow_delta_provider.domain.delta.features.feature import SUPPORT_PREFIX,
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES, feature_named
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING, lacks_row_ids
 from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
-from airflow_delta_provider.domain.delta.property_values import why_not_set
+from airflow_delta_provider.domain.delta.property_values import shorter_log, why_not_set
 from airflow_delta_provider.domain.delta.table_properties import (
     CONSTRAINT_PREFIX,
     ENABLE_ROW_TRACKING,
@@ -34,13 +34,15 @@ from airflow_delta_provider.domain.delta.table_properties import (
     is_true,
 )
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.engine.engine import Engine, version_of
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 
 #: Files that Delta Spark gives row ids in one backfill commit (spark.databricks.delta.backfill.maxNumFiles).
 BACKFILL_FILES = 22_000
+#: Since this release Delta Spark compares both retentions.
+_COMPARES_RETENTIONS = (4, 1)
 _FOLDED_OWNED = {name.casefold() for name in WRITER_OWNED_PROPERTIES}
 _VERSION_PROPERTIES = {"delta.minreaderversion", "delta.minwriterversion"}
 
@@ -78,6 +80,7 @@ def check_enabling(options: EnableFeatureOptions, state: TableState, engine: Eng
     return (
         *(refusal for feature in features for refusal in _check_feature(feature, options, state, engine)),
         *_check_properties(options, features, state),
+        *_check_retentions(options, state, engine),
     )
 
 
@@ -241,6 +244,21 @@ def _check_properties(options: EnableFeatureOptions, features: list[Feature], st
                 value=value,
                 accepted=accepted,
             )
+
+
+def _check_retentions(options: EnableFeatureOptions, state: TableState, engine: Engine) -> Iterator[Finding]:
+    configuration = state.metadata.configuration
+    pending = {name: value for name, value in options.properties.items() if configuration.get(name) != value}
+    shorter = shorter_log(pending) if version_of(engine.delta) >= _COMPARES_RETENTIONS else None
+    if shorter is not None:
+        yield requests.VALUE_NOT_ACCEPTED.found(
+            "Delta Spark refuses delta.logRetentionDuration ({log}) that is shorter than "
+            "delta.deletedFileRetentionDuration ({file}). A retention that a statement does not set counts with its "
+            "default, 30 days and 7 days.",
+            remedy="Set both retentions in one statement of SQL, the log's at least as long as the files'.",
+            log=shorter[0],
+            file=shorter[1],
+        )
 
 
 def _property_problem(

@@ -49,6 +49,7 @@ def indexed_columns(metadata: Metadata) -> Mapping[Parts, DataType]:
     partitions = {str(name).lower() for name in metadata.partition_columns}
     data = tuple(field for field in metadata.schema.fields if field.name.lower() not in partitions)
     listed = metadata.properties.statistics_columns
+    leaves: Iterator[tuple[Parts, DataType]]
     if listed:
         try:
             wanted = [*map(lowered, listed_columns(listed))]

@@ -98,15 +98,20 @@ _PART = re.compile(r"([+-]?)\s*(\d+)(\.\d{0,9})?\s+([a-z]+?)s?(?=\s|$)\s*")
 
 def _is_retention(text: str) -> bool:
     """Whether Delta Spark takes an interval as a retention: no months or years, and not negative in all."""
+    return (_microseconds(text) or 0) >= 0 and _microseconds(text) is not None
+
+
+def _microseconds(text: str) -> int | None:
+    """Return the length of an interval; None if it is none, or has months or years."""
     rest = re.sub(r"^interval\s+", "", text.strip().lower())
     total, at = 0, 0
     while part := _PART.match(rest, at):
         sign, number, fraction, unit = part.groups()
         if unit not in _MICROSECONDS or (fraction and unit != "second"):
-            return False
+            return None
         total += (-1 if sign == "-" else 1) * int(number) * _MICROSECONDS[unit]
         at = part.end()
-    return bool(rest) and at == len(rest) and total >= 0
+    return total if rest and at == len(rest) else None
 
 
 def _integer(name: str, least: int) -> Form:
@@ -180,6 +185,25 @@ def why_not_set(name: str, value: str) -> str | None:
     """
     form = _SETTABLE.get(name.lower())
     return None if form is None or form.fits(value) else form.name
+
+
+_LOG_RETENTION, _FILE_RETENTION = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
+_DEFAULTS = {_LOG_RETENTION: "30 days", _FILE_RETENTION: "7 days"}
+
+
+def shorter_log(properties: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the two retentions if Delta Spark, since 4.1, refuses to set properties because the log's is the shorter.
+
+    What one statement sets is compared, and the default of the one that it leaves out, whatever the table has.
+
+    :param properties: all that one statement sets
+    """
+    given = {name.lower(): value for name, value in properties.items()}
+    if not {_LOG_RETENTION.lower(), _FILE_RETENTION.lower()} & given.keys():
+        return None
+    log, file = (given.get(name.lower(), _DEFAULTS[name]) for name in (_LOG_RETENTION, _FILE_RETENTION))
+    lengths = _microseconds(log), _microseconds(file)
+    return (log, file) if None not in lengths and (lengths[0] or 0) < (lengths[1] or 0) else None
 
 
 #: Those of which writers may take another value than the one that is set.

@@ -190,3 +190,24 @@ def test_deletion_vectors_over_compatibility_with_iceberg_are_refused():
     assert refused(state, features=("deletionVectors",), properties={"delta.enableDeletionVectors": "true"}) == [
         ("RQ42", None)
     ]
+
+
+LOG, FILES = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
+
+
+@pytest.mark.parametrize(
+    ("properties", "fits"),
+    [
+        ({LOG: "1 day"}, False),
+        ({LOG: "7 days"}, True),
+        ({FILES: "31 days"}, False),
+        ({FILES: "0 days"}, True),
+        ({LOG: "1 day", FILES: "1 hour"}, True),
+        ({LOG: "1 hour", FILES: "1 day"}, False),
+    ],
+)
+def test_log_that_is_kept_shorter_than_its_files_is_refused(properties: dict[str, str], fits: bool):
+    if fits:
+        assert steps(table(), properties=properties)
+    else:
+        assert refused(table(), properties=properties) == [("RQ76", None)]
