@@ -53,9 +53,13 @@ class RowTrackingAudit:
 
     :param begun_late: whether there were commits before the first that is applied
     :param follow: called with what each commit did to rows whose ids may be relied upon
+    :param shortcuts: whether the rules pass over commits that are seen to be right at a glance
     """
 
-    def __init__(self, log: PastLog, begun_late: bool, follow: Callable[[RowMoves], None] | None) -> None:
+    def __init__(
+        self, log: PastLog, begun_late: bool, follow: Callable[[RowMoves], None] | None, *, shortcuts: bool = True
+    ) -> None:
+        self._shortcuts = shortcuts
         self._log = log
         self._begun_late = begun_late
         self._follow = follow
@@ -134,7 +138,7 @@ class RowTrackingAudit:
             self._mark = None
             return
         transition = self._with_mark(transition)
-        orderly = not again and is_orderly_append(transition)
+        orderly = self._shortcuts and not again and is_orderly_append(transition)
         suspicious = [] if orderly else suspicious_paths(transition)
         earlier = again.keys() & frozenset(suspicious)
         if len(earlier) < len(suspicious) and self._begun_late:

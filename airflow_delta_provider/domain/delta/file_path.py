@@ -12,8 +12,10 @@ from urllib.parse import unquote
 #: What may stand in a URI; characters beyond ASCII as Java takes them.
 _CHARACTERS = r"[^\x00-\x20\x7f-\xa0\"<>\\^`{|}\[\]%]"
 #: What a path has to be, as a regular expression, also of one in quotes: a URI, which can be decoded.
-URI = rf"(?=[^\"]){_CHARACTERS}*(?:%[0-9A-Fa-f]{{2}}{_CHARACTERS}*)*"
-_IS_URI = re.compile(URI).fullmatch
+_URI = rf"(?=[^\"]){_CHARACTERS}*(?:%[0-9A-Fa-f]{{2}}{_CHARACTERS}*)"
+#: The same of a path with few encoded bytes: within a larger pattern, each one more takes memory.
+SHORT_URI = f"{_URI}{{0,200}}"
+_IS_URI = re.compile(f"{_URI}*").fullmatch
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
 _DOTS = re.compile(r"/(?:\./)+")
 _SLASHES = re.compile(r"/{2,}")

@@ -24,13 +24,14 @@ _INTEGER = r"(?:0|[1-9][0-9]{0,17})"
 class Open(Enum):
     """What an open value may be, as a regular expression without its quotes.
 
-    Numbers are so short that they are exact, as integers of 64 bits and as floats.
+    Numbers are so short that they are exact, as integers of 64 bits and as floats. An optional part is written as a
+    choice between it and nothing: for a group that is repeated, the regular expression engine copies all values so far.
     """
 
     NATURAL = _INTEGER
     """An integer that is not negative."""
     INTEGER = f"-?{_INTEGER}"
-    NUMBER = r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+    NUMBER = r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]+|)(?:[eE][+-]?[0-9]+|)"
     BOOLEAN = "true|false"
     PLAIN_TEXT = _PLAIN
     """A text without escapes: it is read as it is."""
@@ -44,6 +45,11 @@ class Open(Enum):
 #: Says what a value may be, given its keys and the value; None for just this value; a text for a pattern of a text.
 Choose = Callable[[Keys, Any], "Open | str | None"]
 
+#: The most open values of a pattern: with more, it takes longer to make than it saves, and much memory.
+MOST_OPEN = 1_000
+#: Levels whose values may be open: each is read again at all levels above it. Values of deeper levels are compared.
+_LEVELS = 20
+
 _KEY = re.compile(r'\s*"((?:[^"\\]|\\.)*)"\s*:\s*')
 _END = re.compile(r"\s*[,}]")
 _SCAN: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder())["scan_once"]
@@ -51,7 +57,7 @@ _TEXTS = frozenset({Open.PLAIN_TEXT, Open.TEXT})
 
 
 class NoPatternError(ValueError):
-    """A document within the document is written with escapes of its own."""
+    """There is no pattern of a document that is worth having, or that is sure to be right."""
 
 
 class Piece(NamedTuple):
@@ -122,7 +128,9 @@ class JsonPattern:
             self.pieces.append(Piece(form if is_needed else f"(?:{form})", is_needed))
             self._write_literal(mark, quote)
             self._open.append(keys)
-        elif isinstance(value, dict) and value:
+            if len(self._open) > MOST_OPEN:
+                raise NoPatternError("it has too many values")
+        elif isinstance(value, dict) and value and len(keys) < _LEVELS:
             self._write_object(text, start, end, keys, quote)
         else:
             self._write_literal(text[start:end], quote)
@@ -164,21 +172,34 @@ class LinePatterns:
     def _either(self, patterns: Sequence[tuple[list[int], Iterator[Piece]]]) -> str:
         """Write what comes next of patterns, up to the end of the line.
 
+        This nests where patterns part, so less deeply than there are patterns, however long they are.
+
         :param patterns: each takes the places of its values
         """
-        branches: dict[Piece, list[tuple[list[int], Iterator[Piece]]]] = {}
-        for places, pieces in patterns:
-            branches.setdefault(next(pieces, _END_OF_LINE), []).append((places, pieces))
-        written = [self._branch(piece, found) for piece, found in branches.items()]
-        return written[0] if len(written) == 1 else f"(?:{'|'.join(written)})"
+        written: list[str] = []
+        while True:
+            branches: dict[Piece, list[tuple[list[int], Iterator[Piece]]]] = {}
+            for places, pieces in patterns:
+                branches.setdefault(next(pieces, _END_OF_LINE), []).append((places, pieces))
+            if len(branches) > 1:
+                ways = [self._piece(piece, found) + self._rest(piece, found) for piece, found in branches.items()]
+                return f"{''.join(written)}(?:{'|'.join(ways)})"
+            ((piece, _),) = branches.items()
+            written.append(self._piece(piece, patterns))
+            if piece is _END_OF_LINE:
+                return "".join(written)
 
-    def _branch(self, piece: Piece, patterns: Sequence[tuple[list[int], Iterator[Piece]]]) -> str:
-        if piece.is_needed:
-            for places, _ in patterns:
-                places.append(self._groups)
-            self._groups += 1
-        text = f"({piece.text})" if piece.is_needed else piece.text
-        return text if piece is _END_OF_LINE else text + self._either(patterns)
+    def _rest(self, piece: Piece, patterns: Sequence[tuple[list[int], Iterator[Piece]]]) -> str:
+        return "" if piece is _END_OF_LINE else self._either(patterns)
+
+    def _piece(self, piece: Piece, patterns: Sequence[tuple[list[int], Iterator[Piece]]]) -> str:
+        """Write a piece that patterns have in common."""
+        if not piece.is_needed:
+            return piece.text
+        for places, _ in patterns:
+            places.append(self._groups)
+        self._groups += 1
+        return f"({piece.text})"
 
 
 _END_OF_LINE = Piece(r"\n", is_needed=True)

@@ -58,10 +58,14 @@ class DataLevel(LogLevel):
         super().__init__(table, budget, timings, progress)
         self._session = session
         self._proofs = proofs
-        self._rewrites = None if proofs is None else Rewrites()
+        self._rewrites: Rewrites | None = None
 
-    def judging(self) -> Judging:
-        """Return what judges the commits as this level needs it."""
+    def judging(self, *, shortcuts: bool) -> Judging:
+        """Return what judges the commits as this level needs it.
+
+        :param shortcuts: whether it takes shortcuts
+        """
+        self._rewrites = None if self._proofs is None else Rewrites()
         return Judging(
             self._table.log,
             self._table.log_names,
@@ -71,6 +75,7 @@ class DataLevel(LogLevel):
             self._budget,
             with_files=True,
             follow=None if self._rewrites is None else self._rewrites.add,
+            shortcuts=shortcuts,
         )
 
     def look(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:

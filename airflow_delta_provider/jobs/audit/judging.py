@@ -30,6 +30,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
 )
 from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.audit.checkpoint_audit import CheckpointAudit
 from airflow_delta_provider.jobs.audit.commit_file import CommitFile, Lookahead, touch_files
@@ -39,6 +40,8 @@ from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.time_budget import TimeBudget
 from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.storage_errors import StorageError
 
 #: Commits between two lines of progress.
 _STEP = 5000
@@ -52,6 +55,7 @@ class Judging:
     :param budget: when it is spent, the rest is given up
     :param with_files: whether the live files are needed in any case
     :param follow: as of :class:`HistoryAudit`
+    :param shortcuts: as of :class:`HistoryAudit`; without, commits are not judged together, either
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Judging:
         *,
         with_files: bool = False,
         follow: Callable[[RowMoves], None] | None = None,
+        shortcuts: bool = True,
     ) -> None:
         self._log = log
         self._names = names
@@ -74,6 +79,7 @@ class Judging:
         self._budget = budget
         self._with_files = with_files
         self._follow = follow
+        self._shortcuts = shortcuts
         self.checkpoints = CheckpointAudit(log, names, timings)
         """Compares the checkpoints with the commits."""
         self._derived = DerivedFiles(log, names, self.checkpoints)
@@ -92,7 +98,7 @@ class Judging:
         asked = wanted.base
         wanted, replay, damaged = self._start(wanted, known)
         if wanted.base is None:
-            audit = HistoryAudit(replay, log=KeptLog(self._log), follow=self._follow)
+            audit = HistoryAudit(replay, log=KeptLog(self._log), follow=self._follow, shortcuts=self._shortcuts)
         else:
             known = known and asked is not None and wanted.base.version == asked.version
             state = replay.state(wanted.base.version)
@@ -107,6 +113,7 @@ class Judging:
                 recalled=recalled,
                 missed=memory.state if memory is not None and same else None,
                 follow=self._follow,
+                shortcuts=self._shortcuts,
             )
         versions = range(wanted.first, wanted.last + 1)
         checkpoint = self.checkpoints.begin(versions, wanted.base, whole=wanted.base is None, known=known)
@@ -150,6 +157,7 @@ class Judging:
             recalled=memory.recalled(begin, self._names),
             previous=Commit(until, memory.commit_info) if begin == until else None,
             follow=None if self._follow is None else _later(self._follow, until),
+            shortcuts=self._shortcuts,
         )
         known = range(begin + 1, until + 1)
         since = range(begin + 1, last + 1)
@@ -241,7 +249,7 @@ class Judging:
             if self.commits and self._budget.is_spent:
                 audit.note(out_of_time(batch[0].version, last, self._budget.seconds))
                 break
-            together = self._judge_usual(audit, batch) if len(batch) > 1 else 0
+            together = self._judge_usual(audit, batch) if self._shortcuts and len(batch) > 1 else 0
             if together:
                 self._count(batch[0].version, together, len(versions))
                 ahead.took_together(together)
@@ -313,6 +321,30 @@ class Judging:
                 self._note(audit, self.checkpoints.resume(segment))
                 return True
         return False
+
+
+def judged(
+    make: Callable[..., Judging], judge: Callable[[Judging], HistoryAudit], progress: Progress
+) -> tuple[Judging, HistoryAudit]:
+    """Judge commits by shortcuts; if one fails, judge them again without, so that no shortcut can fail an audit.
+
+    :param make: makes what judges them; takes ``shortcuts``, which says whether to take some
+    :param judge: lets it judge
+    :raises BrokenLogError: if a state that is needed cannot be read
+    """
+    judging = make(shortcuts=True)
+    try:
+        audit = judge(judging)
+        assert audit.commit_info is not None  # the last thing that a shortcut may still have to read
+    except (BrokenLogError, MissingFileError, StorageError, OSError):
+        raise
+    except Exception as failure:
+        what = masked_text(f"{type(failure).__name__}: {failure}")
+    else:
+        return judging, audit
+    progress(f"A shortcut failed ({what}), so everything is judged again without shortcuts. Report it: this is a bug.")
+    judging = make(shortcuts=False)
+    return judging, judge(judging)
 
 
 def _later(follow: Callable[[RowMoves], None], version: int) -> Callable[[RowMoves], None]:

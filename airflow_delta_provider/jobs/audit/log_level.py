@@ -31,9 +31,15 @@ class LogLevel:
         self.given_up = False
         """Whether the time was over before all was read."""
 
-    def judging(self) -> Judging:
-        """Return what judges the commits as this level needs it."""
-        return Judging(self._table.log, self._table.log_names, self._name, self._timings, self._progress, self._budget)
+    def judging(self, *, shortcuts: bool) -> Judging:
+        """Return what judges the commits as this level needs it.
+
+        :param shortcuts: whether it takes shortcuts
+        """
+        table = self._table
+        return Judging(
+            table.log, table.log_names, self._name, self._timings, self._progress, self._budget, shortcuts=shortcuts
+        )
 
     def look(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:
         """Look at what the level reads after the commits were judged.

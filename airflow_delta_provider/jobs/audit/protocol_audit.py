@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.value import time_or_none
-from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.audit.judging import Judging, judged
 from airflow_delta_provider.jobs.audit.log_level import LogLevel
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.process.progress import Progress
@@ -128,11 +128,15 @@ class ProtocolAudit:
 
         :raises BrokenLogError: if no state can be made of the log
         """
-        judging, since = self._level.judging(), self._options.since_version
-        if memory is not None and (since is None or judging.leads_on(memory, last)):
-            return judging, judging.go_on(memory, last)
-        wanted = find_version_range(names, last, since)
-        return judging, judging.judge(wanted, known=wanted.base is not None and wanted.base.version == since)
+        since = self._options.since_version
+
+        def judge(judging: Judging) -> HistoryAudit:
+            if memory is not None and (since is None or judging.leads_on(memory, last)):
+                return judging.go_on(memory, last)
+            wanted = find_version_range(names, last, since)
+            return judging.judge(wanted, known=wanted.base is not None and wanted.base.version == since)
+
+        return judged(self._level.judging, judge, self._progress)
 
     def _last(self, names: Sequence[str]) -> int | Finding:
         """Return the version up to which to judge, or why there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from airflow_delta_provider.domain.audit.version_range import find_version_range
@@ -13,7 +14,7 @@ from airflow_delta_provider.domain.delta.log_files import earliest_version, newe
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.value import time_or_none
-from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.audit.judging import Judging, judged
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.progress import silent
@@ -69,5 +70,6 @@ def audited(table: OpenTable, before: TableState, commits: Mapping[int, list[Act
     if not commits or first is None or first > before.version:
         return
     wanted = find_version_range(names, newest_version(names), before.version)
-    audit = Judging(table.log, names, table.name.text, Timings(), silent, TimeBudget(None)).judge(wanted, known=True)
+    made = partial(Judging, table.log, names, table.name.text, Timings(), silent, TimeBudget(None))
+    _, audit = judged(made, lambda judging: judging.judge(wanted, known=True), silent)
     yield from (finding for finding in audit.findings() if finding.version in commits and finding.is_open)

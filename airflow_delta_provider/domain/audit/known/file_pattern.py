@@ -6,6 +6,7 @@ for the values left open here, which are checked where a rule is about them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
@@ -21,11 +22,13 @@ from airflow_delta_provider.domain.delta.column_statistics import (
     read_statistics,
 )
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
-from airflow_delta_provider.domain.delta.file_path import URI
+from airflow_delta_provider.domain.delta.file_path import SHORT_URI
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
 from airflow_delta_provider.domain.formats.json_pattern import JsonPattern, Keys, NoPatternError, Open
 
 N = TypeVar("N")
+
+_IS_PLAIN = re.compile(Open.PLAIN_TEXT.value).fullmatch
 
 _NUMBERS = frozenset(
     {"size", "modificationTime", "deletionTimestamp", "baseRowId", "defaultRowCommitVersion"}
@@ -190,7 +193,7 @@ class FilePattern:
             if name in _NUMBERS and type(value) is int and value >= 0:
                 return Open.NATURAL
             if name == "path":
-                return URI
+                return SHORT_URI
             if name == "pathOrInlineDv":
                 return Open.PLAIN_TEXT
             if name == "partitionValues" and isinstance(value, dict):
@@ -198,7 +201,7 @@ class FilePattern:
             if name == "stats" and value and isinstance(value, str):
                 return Open.DOCUMENT if self.kind == "add" or _is_plain(value) else Open.TEXT
         if above == ("tags",) and isinstance(value, str):
-            return Open.TEXT
+            return Open.PLAIN_TEXT if _IS_PLAIN(value) else None
         if self.kind == "remove":
             return _OF_ANY.get(type(value)) if above and above[0] == "stats" else None
         if (above == ("stats",) and name == _ROWS) or (above[:2] == ("stats", COUNTS) and type(value) is int):

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import takewhile
-from typing import Any, overload
+from threading import Lock
+from typing import Any, NamedTuple, overload
 
 from airflow_delta_provider.domain.audit.known.commits import Doing, UsualCommit
 from airflow_delta_provider.domain.audit.known.file_pattern import FilePattern
@@ -163,26 +164,44 @@ def _changes_head(action: Action) -> bool:
     return domain is not None and not (isinstance(domain, dict) and domain.get("domain") != CLUSTERING)
 
 
+class _Known(NamedTuple):
+    """Patterns of lines, and what matches a line with all of them.
+
+    :param lines: None if there are no patterns
+    """
+
+    patterns: tuple[_Pattern, ...] = ()
+    lines: LinePatterns | None = None
+
+
+#: The patterns of ``commitInfo``, each with what commits did that were right and had such a one.
+_Infos = Mapping[InfoPattern, frozenset[Doing]]
+
+
 class _Patterns:
-    """The patterns of lines under one head."""
+    """The patterns of lines under one head. Threads that audit alike tables share them.
+
+    What is read of them is never changed: to learn is to put something else in its place, one thread at a time.
+    """
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._patterns: tuple[_Pattern, ...] = ()
-        self._lines: LinePatterns | None = None
+        self._learning = Lock()
+        self._known = _Known()
+        self._infos: _Infos = {}
         self._left = FEW
-        self._infos: dict[InfoPattern, set[Doing]] = {}
 
     def read(self, text: str) -> list[ActionValue | str]:
         """Return for each line of a text what it says, if it is known to be right, and else the line.
 
         :param text: all its lines end
         """
-        if self._lines is None:
+        known = self._known
+        if known.lines is None:
             return [*text.split("\n")]
-        rows, lines = self._lines.rows(text), list[str]()
+        rows, lines = known.lines.rows(text), list[str]()
         found: list[ActionValue | str] = [row[-1] for row in rows]
-        for pattern, sign, values in zip(self._patterns, self._lines.signs, self._lines.values):
+        for pattern, sign, values in zip(known.patterns, known.lines.signs, known.lines.values):
             fitting = [place for place, row in enumerate(rows) if row[sign]]
             if not fitting:
                 continue
@@ -198,7 +217,8 @@ class _Patterns:
 
         :param contents: of their files
         """
-        whole = [*takewhile(_ends, contents)] if self._infos else ()
+        infos = self._infos
+        whole = [*takewhile(_ends, contents)] if infos else ()
         try:
             entries = self.read(b"".join(whole).decode())
         except UnicodeDecodeError:
@@ -207,7 +227,7 @@ class _Patterns:
         for content in whole:
             start, end = end, end + content.count(b"\n")
             info = entries[start]
-            pattern = self._info_of(info) if isinstance(info, str) else None
+            pattern = _fitting(infos, info) if isinstance(info, str) else None
             of: dict[str, list[Any]] = {kind: [] for kind in _LEARNT}
             for entry in entries[start + 1 : end]:
                 if isinstance(entry, str):
@@ -215,46 +235,54 @@ class _Patterns:
                 of[entry[0]].append(entry[1])
             if pattern is None or not isinstance(info, str):
                 return
-            yield UsualCommit(info, pattern.timestamp(info), self._infos[pattern], *of.values())
-
-    def _info_of(self, line: str) -> InfoPattern | None:
-        return next((pattern for pattern in self._infos if pattern.fits(line)), None)
+            yield UsualCommit(info, pattern.timestamp(info), infos[pattern], *of.values())
 
     def learn_info(self, line: str, doing: Doing) -> None:
         """Learn from the ``commitInfo`` of a commit that nothing is wrong with."""
-        pattern = self._info_of(line)
-        if pattern is None and len(self._infos) < _MOST:
-            with suppress(NoPatternError):
-                pattern = InfoPattern(line)
-        if pattern is not None:
-            self._infos.setdefault(pattern, set()).add(doing)
+        with self._learning:
+            infos = self._infos
+            pattern = _fitting(infos, line)
+            if pattern is None and len(infos) < _MOST:
+                with suppress(NoPatternError):
+                    pattern = InfoPattern(line)
+            if pattern is not None:
+                self._infos = {**infos, pattern: infos.get(pattern, frozenset()) | {doing}}
 
     def wants(self, line: str) -> bool:
         """Take a line that is not known; return whether to learn from it."""
-        if any(pattern.lacks(line) for pattern in self._patterns):
+        with self._learning:
+            patterns = self._known.patterns
+            if any(pattern.lacks(line) for pattern in patterns):
+                return True
+            self._left -= 1
+            if self._left > 0 or len(patterns) >= _MOST:
+                return False
+            self._left = FEW << len(patterns) + 1
             return True
-        self._left -= 1
-        if self._left > 0 or len(self._patterns) >= _MOST:
-            return False
-        self._left = FEW << len(self._patterns) + 1
-        return True
 
     def learn(self, line: str, kind: str, action: Action) -> None:
         """Learn from a line that nothing is wrong with."""
-        if any(pattern.take(line) for pattern in self._patterns):
-            return
+        with self._learning, suppress(NoPatternError):
+            patterns = self._known.patterns
+            if not any(pattern.take(line) for pattern in patterns):
+                patterns = (*patterns, self._pattern(line, kind, action))
+                self._known = _Known(patterns, LinePatterns([pattern.pattern for pattern in patterns]))
+
+    def _pattern(self, line: str, kind: str, action: Action) -> _Pattern:
+        """Return the pattern of a line.
+
+        :raises NoPatternError: if it has none
+        """
         ((_, value),) = read_actions((action,))
-        stats = action[kind].get("stats") if kind == "add" else None
-        with suppress(NoPatternError):
-            pattern: _Pattern
-            if kind == "domainMetadata":
-                pattern = MarkPattern(line, value)
-            elif kind == "txn":
-                pattern = TransactionPattern(line, value)
-            else:
-                pattern = FilePattern(line, kind, value, stats, self._columns)
-            self._patterns = (*self._patterns, pattern)
-            self._lines = LinePatterns([pattern.pattern for pattern in self._patterns])
+        if kind == "domainMetadata":
+            return MarkPattern(line, value)
+        if kind == "txn":
+            return TransactionPattern(line, value)
+        return FilePattern(line, kind, value, action[kind].get("stats") if kind == "add" else None, self._columns)
+
+
+def _fitting(infos: _Infos, line: str) -> InfoPattern | None:
+    return next((pattern for pattern in infos if pattern.fits(line)), None)
 
 
 def _ends(content: bytes) -> bool:
