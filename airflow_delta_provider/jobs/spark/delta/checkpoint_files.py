@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -25,6 +26,8 @@ _PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
 #: Of a checkpoint, what the driver takes at once: some 80,000 files. By default it is 32 times as much, of which the
 #: driver's heap would hold the rows.
 _SMALL_PARTITION = "4m"
+#: Several tables are read at once, and the session, whose setting this is, is one for all of them.
+_configuring = Lock()
 #: Where a checkpoint has the number of rows of a file, by the field of ``add`` that holds it.
 _NUM_RECORDS = {
     "stats": "CAST(get_json_object(add.stats, '$.numRecords') AS BIGINT)",
@@ -95,7 +98,7 @@ class SparkCheckpointFiles(CheckpointFiles):
             return
         condition = " OR ".join(f"{kind} IS NOT NULL" for kind in columns)
         # One small partition at a time: a table may have more files than fit here as rows all at once.
-        with configured(self._spark, {_PARTITION_BYTES: _SMALL_PARTITION}):
+        with _configuring, configured(self._spark, {_PARTITION_BYTES: _SMALL_PARTITION}):
             found = rows.where(condition).selectExpr(*columns.values()).toLocalIterator()
         for row in found:
             yield {kind: json.loads(text) for kind, text in row.asDict().items() if text is not None}
