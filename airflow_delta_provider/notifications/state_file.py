@@ -6,6 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from airflow_delta_provider.notifications.memory import Trace
@@ -81,5 +82,10 @@ class StateFile:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        partial.write_text(content, encoding="utf-8")
-        os.replace(partial.path, self._path.path)
+        try:
+            partial.write_text(content, encoding="utf-8")
+            os.replace(partial.path, self._path.path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(partial.path)
+            raise

@@ -44,7 +44,7 @@ from airflow_delta_provider.operators.arguments import (
 )
 from airflow_delta_provider.operators.attaching import AttachingOperator
 from airflow_delta_provider.operators.finished_tables import FinishedTables
-from airflow_delta_provider.operators.reporting import Reporting
+from airflow_delta_provider.operators.reporting import Reporting, logged
 from airflow_delta_provider.operators.worker_files import DagFiles, read_document
 from airflow_delta_provider.report_store import check_report_path
 
@@ -176,7 +176,8 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         try:
             return self._conclude(context, report, pending_report)
         finally:
-            self._forget_submission()
+            with logged(self.log, "What the submission left could not be removed"):
+                self._forget_submission()
 
     def request(self, context: Context) -> JobRequest:
         """Return the request of the rendered arguments.

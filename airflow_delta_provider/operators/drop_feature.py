@@ -17,6 +17,7 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator, r
 from airflow_delta_provider.operators.delta_job import in_order
 from airflow_delta_provider.operators.finished_tables import FinishedTables, packed, unpacked
 from airflow_delta_provider.operators.judgement import judge
+from airflow_delta_provider.operators.reporting import Postponed
 
 #: A trigger that fires while the worker still reports the deferral fails the task (apache/airflow#67287).
 _SETTLING = timedelta(seconds=5)
@@ -112,9 +113,13 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         """Defer where tables have to wait; what became of the others is judged before."""
         waits = [table.earliest for table in report.tables if table.earliest is not None]
         if waits and self.wait and not self._plans_only() and self._waits < _MOST_WAITS:
-            place = self._push(context, report)[1]
+            place, pushes = self._keep(context, report), Postponed(self.log)
+            with pushes.step("XCom"):
+                self._push(context, self._xcoms(report, place))
             done = replace(report, tables=tuple(table for table in report.tables if table.earliest is None))
             judge(done, self.on_violation, self.on_undetermined, self.log, place)
+            if pushes.failure is not None:
+                raise pushes.failure
             moment = max(datetime.fromisoformat(max(waits)), datetime.now(timezone.utc) + _SETTLING)
             self.log.info("%d of %d tables have to wait until %s", len(waits), len(report.tables), moment)
             self.defer(

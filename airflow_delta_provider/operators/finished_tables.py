@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import logging
 import zlib
 from collections.abc import Iterable
 from typing import Any
@@ -16,6 +17,8 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.operators.judgement import is_retryable
+
+log = logging.getLogger(__name__)
 
 _KEY = "delta_finished_tables"
 
@@ -44,12 +47,15 @@ class FinishedTables:
         return unpacked(kept["tables"])
 
     def save(self, report: JobReport) -> None:
-        """Keep what is finished, if another try may follow."""
+        """Keep what is finished, if another try may follow; if it cannot be kept, that try does all tables again."""
         failed = [table for table in report.tables if is_retryable(table)]
         if self._store is None or not failed:
             return
         finished = [table for table in report.tables if not is_retryable(table)]
-        self._store.set(_KEY, {"generation": self._generation, "tables": packed(finished)})
+        try:
+            self._store.set(_KEY, {"generation": self._generation, "tables": packed(finished)})
+        except Exception:
+            log.exception("The tables that are finished could not be kept; a retry does all tables again")
 
 
 def digest_of(request: JobRequest, *without: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, AssetAlias, BaseOperatorLink, Context, Stats
@@ -29,6 +30,9 @@ from airflow_delta_provider.notifications.delivery import Delivery
 from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolation, Text, is_literal
 from airflow_delta_provider.operators.judgement import check_policy, judge
 from airflow_delta_provider.report_store import KeptReport, ReportStore, check_report_path
+
+#: Characters of why a report could not be kept.
+_MAX_ERROR = 500
 
 
 class Reporting:
@@ -74,7 +78,10 @@ class Reporting:
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 the report has it all
         """Return the tables as datasets, for OpenLineage's provider; None where this process ran no job."""
-        return None if self.kept_report is None else operator_lineage(self.kept_report.report)
+        if self.kept_report is not None:
+            with logged(self.log, "The lineage of the tables could not be reported"):
+                return operator_lineage(self.kept_report.report)
+        return None
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
         """Return the same: a task that fails on a violation has looked at its tables, too."""
@@ -83,33 +90,53 @@ class Reporting:
     def _conclude(self, context: Context, report: JobReport, new: JobReport | None) -> dict[str, Any]:
         """Push a report and judge it; return the summary.
 
+        If a step fails, the others are done, and the report is judged and logged, before the task fails with its error.
+
         :param new: what this try found; what an earlier one found, it has counted
         """
-        summary, place = self._push(context, report)
+        place = self._keep(context, report)
+        pushes = Postponed(self.log)
+        summary: dict[str, Any] = {}
+        with pushes.step("XCom"):
+            summary = self._push(context, self._xcoms(report, place))
         if new:
-            count_findings(new)
-        add_asset_events(context, self.outlets, report, self.log)
+            with logged(self.log, "The findings could not be counted"):
+                count_findings(new)
+        with pushes.step("asset events"):
+            add_asset_events(context, self.outlets, report, self.log)
         delivery = Delivery(context, report, self._received)
+        outcome: Exception | None = None
         try:
             judge(report, self.on_violation, self.on_undetermined, self.log, place)
-        except Exception as outcome:
+        except Exception as error:
+            outcome = error
+        outcome = outcome or pushes.failure
+        with logged(self.log, "That the report was received could not be kept; its findings may be sent again"):
             delivery.pushed(self, outcome)
-            raise
-        delivery.pushed(self, None)
+        if outcome is not None:
+            raise outcome
         return summary
 
-    def _push(self, context: Context, report: JobReport) -> tuple[dict[str, Any], ReportPlace]:
-        """Keep the report and push what XCom holds of it, before anything is judged: a failed task has them too.
-
-        :return: the summary, and where the whole report is
-        """
-        place = _report_store(self.report_path, context).keep(report)
+    def _keep(self, context: Context, report: JobReport) -> ReportPlace:
+        """Keep the whole report; return its place, which says why if that failed."""
+        try:
+            place = _report_store(self.report_path, context).keep(report)
+        except Exception as error:
+            self.log.exception("The report could not be kept")
+            place = ReportPlace(None, f"{type(error).__name__}: {error}"[:_MAX_ERROR])
         self.kept_report = KeptReport(report, place)
-        xcoms = self._xcoms(report, place)
+        return place
+
+    def _push(self, context: Context, xcoms: dict[str, Any]) -> dict[str, Any]:
+        """Push what XCom holds of a report, before anything is judged: a failed task has it too; return the summary.
+
+        :param xcoms: by their keys
+        """
         if self.do_xcom_push:
             for key, value in xcoms.items():
                 context["ti"].xcom_push(key=key, value=value)
-        return xcoms[XCOM_RETURN_KEY], place
+        summary: dict[str, Any] = xcoms[XCOM_RETURN_KEY]
+        return summary
 
     def _xcoms(self, report: JobReport, place: ReportPlace) -> dict[str, Any]:
         """Return what is pushed, by key."""
@@ -124,6 +151,36 @@ class Reporting:
     def _plans_only(self) -> bool:
         """Whether the job plans, and changes nothing."""
         return False
+
+
+@contextmanager
+def logged(log: logging.Logger, message: str) -> Iterator[None]:
+    """Log the error of a step that nothing else depends on."""
+    try:
+        yield
+    except Exception:
+        log.exception(message)
+
+
+class Postponed:
+    """Lets the steps after one that failed be done."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self.failure: Exception | None = None
+        """The error of the first step that failed."""
+
+    @contextmanager
+    def step(self, what: str) -> Iterator[None]:
+        """Keep the error of a step for later.
+
+        :param what: what the step is about, for the log
+        """
+        try:
+            yield
+        except Exception as error:
+            self._log.exception("%s failed. The report is judged first, then the task fails with this error", what)
+            self.failure = self.failure or error
 
 
 def _report_store(report_path: str | None, context: Context) -> ReportStore:

@@ -22,3 +22,9 @@ UNVERIFIED = _platform.undecided(
     effect="The change was committed, but the result has not been verified.",
     remedy="Run the job again once that is fixed: with nothing left to do, it only verifies.",
 )
+NOT_SAVED = _platform.warning(
+    5,
+    "state could not be saved",
+    effect="The next run looks at everything again, and reports the same findings as new.",
+    remedy="Check that the job may write at state_path (--state-path), and that there is room.",
+)

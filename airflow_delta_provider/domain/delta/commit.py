@@ -214,6 +214,8 @@ def parse_lines(name: str, content: bytes, read: Callable[[str], Iterable[Action
         raise BrokenLogError(f"line {number} of commit {name} is not UTF-8: the file is damaged") from error
     except ValueError as error:
         raise BrokenLogError(f"line {number} of commit {name} is damaged: {error}") from error
+    except MemoryError:  # which says nothing of the file but its size
+        raise MemoryError(f"commit {name} of {len(content):,} bytes, once it is parsed,") from None
     if not entries:
         raise BrokenLogError(f"commit {name} is empty: the file is damaged or truncated")
     return CommitText(text, entries, parsed)

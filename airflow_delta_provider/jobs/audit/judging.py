@@ -41,10 +41,12 @@ from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.time_budget import TimeBudget
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.storage_errors import StorageError
+from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError, StorageError, held_in_memory
 
 #: Commits between two lines of progress.
 _STEP = 5000
+#: Errors of files, which shortcuts do not raise.
+_OF_FILES = (BrokenLogError, MissingFileError, StorageError, OSError)
 
 
 class Judging:
@@ -259,8 +261,9 @@ class Judging:
             if version <= audit.version:
                 continue  # behind a damaged commit, up to the checkpoint that it went on from
             try:
-                actions = audit.read(commit_name(version), content)
-                audit.take(version, actions)
+                with held_in_memory(f"commit {commit_name(version)} of {len(content):,} bytes, once it is parsed,"):
+                    actions = audit.read(commit_name(version), content)
+                    audit.take(version, actions)
             except BrokenLogError as error:
                 audit.note(damaged_commit(version, error))
                 if self._resume(audit, version, last):
@@ -336,13 +339,13 @@ def judged(
     try:
         audit = judge(judging)
         assert audit.commit_info is not None  # the last thing that a shortcut may still have to read
-    except (BrokenLogError, MissingFileError, StorageError, OSError):
-        raise
     except Exception as failure:
+        if isinstance(failure, _OF_FILES) and not isinstance(failure, OutOfMemoryError):
+            raise
         what = masked_text(f"{type(failure).__name__}: {failure}")
     else:
         return judging, audit
-    progress(f"A shortcut failed ({what}), so everything is judged again without shortcuts. Report it: this is a bug.")
+    progress(f"The commits are judged again without shortcuts, since one may have failed: {what}")
     judging = make(shortcuts=False)
     return judging, judge(judging)
 

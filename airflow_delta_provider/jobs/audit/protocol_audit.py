@@ -90,6 +90,8 @@ class ProtocolAudit:
         self._receipt = receipt
         self._received = received or {}
         self._stored: AuditState | None = None
+        self._failed: Exception | None = None
+        self._unsaved: Exception | None = None
 
     def run(self) -> TableReport:
         """Judge the history up to the newest version that was complete when this began."""
@@ -112,16 +114,38 @@ class ProtocolAudit:
                 judging, audit = self._judge(memory, names, last)
             looked: Mapping[str, Any] = {}
             if self._level.reads and audit.version == last:
-                looked = self._level.look(audit, newest=last == newest_version(names))
+                looked = self._look(audit, newest=last == newest_version(names))
             findings = audit.findings()
         except BrokenLogError as error:
             return TableReport.refused(self._name, requests.broken_log(self._name, error))
-        now = None
-        if audit.version == last and not self._level.given_up and audit.is_readable:
-            facts = None if self._store is None else judging.facts(audit)
-            now = AuditState.of(audit.state(), audit.commit_info, findings, self._options.level, facts)
-        history = history_of(audit.state(), audit.events) if audit.is_readable else None
+        now = history = None
+        if audit.is_readable:
+            history = history_of(audit.state(), audit.events)
+            if audit.version == last and not self._level.given_up and self._failed is None:
+                now = self._state(judging, audit, findings)
         return self._report(findings, memory, now, audit.version, judging, looked, history)
+
+    def _look(self, audit: HistoryAudit, *, newest: bool) -> Mapping[str, Any]:
+        """Look at what the level reads in addition; if that fails, what the commits showed is reported nevertheless.
+
+        :raises BrokenLogError: if the log cannot be read
+        """
+        try:
+            return self._level.look(audit, newest=newest)
+        except BrokenLogError:
+            raise
+        except Exception as failure:
+            self._failed = failure
+            return {}
+
+    def _state(self, judging: Judging, audit: HistoryAudit, findings: Sequence[Finding]) -> AuditState | None:
+        """Return what the next audit continues from; None if it cannot be said."""
+        try:
+            facts = None if self._store is None else judging.facts(audit)
+            return AuditState.of(audit.state(), audit.commit_info, findings, self._options.level, facts)
+        except Exception as failure:
+            self._unsaved = failure
+            return None
 
     def _judge(self, memory: AuditState | None, names: Sequence[str], last: int) -> tuple[Judging, HistoryAudit]:
         """Judge from where the audit before ended; the whole history where that cannot be.
@@ -228,8 +252,19 @@ class ProtocolAudit:
         seen["history"] = history
         report = TableReport.judged(self._name, *waived, evidence=evidence, receipt=receipt, **seen)
         if options.fail_on == "warning" and any(f.is_open and f.severity is Severity.WARNING for f in waived):
-            return replace(report, verdict=Verdict.VIOLATED)
-        return report
+            report = replace(report, verdict=Verdict.VIOLATED)
+        return self._with_failures(report)
+
+    def _with_failures(self, report: TableReport) -> TableReport:
+        """Add what failed after the commits were judged: it hides no finding."""
+        understand = self._session.understand
+        if self._unsaved is not None:
+            report = replace(report, findings=(*report.findings, understand(self._unsaved).not_saved()))
+        if self._failed is None:
+            return report
+        failed = understand(self._failed)
+        found = (failed.finding(), *report.findings)
+        return replace(report, verdict=failed.verdict, retryable=failed.retryable, findings=found)
 
     def _remember(self, memory: AuditState | None, reported: Reported) -> str | None:
         """Keep what the next audit continues from; return the receipt, if its confirmation is waited for."""
@@ -237,7 +272,11 @@ class ProtocolAudit:
             return None
         memory = replace(memory, reported=reported)
         if memory != self._stored:
-            self._store.save(self._table.location, memory)
+            try:
+                self._store.save(self._table.location, memory)
+            except Exception as failure:
+                self._unsaved = failure
+                return None
         return self._receipt if reported.waits_for(self._receipt) else None
 
 

@@ -101,6 +101,8 @@ class PaimonRowTrackingCheck:
         received: Receipts | None = None,
         proofs: RowProofs | None = None,
     ) -> None:
+        self._session = session
+        self._unsaved: Finding | None = None
         self._proofs = proofs if options.needs_rows else None
         self._receipt = receipt
         self._received = received or {}
@@ -142,13 +144,15 @@ class PaimonRowTrackingCheck:
         known = known.received(self._received, self._table.name.text)
         keys = set(map(identity, findings))
         found = [*findings, *(finding for finding in known.over if identity(finding) not in keys)]
+        receipt = self._remember(found, history, known)
         return TableReport.judged(
             self._table.name.text,
             *found,
+            *(() if self._unsaved is None else (self._unsaved,)),
             version=ids[-1] if ids else None,
             evidence=self._evidence(history, since),
             timings=self._timings,
-            receipt=self._remember(found, history, known),
+            receipt=receipt,
         )
 
     def _has_ids(self, ids: Sequence[int]) -> bool:
@@ -281,7 +285,11 @@ class PaimonRowTrackingCheck:
             return None
         baseline = replace(baseline, reported=known.waiting(passed, self._receipt))
         if baseline != self._stored:
-            self._store.save(self._table.location, baseline)
+            try:
+                self._store.save(self._table.location, baseline)
+            except Exception as failure:
+                self._unsaved = self._session.understand(failure).not_saved()
+                return None
         return self._receipt if baseline.reported.waits_for(self._receipt) else None
 
     def _baseline(self, history: History | None) -> Baseline | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 from airflow_delta_provider.domain.broken_metadata import BrokenMetadataError
 from airflow_delta_provider.domain.checks import faults, requests
@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.storage_errors import StorageError
+from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError, StorageError
 
 #: What a retry does not change, by error number: what it is, and the remedy.
 LASTING: Mapping[int, tuple[str, str]] = {
@@ -55,10 +55,17 @@ class EngineError:
         said = " ".join(filter(None, (masked_text(self.evidence), done)))
         return self.rule.found("{error}", remedy=self.remedy, error=Prose(said), condition=self.condition)
 
+    def not_saved(self) -> Finding:
+        """Return the finding if it only kept what was found from being saved for the next run."""
+        said = f"What this run found could not be saved for the next one. {self.evidence}"
+        return replace(self, rule=faults.NOT_SAVED, evidence=said, remedy=None).finding()
+
 
 def understand(error: BaseException) -> EngineError | None:
     """Return what an error of Python means; None for one of an engine or of a storage's library."""
     message = str(error).strip()
+    if isinstance(error, MemoryError):
+        error = OutOfMemoryError(message or "this job")
     if isinstance(error, BrokenMetadataError):
         return EngineError(requests.BROKEN_LOG, Verdict.REFUSED, "", f"The log cannot be read as one table: {message}.")
     if isinstance(error, MissingFileError):

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
+from airflow_delta_provider.jobs.storage.storage_errors import held_in_memory
 
 #: URIs that look the same whether encoded or not.
 PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
@@ -55,8 +56,9 @@ class LocalStorage(Storage):
             raise MissingFileError(path) from None
         try:
             size = _regular_size(descriptor, local)
-            content = os.read(descriptor, size + 1)  # a byte more than there is: one call reads the usual file
-            return content if len(content) == size else content + _rest(descriptor)
+            with held_in_memory(f"{local} of {size:,} bytes"):
+                content = os.read(descriptor, size + 1)  # a byte more than there is: one call reads the usual file
+                return content if len(content) == size else content + _rest(descriptor)
         finally:
             os.close(descriptor)
 
@@ -82,9 +84,14 @@ class LocalStorage(Storage):
         local = _path(path)
         os.makedirs(os.path.dirname(local), exist_ok=True)
         partial = f"{local}.{os.getpid()}.tmp"
-        with open(partial, "wb") as file:
-            file.write(content)
-        os.replace(partial, local)
+        try:
+            with open(partial, "wb") as file:
+                file.write(content)
+            os.replace(partial, local)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(partial)
+            raise
 
     def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
         """Write a file if it still is what it was, and return whether that was so.

@@ -54,9 +54,33 @@ class SilentStoreError(StorageError):
         super().__init__(f"{place}: {_UNREACHABLE.what}", _UNREACHABLE.remedy, retryable=True)
 
 
+class OutOfMemoryError(StorageError):
+    """This machine has too little memory.
+
+    :param what: what does not fit
+    """
+
+    def __init__(self, what: str) -> None:
+        remedy = "Give the job more memory, or let it run when less of it is used."
+        super().__init__(f"Not enough memory: {masked_text(what)} does not fit", remedy, retryable=True)
+
+
+@contextmanager
+def held_in_memory(what: str) -> Iterator[None]:
+    """Name what did not fit if memory runs out.
+
+    :raises OutOfMemoryError: in that case
+    """
+    try:
+        yield
+    except MemoryError:
+        raise OutOfMemoryError(what) from None
+
+
 def may_pass(error: Exception) -> bool:
     """Whether another try may help, now."""
-    return isinstance(error, StorageError) and error.retryable and not isinstance(error, SilentStoreError)
+    lasting = (SilentStoreError, OutOfMemoryError)
+    return isinstance(error, StorageError) and error.retryable and not isinstance(error, lasting)
 
 
 @dataclass(frozen=True)
@@ -194,6 +218,8 @@ def storage_error(place: str, error: Exception) -> Exception:
     """
     if isinstance(error, (StorageError, MissingFileError)):
         return error
+    if isinstance(error, MemoryError):
+        return OutOfMemoryError(place)
     causes = list(_causes(error))
     code = answered(error)
     meaning = _CODES.get(code)

@@ -33,7 +33,7 @@ from airflow_delta_provider.jobs.run.python_engine import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from tests.unit.audits_in_parts import Kept, content_of
-from tests.unit.damages.edits import info
+from tests.unit.damages.edits import added, extra
 from tests.unit.damages.histories import tracked_vectors
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Action, Table
@@ -171,14 +171,14 @@ def test_fractions_do_not_take_the_longer_the_more_values_precede_them() -> None
 def history(folder: Path) -> Path:
     """Most of what shortcuts are about, with damage before it, among it and after it."""
     table = tracked_vectors().append()
-    info(operation="")(table.append().commits[-1])
+    added(dataChange="true")(table.append().commits[-1])
     for batch in range(6):
         table.commit("STREAMING UPDATE", *table._written([3, 4]), {"txn": {"appId": "a", "version": batch}})
     for _ in range(6):
         table.append()
     for path in table.paths[:6]:
         table.mark_deleted(path)
-    info(operation="")(table.append().commits[-1])
+    extra({"sidecar": {"path": "s.parquet"}})(table.append().commits[-1])
     for _ in range(4):
         table.append()
     for actions in table.commits:
@@ -263,7 +263,9 @@ class Failing:
 @pytest.fixture(scope="module")
 def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
     table = history(tmp_path_factory.mktemp("shortcuts") / "t")
-    return table, plainly(table)
+    expected = plainly(table)
+    assert {finding["code"] for finding in expected[0]} == {"AC16", "AC17"}
+    return table, expected
 
 
 @pytest.mark.parametrize("entry", entries(), ids=label)

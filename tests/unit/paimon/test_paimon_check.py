@@ -138,6 +138,14 @@ class TestMemory:
         assert "snapshot-2" not in storage.paths
         assert report.verdict is Verdict.PASS
 
+    def test_findings_are_reported_if_the_state_cannot_be_saved(self, table: EditedTable, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        state = str(tmp_path / "file" / "state")
+        report = check(table.root, state_path=state)
+        assert (report.verdict, [finding.code for finding in report.findings]) == (Verdict.PASS, ["FT05"])
+        assert str(tmp_path / "file") in report.findings[0].message
+        assert report.receipt is None
+
     def test_violation_is_told_until_it_is_mended(self, table: EditedTable, tmp_path: Path) -> None:
         state = str(tmp_path / "state")
         table.snapshot(4, totalRecordCount=1)
