@@ -41,7 +41,8 @@ spark: setup
 system: setup
 	$(BIN)/python -m pytest $(TWICE) $(FILES) tests/system
 
-# Not part of `make test`: long histories, once more with other settings; in a Spark session as users get it.
+# Not part of `make test`: long histories, once more with other settings; in a Spark session as users get it. Some tables are
+# made by other libraries, each in an environment of its own below build/engines, where `make measure` has its own (3 GB).
 soak: setup
 	$(BIN)/python -m pytest $(TWICE) -m soak tests/unit
 	$(BIN)/python -m pytest --as-shipped -m soak tests/spark

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.measure_engines import tables
+from scripts.measure_engines.environments import environment
 from scripts.measure_engines.releases import RELEASES, Measured
 
 _HERE = Path(__file__).parent
@@ -62,7 +63,7 @@ def _tables(folder: Path) -> dict[str, dict[str, Any]]:
 
 def _tries(release: Measured, made: dict[str, dict[str, Any]], folder: Path) -> Iterator[tuple[str, Any]]:
     """Yield what a release did with each table."""
-    python = _environment(release, folder / "environments")
+    python = environment(release, folder / "environments")
     copies = folder / "copies" / f"{release.name}-{release.version}"
     shutil.rmtree(copies, ignore_errors=True)
     mine = {}
@@ -95,20 +96,6 @@ def _judged(found: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:
             ((kind, why),) = result.items()
             judged[way] = f"{kind}: {_PLACE.sub('…', why.partition(' LINE 1:')[0])}"
     return judged
-
-
-def _environment(release: Measured, folder: Path) -> str:
-    """Return the Python of a virtual environment that has a release."""
-    place = folder / f"{release.name.replace(' ', '-')}-{release.version}"
-    python = place / "bin" / "python"
-    if not (place / ".installed").exists():
-        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-        subprocess.run(
-            [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *release.packages],
-            check=True,
-        )
-        (place / ".installed").touch()
-    return str(python)
 
 
 def _run(command: list[str], seconds: int) -> str:

@@ -52,3 +52,11 @@ RELEASES = (
     _spark("4.0.1", "4.0.5", "delta-spark_2.13"),
     _spark("4.4.0", "4.2.0", "delta-spark_4.2_2.13"),
 )
+
+#: Libraries whose tables are audited as they write them by default.
+DEFAULT_WRITERS = (
+    *map(_deltalake, ("0.18.2", "1.0.2", "1.6.6")),
+    _polars("2.1.0", "1.6.3"),
+    Measured("Daft", "0.7.26", "daft", ("daft==0.7.26", "deltalake==1.6.3", "pyarrow", "pyiceberg")),
+    _spark("3.3.2", "3.5.9", "delta-spark_2.12"),
+)

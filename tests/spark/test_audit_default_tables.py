@@ -1,0 +1,55 @@
+"""Audits of tables of 5 to 500 columns as libraries write them by default: nothing fails, by either engine."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from airflow_delta_provider.domain.audit.known.lines import FEW
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.run.runner import run
+from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from scripts.measure_engines.environments import environment
+from scripts.measure_engines.releases import DEFAULT_WRITERS, Measured
+from tests.both_engines import run_by_both
+from tests.tables import default_tables
+
+#: By default, statistics are of 32 columns.
+COLUMNS = (5, 28, 32, 33, 60, 200, 500)
+#: So many that shortcuts are taken.
+APPENDS = FEW + 6
+#: Where the environments are kept, as those of ``make measure``.
+ENVIRONMENTS = Path(__file__).parents[2] / "build" / "engines" / "environments"
+
+
+def audits(session: SparkDeltaSession, folder: Path) -> None:
+    """Audit a table at all levels by both engines, which have to report the same."""
+    for level in ("log", "footers", "data"):
+        request = JobRequest((str(folder),), AuditOptions(level=level))
+        (report,) = run_by_both(request, lambda request=request: run(request, session)).tables
+        assert report.verdict in (Verdict.PASS, Verdict.VIOLATED, Verdict.UNDETERMINED), report
+        assert not [finding for finding in report.findings if finding.code.startswith("FT")], report
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("writer", DEFAULT_WRITERS, ids=lambda writer: f"{writer.name} {writer.version}")
+def test_tables_of_libraries_are_audited(writer: Measured, session: SparkDeltaSession, tmp_path: Path) -> None:
+    python = environment(writer, ENVIRONMENTS)
+    library = f"spark:{writer.jars}" if writer.jars else writer.engine
+    for columns in COLUMNS:
+        folder = tmp_path / str(columns)
+        arguments = [default_tables.__file__, library, str(folder), str(columns), str(APPENDS)]
+        made = subprocess.run([python, *arguments], capture_output=True, text=True, check=False)
+        assert made.returncode == 0, made.stderr[-2000:]
+        audits(session, folder)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_tables_of_delta_spark_are_audited(columns: int, session: SparkDeltaSession, tmp_path: Path) -> None:
+    default_tables.append_by_spark(session.spark, str(tmp_path / "t"), columns, APPENDS)
+    audits(session, tmp_path / "t")
