@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow.parquet as pq
 import pytest
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.jobs.delta.log import arrow_checkpoint, python_checkpoint
+from airflow_delta_provider.jobs.spark.delta.checkpoint_files import _PARTITION_BYTES
 from tests.tables import log, row_tracking
 
 
@@ -21,6 +23,15 @@ def test_both_readers_find_the_same_table(built, session, kind, monkeypatch):
     assert table.read_state(with_files=True) == by_arrow
     assert {file.num_records for file in by_arrow.files.values()} != {None}
     assert by_arrow.version == log.newest(path)
+
+
+def test_threads_that_read_checkpoints_leave_the_settings_of_the_session(built, session, monkeypatch):
+    monkeypatch.setattr(arrow_checkpoint, "is_available", lambda: False)
+    path, before = str(built(row_tracking.checkpointed, kind="struct")), session.spark.conf.get(_PARTITION_BYTES, None)
+    with ThreadPoolExecutor(4) as pool:
+        states = list(pool.map(lambda _: session.open_table(path).log.read_state(with_files=True), range(12)))
+    assert all(state == states[0] for state in states)
+    assert session.spark.conf.get(_PARTITION_BYTES, None) == before
 
 
 def test_checkpoint_is_read_without_packages_whichever_codec_spark_compressed_it_with(spark, tmp_path):
