@@ -47,7 +47,7 @@ class FinishedTables:
         return unpacked(kept["tables"])
 
     def save(self, report: JobReport) -> None:
-        """Keep what is finished, if another try may follow; if it cannot be kept, that try does all tables again."""
+        """Save the finished tables if another try may follow. If that fails, the next try does all tables again."""
         failed = [table for table in report.tables if is_retryable(table)]
         if self._store is None or not failed:
             return

@@ -92,7 +92,7 @@ class Reporting:
 
         If a step fails, the others are done, and the report is judged and logged, before the task fails with its error.
 
-        :param new: what this try found; what an earlier one found, it has counted
+        :param new: report of this try alone: earlier tries have counted their findings
         """
         place = self._keep(context, report)
         pushes = Postponed(self.log)
@@ -130,7 +130,7 @@ class Reporting:
     def _push(self, context: Context, xcoms: dict[str, Any]) -> dict[str, Any]:
         """Push what XCom holds of a report, before anything is judged: a failed task has it too; return the summary.
 
-        :param xcoms: by their keys
+        :param xcoms: values by key
         """
         if self.do_xcom_push:
             for key, value in xcoms.items():
@@ -174,7 +174,7 @@ class Postponed:
     def step(self, what: str) -> Iterator[None]:
         """Keep the error of a step for later.
 
-        :param what: what the step is about, for the log
+        :param what: name of the step, for the log
         """
         try:
             yield

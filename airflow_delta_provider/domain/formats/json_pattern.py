@@ -170,9 +170,9 @@ class LinePatterns:
         """Of each pattern, what returns its open values of a row."""
 
     def _either(self, patterns: Sequence[tuple[list[int], Iterator[Piece]]]) -> str:
-        """Write what comes next of patterns, up to the end of the line.
+        """Write the next pieces of patterns, up to the end of the line.
 
-        This nests where patterns part, so less deeply than there are patterns, however long they are.
+        Calls nest where patterns part, so less deeply than there are patterns, however long they are.
 
         :param patterns: each takes the places of its values
         """

@@ -126,7 +126,7 @@ class ProtocolAudit:
         return self._report(findings, memory, now, audit.version, judging, looked, history)
 
     def _look(self, audit: HistoryAudit, *, newest: bool) -> Mapping[str, Any]:
-        """Look at what the level reads in addition; if that fails, what the commits showed is reported nevertheless.
+        """Read the files that the level is about. If that fails, the findings of the commits are still reported.
 
         :raises BrokenLogError: if the log cannot be read
         """
@@ -139,7 +139,7 @@ class ProtocolAudit:
             return {}
 
     def _state(self, judging: Judging, audit: HistoryAudit, findings: Sequence[Finding]) -> AuditState | None:
-        """Return what the next audit continues from; None if it cannot be said."""
+        """Return the state that the next audit continues from; None if it cannot be gathered."""
         try:
             facts = None if self._store is None else judging.facts(audit)
             return AuditState.of(audit.state(), audit.commit_info, findings, self._options.level, facts)

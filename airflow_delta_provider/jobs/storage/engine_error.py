@@ -56,8 +56,8 @@ class EngineError:
         return self.rule.found("{error}", remedy=self.remedy, error=Prose(said), condition=self.condition)
 
     def not_saved(self) -> Finding:
-        """Return the finding if it only kept what was found from being saved for the next run."""
-        said = f"What this run found could not be saved for the next one. {self.evidence}"
+        """Return the finding for a state that could not be saved."""
+        said = f"The state for the next run could not be saved. {self.evidence}"
         return replace(self, rule=faults.NOT_SAVED, evidence=said, remedy=None).finding()
 
 

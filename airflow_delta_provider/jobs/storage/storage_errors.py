@@ -57,7 +57,7 @@ class SilentStoreError(StorageError):
 class OutOfMemoryError(StorageError):
     """This machine has too little memory.
 
-    :param what: what does not fit
+    :param what: the file, or the work, that does not fit
     """
 
     def __init__(self, what: str) -> None:

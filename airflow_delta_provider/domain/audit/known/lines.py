@@ -181,7 +181,7 @@ _Infos = Mapping[InfoPattern, frozenset[Doing]]
 class _Patterns:
     """The patterns of lines under one head. Threads that audit alike tables share them.
 
-    What is read of them is never changed: to learn is to put something else in its place, one thread at a time.
+    A thread that reads is not disturbed: to learn, one thread at a time replaces values that are never changed.
     """
 
     def __init__(self, columns: Columns) -> None:
