@@ -41,7 +41,7 @@ from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.time_budget import TimeBudget
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError, StorageError, held_in_memory
+from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError, StorageError
 
 #: Commits between two lines of progress.
 _STEP = 5000
@@ -261,9 +261,11 @@ class Judging:
             if version <= audit.version:
                 continue  # behind a damaged commit, up to the checkpoint that it went on from
             try:
-                with held_in_memory(f"commit {commit_name(version)} of {len(content):,} bytes, once it is parsed,"):
-                    actions = audit.read(commit_name(version), content)
-                    audit.take(version, actions)
+                actions = audit.read(commit_name(version), content)
+                audit.take(version, actions)
+            except MemoryError:
+                what = f"commit {commit_name(version)} of {len(content):,} bytes, once it is parsed,"
+                raise OutOfMemoryError(what) from None
             except BrokenLogError as error:
                 audit.note(damaged_commit(version, error))
                 if self._resume(audit, version, last):

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
-from airflow_delta_provider.jobs.storage.storage_errors import held_in_memory
+from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError
 
 #: URIs that look the same whether encoded or not.
 PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
@@ -56,9 +56,10 @@ class LocalStorage(Storage):
             raise MissingFileError(path) from None
         try:
             size = _regular_size(descriptor, local)
-            with held_in_memory(f"{local} of {size:,} bytes"):
-                content = os.read(descriptor, size + 1)  # a byte more than there is: one call reads the usual file
-                return content if len(content) == size else content + _rest(descriptor)
+            content = os.read(descriptor, size + 1)  # a byte more than there is: one call reads the usual file
+            return content if len(content) == size else content + _rest(descriptor)
+        except MemoryError:
+            raise OutOfMemoryError(f"{local} of {os.fstat(descriptor).st_size:,} bytes") from None
         finally:
             os.close(descriptor)
 

@@ -65,18 +65,6 @@ class OutOfMemoryError(StorageError):
         super().__init__(f"Not enough memory: {masked_text(what)} does not fit", remedy, retryable=True)
 
 
-@contextmanager
-def held_in_memory(what: str) -> Iterator[None]:
-    """Name what did not fit if memory runs out.
-
-    :raises OutOfMemoryError: in that case
-    """
-    try:
-        yield
-    except MemoryError:
-        raise OutOfMemoryError(what) from None
-
-
 def may_pass(error: Exception) -> bool:
     """Whether another try may help, now."""
     lasting = (SilentStoreError, OutOfMemoryError)
