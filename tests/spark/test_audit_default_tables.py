@@ -18,8 +18,8 @@ from scripts.measure_engines.releases import DEFAULT_WRITERS, Measured
 from tests.both_engines import run_by_both
 from tests.tables import default_tables
 
-#: By default, statistics are of 32 columns.
-COLUMNS = (5, 28, 32, 33, 60, 200, 500)
+#: Columns and values of tables. By default, statistics are of 32 columns.
+TABLES = (*((columns, "plain") for columns in (5, 28, 32, 33, 60, 200, 500)), (33, default_tables.AWKWARD))
 #: So many that shortcuts are taken.
 APPENDS = FEW + 6
 #: Where the environments are kept, as those of ``make measure``.
@@ -40,16 +40,18 @@ def audits(session: SparkDeltaSession, folder: Path) -> None:
 def test_tables_of_libraries_are_audited(writer: Measured, session: SparkDeltaSession, tmp_path: Path) -> None:
     python = environment(writer, ENVIRONMENTS)
     library = f"spark:{writer.jars}" if writer.jars else writer.engine
-    for columns in COLUMNS:
-        folder = tmp_path / str(columns)
-        arguments = [default_tables.__file__, library, str(folder), str(columns), str(APPENDS)]
+    for columns, values in TABLES:
+        folder = tmp_path / f"{columns}-{values}"
+        arguments = [default_tables.__file__, library, str(folder), str(columns), str(APPENDS), values]
         made = subprocess.run([python, *arguments], capture_output=True, text=True, check=False)
         assert made.returncode == 0, made.stderr[-2000:]
         audits(session, folder)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("columns", COLUMNS)
-def test_tables_of_delta_spark_are_audited(columns: int, session: SparkDeltaSession, tmp_path: Path) -> None:
-    default_tables.append_by_spark(session.spark, str(tmp_path / "t"), columns, APPENDS)
+@pytest.mark.parametrize(("columns", "values"), TABLES)
+def test_tables_of_delta_spark_are_audited(
+    columns: int, values: str, session: SparkDeltaSession, tmp_path: Path
+) -> None:
+    default_tables.append_by_spark(session.spark, str(tmp_path / "t"), columns, APPENDS, values)
     audits(session, tmp_path / "t")
