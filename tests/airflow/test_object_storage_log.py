@@ -32,6 +32,8 @@ from tests.airflow.table_logs import (
     metadata,
     protocol,
 )
+from tests.unit.checkpoint_builder import as_parquet, classic_name, with_null_group
+from tests.unit.log_builder import Actions
 
 WIDENING = metadata({"delta.enableTypeWidening": "true"})
 
@@ -361,3 +363,13 @@ def test_account_of_another_connection_is_refused(monkeypatch: pytest.MonkeyPatc
     conn_id = attach_store(monkeypatch, filesystem, "abfss")
     with pytest.raises(StorageSetupError, match=rf"'acc'.*'{conn_id}'.*'other'"):
         read("abfss://c@acc.dfs.core.windows.net/t", conn_id)
+
+
+def test_checkpoint_that_only_pyarrow_cannot_read_gives_its_head(tmp_path: Path) -> None:
+    log = tmp_path / "t" / "_delta_log"
+    log.mkdir(parents=True)
+    actions: Actions = [protocol("typeWidening"), WIDENING, {"add": {"path": "p"}}]
+    (log / classic_name(4)).write_bytes(with_null_group(as_parquet(actions)))
+
+    head = read(tmp_path / "t")
+    assert (head.version, state(head, "typeWidening")) == (4, FeatureState.ENABLED)

@@ -147,3 +147,12 @@ def _pairs(body: Any) -> Any:
         key: list(value.items()) if key in maps and isinstance(value, dict) else _pairs(value)
         for key, value in body.items()
     }
+
+
+def with_null_group(content: bytes, name: str = "format") -> bytes:
+    """Give a group the logical type of columns that are always null, as statistics of a void column have."""
+    head = b"\x18" + bytes([len(name)]) + name.encode() + b"\x15"
+    at = content.rindex(head) + len(head) + 1
+    changed = content[:at] + b"\x5c\xbc\x00\x00" + content[at:]
+    size = int.from_bytes(changed[-8:-4], "little") + 4
+    return changed[:-8] + size.to_bytes(4, "little") + changed[-4:]

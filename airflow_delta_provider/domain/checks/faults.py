@@ -11,8 +11,8 @@ _platform = FAMILY.of(Scope.PLATFORM)
 
 STORAGE = _platform.error(
     1,
-    "storage or credentials failed",
-    remedy="Check the location and its scheme, the storage's driver, the network and the credentials.",
+    "storage, credentials or the machine failed",
+    remedy="Check the location and its scheme, the storage's driver, the network, the credentials and the memory.",
 )
 ENGINE = _platform.error(2, "the engine failed", remedy="Run the job again; if it fails again, check the Spark log.")
 UNEXPECTED = _platform.error(3, "unexpected error in the job", remedy="Report it: this is a bug in the provider.")

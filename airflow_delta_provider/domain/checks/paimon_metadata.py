@@ -131,6 +131,13 @@ ROWS_NOT_READ = _state.undecided(
     effect="Whether ids and sequence numbers of rows are right is not known.",
     remedy="Fix what the other findings say about the table's metadata first.",
 )
+METADATA_NOT_READ = _state.undecided(
+    21,
+    "manifest too large to be read",
+    effect="Snapshots that need the file are not checked. It may be whole.",
+    remedy="Let Paimon write smaller manifests (manifest.target-file-size), or report this as a bug in the provider.",
+    source=_SNAPSHOT,
+)
 
 NEW_IDS_FOR_OLD_ROWS = _pair.error(19, "UPDATE or DELETE assigned new row ids", effect=_ROWS_SEEM_REPLACED)
 LOST_ROWS = _pair.error(20, "UPDATE lost rows", effect="Rows that nobody deleted are gone.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.broken_metadata import UnreadMetadataError
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
 from airflow_delta_provider.domain.report.finding import Finding
@@ -265,13 +266,24 @@ UNDECLARABLE = _rule(
     "table that no spec can declare",
     remedy="Correct what is named in the table, or write a spec that leaves it out.",
 )
+UNREAD_LOG = _rule(
+    67,
+    "the log cannot be read here",
+    effect="Nothing is known about the table. It may be whole.",
+    remedy="Use the engine spark, or install the package that the message names.",
+)
 
 
 def broken_log(table: str, error: Exception) -> Finding:
-    """Return the refusal of a table whose log is damaged.
+    """Return the refusal of a table whose log is damaged, or cannot be read here.
 
-    :param error: what is wrong with the log
+    :param error: the error of reading the log
     """
+    if isinstance(error, UnreadMetadataError):
+        remedy = getattr(error, "remedy", None)
+        return UNREAD_LOG.found(
+            "The log of {table} cannot be read here: {error}.", remedy=remedy, table=table, error=Prose(error)
+        )
     return BROKEN_LOG.found("The log of {table} is damaged or incomplete: {error}.", table=table, error=Prose(error))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 
-from airflow_delta_provider.domain.broken_metadata import BrokenMetadataError
+from airflow_delta_provider.domain.broken_metadata import BrokenMetadataError, UnreadMetadataError
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _COMMIT_LENGTH = len("00000000000000000000.json")
@@ -37,6 +37,17 @@ class NoLogError(BrokenLogError):
 
 class BrokenCheckpointError(BrokenLogError):
     """A file of a checkpoint is damaged or missing, or they hold no state."""
+
+
+class UnreadCheckpointError(BrokenCheckpointError, UnreadMetadataError):
+    """A file of a checkpoint that nothing here can read, or that needs too much memory. It may be whole.
+
+    :param remedy: advice, a sentence
+    """
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 class BrokenCommitError(BrokenLogError):

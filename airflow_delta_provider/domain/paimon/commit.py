@@ -16,6 +16,7 @@ class DamageKind(Enum):
     MISSING = "is missing"
     OTHER_SIZE = "has another size than is recorded"
     UNREADABLE = "cannot be read"
+    TOO_LARGE = "was not read"
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ class HistoryCheck:
             name = snapshot.index_manifest
             if name is not None and name in damages and name not in opened:
                 violation = Violation(
-                    rules.UNREADABLE_METADATA.found(
+                    _RULES.get(damages[name].kind, rules.UNREADABLE_METADATA).found(
                         "The index manifest {path} {damage}. Without it, it is unknown which rows are deleted.",
                         path=damages[name].path,
                         damage=damages[name].text,
@@ -249,8 +249,11 @@ class HistoryCheck:
         for name in [name for name in self._damaged if name not in names]:
             self._damaged.pop(name).heal(commit.snapshot)
         for damage in commit.damages:
-            rule = rules.UNREADABLE_METADATA if damage.kind is DamageKind.UNREADABLE else rules.RECORDED_SIZES
-            violation = Violation(rule.found("{path} {damage}.", path=damage.path, damage=damage.text))
+            violation = Violation(
+                _RULES.get(damage.kind, rules.RECORDED_SIZES).found(
+                    "{path} {damage}.", path=damage.path, damage=damage.text
+                )
+            )
             self._damaged[damage.path.rsplit("/", 1)[-1]] = self._violations.add(violation, commit.snapshot)
 
     def _follow_ranges(self, change: Change, again: bool) -> None:
@@ -286,3 +289,7 @@ class HistoryCheck:
 
 def _first(file: DataFile) -> int:
     return file.first_row_id or 0
+
+
+#: The rules about metadata that was not read, by why.
+_RULES = {DamageKind.UNREADABLE: rules.UNREADABLE_METADATA, DamageKind.TOO_LARGE: rules.METADATA_NOT_READ}

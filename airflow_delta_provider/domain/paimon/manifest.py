@@ -11,10 +11,10 @@ from enum import Enum
 from typing import NamedTuple, TypeVar
 
 from airflow_delta_provider.domain.formats.avro.codecs import Codec
-from airflow_delta_provider.domain.formats.avro.primitives import AvroError
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError, LargeAvroError
 from airflow_delta_provider.domain.formats.avro.projection import Column, Row
 from airflow_delta_provider.domain.formats.avro.reading import read_rows
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.format_error import LargeFileError, PaimonFormatError
 
 T = TypeVar("T")
 
@@ -213,9 +213,14 @@ def read_entries(
     :returns: for each file its entries in order, or why it cannot be read
     """
     return [
-        PaimonFormatError(str(rows)) if isinstance(rows, AvroError) else _made(rows, version, make)
+        _refused(rows) if isinstance(rows, AvroError) else _made(rows, version, make)
         for rows in read_rows(files, columns, codecs)
     ]
+
+
+def _refused(error: AvroError) -> PaimonFormatError:
+    kind = LargeFileError if isinstance(error, LargeAvroError) else PaimonFormatError
+    return kind(str(error))
 
 
 def kind_of(value: int) -> FileKind:

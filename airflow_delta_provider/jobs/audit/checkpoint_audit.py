@@ -11,7 +11,11 @@ from airflow_delta_provider.domain.audit.known.commits import UsualCommit
 from airflow_delta_provider.domain.audit.known.lines import CommitLines
 from airflow_delta_provider.domain.checks.log.checkpoint_form import CheckpointForm
 from airflow_delta_provider.domain.checks.log.checkpoints import check_comparison
-from airflow_delta_provider.domain.checks.log.damaged_files import DAMAGED_CHECKPOINT, damaged_checkpoint
+from airflow_delta_provider.domain.checks.log.damaged_files import (
+    DAMAGED_CHECKPOINT,
+    UNREAD_CHECKPOINT,
+    damaged_checkpoint,
+)
 from airflow_delta_provider.domain.delta.commit import Action, parse_commit
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.log_files import (
@@ -33,6 +37,8 @@ from airflow_delta_provider.jobs.process.timings import Timings
 #: File actions of older checkpoints that are compared in any case, and those for each action of the commits: to compare
 #: one costs about a fifth of judging one. What it costs to open a checkpoint, in file actions.
 _FREE, _SHARE, _OPENING = 100_000, 0.5, 1_000
+#: Rules about checkpoints whose actions are unknown.
+_WITHOUT_STATE = frozenset((DAMAGED_CHECKPOINT.code, UNREAD_CHECKPOINT.code))
 
 
 class CheckpointAudit:
@@ -100,7 +106,7 @@ class CheckpointAudit:
         snapshot = Snapshot()
         findings = list(self._read(base, snapshot.take_action)) if base.checkpoint_files else []
         yield from () if known else findings
-        if any(finding.code == DAMAGED_CHECKPOINT.code for finding in findings):
+        if any(finding.code in _WITHOUT_STATE for finding in findings):
             return
         with suppress(BrokenLogError):  # which is said of that commit
             for name in base.commits if follow else ():

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from airflow_delta_provider.domain.formats.avro.codecs import Codec
 from airflow_delta_provider.domain.paimon.commit import Commit, Damage, DamageKind
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.format_error import LargeFileError, PaimonFormatError
 from airflow_delta_provider.domain.paimon.index_manifest import IndexFile, read_index_manifests
 from airflow_delta_provider.domain.paimon.layout import (
     BRANCH_DIRECTORY,
@@ -255,7 +255,8 @@ class MetadataSource:
             for path, value in zip(there, decode(list(there.values()), self._codecs)):
                 size, real = sizes[path], len(there[path])
                 if isinstance(value, PaimonFormatError):
-                    found.damages[path] = Damage(path, DamageKind.UNREADABLE, str(value))
+                    kind = DamageKind.TOO_LARGE if isinstance(value, LargeFileError) else DamageKind.UNREADABLE
+                    found.damages[path] = Damage(path, kind, str(value))
                 else:
                     found.values[path] = value
                 if size is not None and size != real:

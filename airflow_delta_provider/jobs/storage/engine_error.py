@@ -6,16 +6,17 @@ import errno
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 
-from airflow_delta_provider.domain.broken_metadata import BrokenMetadataError
+from airflow_delta_provider.domain.broken_metadata import BrokenMetadataError, UnreadMetadataError
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
+from airflow_delta_provider.domain.machine_errors import Shortage, shortage
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError, StorageError
+from airflow_delta_provider.jobs.storage.storage_errors import StorageError
 
 #: What a retry does not change, by error number: what it is, and the remedy.
 LASTING: Mapping[int, tuple[str, str]] = {
@@ -64,8 +65,10 @@ class EngineError:
 def understand(error: BaseException) -> EngineError | None:
     """Return what an error of Python means; None for one of an engine or of a storage's library."""
     message = str(error).strip()
-    if isinstance(error, MemoryError):
-        error = OutOfMemoryError(message or "this job")
+    if short := shortage(error):
+        return short_of(short, message)
+    if isinstance(error, UnreadMetadataError):
+        return EngineError(requests.UNREAD_LOG, Verdict.REFUSED, "", f"{message}.")
     if isinstance(error, BrokenMetadataError):
         return EngineError(requests.BROKEN_LOG, Verdict.REFUSED, "", f"The log cannot be read as one table: {message}.")
     if isinstance(error, MissingFileError):
@@ -88,6 +91,13 @@ def understand(error: BaseException) -> EngineError | None:
         half = f"A text is not valid Unicode: {message}."
         return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, "", half, "Pass it in UTF-8.")
     return None
+
+
+def short_of(what: Shortage, message: str, condition: str = "") -> EngineError:
+    """Return that the machine ran out of something: it says nothing about the table, and another try may help."""
+    said = f" ({message})" if message else ""
+    out = f"The machine ran out of {what.what}{said}. That says nothing about the table."
+    return EngineError(faults.STORAGE, Verdict.FAULT, condition, out, what.remedy, retryable=True)
 
 
 def denied(message: str, condition: str = "") -> EngineError:

@@ -1,19 +1,23 @@
 """Decompressing blocks of Avro files by Python packages, where they are installed.
 
-Python itself has all codecs of Avro but Snappy and Zstandard.
+Python itself has all codecs of Avro but Snappy, which this package reads slowly, and Zstandard.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from airflow_delta_provider.domain.formats import snappy
 from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES, STANDARD_CODECS, Codec, one_by_one
-from airflow_delta_provider.domain.formats.avro.primitives import AvroError
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError, LargeAvroError
+from airflow_delta_provider.domain.formats.budget import Budget
+from airflow_delta_provider.domain.machine_errors import shortage
 from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError, have
 
 #: Bytes of the checksum at the end of each Snappy block.
 CHECKSUM_SIZE = 4
+TOO_LONG = f"a block comes to more than {MOST_BYTES} bytes"
 TOO_SHORT_OR_LONG = f"a block ends too early, or comes to more than {MOST_BYTES} bytes"
 
 
@@ -22,7 +26,7 @@ def codecs_of_packages() -> Mapping[str, Codec]:
     return {
         **STANDARD_CODECS,
         "zstandard": zstandard_by_package() or zstandard_by_pyarrow() or _missing("Zstandard", "zstandard"),
-        "snappy": snappy_by_pyarrow() or _missing("Snappy", "pyarrow"),
+        "snappy": snappy_by_pyarrow() or one_by_one(lambda block: _checked(block, _snappy_in_python)),
     }
 
 
@@ -41,8 +45,10 @@ def zstandard_by_package() -> Codec | None:
                 pieces.append(piece)
                 size += len(piece)
                 if size > MOST_BYTES:
-                    raise AvroError(TOO_SHORT_OR_LONG)
+                    raise LargeAvroError(TOO_LONG)
         except zstandard.ZstdError as error:
+            if shortage(error):
+                raise
             raise AvroError(f"a block cannot be decompressed: {error}") from None
         return b"".join(pieces)
 
@@ -60,9 +66,11 @@ def zstandard_by_pyarrow() -> Codec | None:
             with pa.CompressedInputStream(pa.BufferReader(block), "zstd") as stream:
                 content: bytes = stream.read(MOST_BYTES + 1)
         except (pa.ArrowException, OSError) as error:
+            if shortage(error):
+                raise
             raise AvroError(f"a block cannot be decompressed: {error}") from None
         if len(content) > MOST_BYTES:
-            raise AvroError(TOO_SHORT_OR_LONG)
+            raise LargeAvroError(TOO_LONG)
         return content
 
     return one_by_one(decompress)
@@ -74,17 +82,33 @@ def snappy_by_pyarrow() -> Codec | None:
         return None
     import pyarrow as pa
 
-    def decompress(block: bytes) -> bytes:
-        stream, checksum = block[:-CHECKSUM_SIZE], block[-CHECKSUM_SIZE:]
+    def decompress(stream: bytes) -> bytes:
+        size = snappy_size(stream)
         try:
-            content: bytes = pa.decompress(stream, snappy_size(stream), codec="snappy", asbytes=True)
+            content: bytes = pa.decompress(stream, size, codec="snappy", asbytes=True)
         except (pa.ArrowException, OSError) as error:
-            raise AvroError(f"a block cannot be decompressed: {error}") from None
-        if zlib.crc32(content).to_bytes(CHECKSUM_SIZE, "big") != checksum:
-            raise AvroError("a Snappy block does not have the checksum that is stored with it")
+            if shortage(error):
+                raise
+            return _snappy_in_python(stream)  # which decides whether it is damaged
         return content
 
-    return one_by_one(decompress)
+    return one_by_one(lambda block: _checked(block, decompress))
+
+
+def _snappy_in_python(stream: bytes) -> bytes:
+    try:
+        return snappy.decompress(stream)
+    except snappy.SnappyError as error:
+        raise AvroError(f"a block cannot be decompressed: {error}") from None
+
+
+def _checked(block: bytes, decompress: Callable[[bytes], bytes]) -> bytes:
+    """Decompress a Snappy block, and compare its content with the checksum behind it."""
+    stream, checksum = block[:-CHECKSUM_SIZE], block[-CHECKSUM_SIZE:]
+    content = decompress(stream)
+    if zlib.crc32(content).to_bytes(CHECKSUM_SIZE, "big") != checksum:
+        raise AvroError("a Snappy block does not have the checksum that is stored with it")
+    return content
 
 
 def snappy_size(stream: bytes) -> int:
@@ -100,7 +124,8 @@ def snappy_size(stream: bytes) -> int:
 
 
 def _missing(name: str, package: str) -> Codec:
-    def refuse(_: Sequence[bytes]) -> Sequence[bytes | AvroError]:
+    def refuse(blocks: Sequence[bytes], budget: Budget | None = None, /) -> Sequence[bytes | AvroError]:
+        del blocks, budget
         raise MissingPackageError(f"To decompress {name}", package)
 
     return refuse

@@ -4,6 +4,7 @@ import io
 import json
 import struct
 import time
+import tracemalloc
 import zlib
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.formats import budget
 from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES
-from airflow_delta_provider.domain.formats.avro.primitives import AvroError
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError, LargeAvroError
 from airflow_delta_provider.domain.formats.avro.projection import Column, Row
 from airflow_delta_provider.domain.formats.avro.reading import read_rows
 from tests.tables.avro_files import CODECS as CODEC_NAMES
@@ -261,6 +263,25 @@ def test_a_small_block_that_comes_to_gigabytes_is_refused_at_a_bound() -> None:
 
     with pytest.raises(AvroError, match=f"more than {MOST_BYTES} bytes"):
         _read(_file(_LONGS, (1, bomb), codec="deflate"))
+
+
+def test_blocks_that_come_to_too_much_together_are_left_out_and_no_other_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "_LEAST", 1 << 23)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    block = packer.compress(bytes(1 << 20)) + packer.flush()
+    schema = _record(a="long")
+    small, large = _file(schema, (1, _long(7))), _file(schema, *[(1 << 20, block)] * 60, codec="deflate")
+    assert len(large) < 100_000
+
+    tracemalloc.start()
+    found = read_rows([small, large, small], _A, CODECS)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert [found[0], found[2]] == [[(7,)], [(7,)]]
+    assert isinstance(found[1], LargeAvroError)
+    assert "need more than" in str(found[1])
+    assert peak < 1 << 26
 
 
 def _manifest(paimon_archive: Path) -> bytes:

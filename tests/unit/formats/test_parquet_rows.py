@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.formats.budget import TooLargeError
 from airflow_delta_provider.domain.formats.parquet.field_tree import Struct
 from airflow_delta_provider.domain.formats.parquet.parquet_error import (
     BrokenValueError,
     MissingCodecError,
     ParquetError,
-    TooLargeError,
 )
 from airflow_delta_provider.domain.formats.parquet.row_groups import ParquetFile
 

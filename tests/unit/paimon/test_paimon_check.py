@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.formats import budget
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
@@ -363,3 +364,17 @@ def test_what_is_no_paimon_table_is_refused(tmp_path: Path, file: str | None, co
 def test_name_in_a_catalog_is_refused_where_files_are_read() -> None:
     with pytest.raises(TableError, match="is a name in a catalog"):
         opened("db.t")
+
+
+def test_metadata_that_is_too_large_is_not_called_damaged(
+    paimon_archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "_LEAST", 0)
+    monkeypatch.setattr(budget, "_PER_BYTE", 1)
+
+    report = check(copy(paimon_archive, W, tmp_path).root)
+
+    assert report.verdict is Verdict.UNDETERMINED
+    assert {finding.code for finding in report.findings} >= {"PM21"}
+    assert "PM14" not in {finding.code for finding in report.findings}
+    assert "was not read: its values need more than" in report.findings[0].message

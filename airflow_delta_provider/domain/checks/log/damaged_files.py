@@ -1,4 +1,4 @@
-"""Files of the log that cannot be read: LG09 and LG10."""
+"""Files of the log that cannot be read: LG09, LG10 and LG21."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.log.family import BRING_BACK, CHECKPOINTS, FAMILY, HISTORY
 from airflow_delta_provider.domain.checks.rule import Scope
-from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.domain.delta.log_files import UnreadCheckpointError, commit_name
 from airflow_delta_provider.domain.report.finding import Finding
 
 DAMAGED_COMMIT = FAMILY.of(Scope.COMMIT).error(
@@ -40,12 +40,29 @@ DAMAGED_CHECKPOINT = HISTORY.error(
 )
 
 
-@on_demand(DAMAGED_CHECKPOINT)
+UNREAD_CHECKPOINT = HISTORY.undecided(
+    21,
+    "checkpoint not read",
+    effect="Whether the checkpoint agrees with the commits is unknown. It may be whole.",
+    remedy="Use the engine spark, or install the package that the message names.",
+    source=CHECKPOINTS,
+)
+
+
+@on_demand(DAMAGED_CHECKPOINT, UNREAD_CHECKPOINT)
 def damaged_checkpoint(version: int, name: str, error: Exception) -> Finding:
-    """Return the finding about a checkpoint that cannot be read.
+    """Return the finding about a checkpoint that is damaged, or that cannot be read here.
 
     :param name: of its first file
     """
+    if isinstance(error, UnreadCheckpointError):
+        return UNREAD_CHECKPOINT.found(
+            "The checkpoint of version {version} was not read: {error}.",
+            remedy=error.remedy,
+            version=version,
+            path=f"_delta_log/{name}",
+            error=Prose(error),
+        )
     return DAMAGED_CHECKPOINT.found(
         "The checkpoint of version {version} cannot be read: {error}.",
         version=version,

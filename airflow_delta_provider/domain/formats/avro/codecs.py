@@ -12,12 +12,23 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from airflow_delta_provider.domain.formats.avro.primitives import AvroError
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError, LargeAvroError
+from airflow_delta_provider.domain.formats.budget import Budget
+from airflow_delta_provider.domain.machine_errors import shortage
 
-#: Decompresses many blocks: for each its bytes, or why it has none.
-Codec = Callable[[Sequence[bytes]], Sequence["bytes | AvroError"]]
 
-#: Bytes that a block may come to: what says more is damage. Writers begin a new one at 64 KB.
+class Codec(Protocol):
+    """Decompresses many blocks."""
+
+    def __call__(self, blocks: Sequence[bytes], budget: Budget | None = None, /) -> Sequence[bytes | AvroError]:
+        """Return for each block its bytes, or why it has none.
+
+        :param budget: memory that all of them may take together; None for no limit
+        :raises TooLargeError: if they come to more than the budget
+        """
+
+
+#: Bytes that a block may come to. Writers begin a new one at 64 KB.
 MOST_BYTES = 1 << 24
 
 
@@ -34,13 +45,17 @@ def one_by_one(decompress: Callable[[bytes], bytes]) -> Codec:
     :param decompress: raises :class:`AvroError` where the block is broken
     """
 
-    def decompress_all(blocks: Sequence[bytes]) -> list[bytes | AvroError]:
+    def decompress_all(blocks: Sequence[bytes], budget: Budget | None = None, /) -> list[bytes | AvroError]:
         found: list[bytes | AvroError] = []
         for block in blocks:
             try:
-                found.append(decompress(block))
+                data = decompress(block)
             except AvroError as error:
                 found.append(error)
+                continue
+            if budget is not None:
+                budget.take(len(data))
+            found.append(data)
         return found
 
     return decompress_all
@@ -52,15 +67,20 @@ def _streamed(open_decompressor: Callable[[], _Decompressor]) -> Codec:
         try:
             data = decompressor.decompress(block, MOST_BYTES)
         except (zlib.error, lzma.LZMAError, OSError, ValueError) as error:
+            if shortage(error):
+                raise
             raise AvroError(f"a block cannot be decompressed: {error}") from None
+        if len(data) >= MOST_BYTES and not decompressor.eof:
+            raise LargeAvroError(f"a block comes to more than {MOST_BYTES} bytes")
         if not decompressor.eof:
-            raise AvroError(f"a block ends too early, or comes to more than {MOST_BYTES} bytes")
+            raise AvroError("a block ends too early")
         return data
 
     return one_by_one(decompress)
 
 
-def _stored(blocks: Sequence[bytes]) -> Sequence[bytes]:
+def _stored(blocks: Sequence[bytes], budget: Budget | None = None, /) -> Sequence[bytes]:
+    del budget  # they are there already
     return blocks
 
 

@@ -23,6 +23,10 @@ class AvroError(Exception):
     """The bytes are no Avro file that can be read here; the message says why."""
 
 
+class LargeAvroError(AvroError):
+    """The records take more memory than a file of this size may; it may be whole."""
+
+
 def read_long(data: bytes, position: int) -> tuple[int, int]:
     """Read an int or a long."""
     byte = data[position]

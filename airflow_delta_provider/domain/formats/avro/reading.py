@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.formats.avro.codecs import Codec
 from airflow_delta_provider.domain.formats.avro.container import Container, split_container
-from airflow_delta_provider.domain.formats.avro.primitives import AvroError
+from airflow_delta_provider.domain.formats.avro.primitives import AvroError, LargeAvroError
 from airflow_delta_provider.domain.formats.avro.projection import Column, Row, RowReader, row_reader
+from airflow_delta_provider.domain.formats.budget import Budget, TooLargeError
 
 #: A file's blocks, decompressed, or why one is not.
 _Blocks = list["bytes | AvroError"]
@@ -42,7 +43,8 @@ def read_rows(
     :returns: for each file its rows, or why it has none: one that is broken keeps no other from being read
     """
     containers = [_container(file) for file in files]
-    blocks = _decompress(containers, codecs)
+    budget = Budget(sum(map(len, files)))
+    blocks = _decompress(containers, codecs, budget)
     found: list[list[Row] | AvroError] = []
     before = (_NOTHING, _NOTHING)
     readers: dict[str, RowReader] = {}  # the shared cache compares all columns for each file
@@ -50,7 +52,7 @@ def read_rows(
         if isinstance(container, AvroError):
             found.append(container)
             continue
-        rows, read = _rows(container, blocks[index], columns, before, readers)
+        rows, read = _rows(container, blocks[index], columns, before, readers, budget)
         before = (before[1], read)
         found.append(rows)
     return found
@@ -63,20 +65,54 @@ def _container(file: bytes) -> Container | AvroError:
         return error
 
 
-def _decompress(containers: Sequence[Container | AvroError], codecs: Mapping[str, Codec]) -> Mapping[int, _Blocks]:
+def _decompress(
+    containers: Sequence[Container | AvroError], codecs: Mapping[str, Codec], budget: Budget
+) -> Mapping[int, _Blocks]:
     """Return the decompressed blocks of each container by its place."""
     places: dict[str, list[int]] = defaultdict(list)
-    compressed: dict[str, list[bytes]] = defaultdict(list)
     for index, container in enumerate(containers):
         if isinstance(container, Container):
-            places[container.codec].extend([index] * len(container.blocks))
-            compressed[container.codec].extend(block.data for block in container.blocks)
+            places[container.codec].append(index)
     found: dict[int, _Blocks] = defaultdict(list)
-    for name, blocks in compressed.items():
+    for name, indices in places.items():
         codec = codecs.get(name)
-        unknown = AvroError(f"it is compressed with {name!r:.60}, which cannot be read here")
-        for index, data in zip(places[name], [unknown] * len(blocks) if codec is None else codec(blocks)):
-            found[index].append(data)
+        together = _within(containers, indices, name, codec, budget)
+        if isinstance(together, AvroError):  # one by one, so that only those are left out that are too large
+            for index in indices:
+                alone = _within(containers, [index], name, codec, budget)
+                found[index] = [alone] if isinstance(alone, AvroError) else alone[index]
+        else:
+            found |= together
+    return found
+
+
+def _within(
+    containers: Sequence[Container | AvroError], indices: Sequence[int], name: str, codec: Codec | None, budget: Budget
+) -> dict[int, _Blocks] | AvroError:
+    """Return the decompressed blocks of containers; an error, and nothing taken, if they exceed the budget."""
+    before = budget.left
+    try:
+        return _blocks(containers, indices, name, codec, budget)
+    except TooLargeError as error:
+        budget.give_back_to(before)
+        return LargeAvroError(str(error))
+
+
+def _blocks(
+    containers: Sequence[Container | AvroError], indices: Sequence[int], name: str, codec: Codec | None, budget: Budget
+) -> dict[int, _Blocks]:
+    """Return the decompressed blocks of containers with the same codec, by their places."""
+    places: list[int] = []
+    compressed: list[bytes] = []
+    for index in indices:
+        container = containers[index]
+        assert isinstance(container, Container)
+        places.extend([index] * len(container.blocks))
+        compressed.extend(block.data for block in container.blocks)
+    unknown = AvroError(f"it is compressed with {name!r:.60}, which cannot be read here")
+    found: dict[int, _Blocks] = defaultdict(list)
+    for index, data in zip(places, [unknown] * len(compressed) if codec is None else codec(compressed, budget)):
+        found[index].append(data)
     return found
 
 
@@ -86,6 +122,7 @@ def _rows(
     columns: tuple[Column, ...],
     before: tuple[_Read, _Read],
     readers: dict[str, RowReader],
+    budget: Budget,
 ) -> tuple[list[Row] | AvroError, _Read]:
     """Read a file, and return it as what a later one may begin with.
 
@@ -107,8 +144,24 @@ def _rows(
                 if earlier.begins(container.schema, data, count):
                     rows += earlier.rows
                     data, count = data[len(earlier.data) :], count - len(earlier.rows)
+            if count <= len(data):  # else it is damaged, which the reader says
+                budget.take(_memory(columns, data, count))
             rows += reader.rows(data, count)
+    except TooLargeError as error:
+        return LargeAvroError(str(error)), _NOTHING
     except AvroError as error:
         return error, _NOTHING
     whole = blocks[0] if len(blocks) == 1 else b""
     return rows, _Read(container.schema, whole, rows) if isinstance(whole, bytes) and whole else _NOTHING
+
+
+#: Bytes that a row takes, each value in it, and a reference to one.
+_ROW_SIZE, _VALUE_SIZE, _REFERENCE_SIZE = 64, 48, 8
+
+
+def _memory(columns: tuple[Column, ...], data: bytes, count: int) -> int:
+    """Return how many bytes the rows of a block may take; a value takes a byte of the block at least."""
+    count = max(count, 0)
+    has_items = any(column.kind == "array" for column in columns)
+    of_rows = count * (_ROW_SIZE + _REFERENCE_SIZE * len(columns))
+    return of_rows + min(count * len(columns), len(data)) * _VALUE_SIZE + has_items * _REFERENCE_SIZE * len(data)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
+from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.formats.parquet.bit_packing import unpacked, varint
-from airflow_delta_provider.domain.formats.parquet.budget import Budget
 from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError
 
 _MOST_WIDTH = 64
@@ -74,7 +74,8 @@ def delta_length_byte_array(data: bytes, position: int, count: int) -> Sequence[
 def delta_byte_array(data: bytes, position: int, count: int, budget: Budget) -> Sequence[bytes]:
     """Return ``count`` byte arrays of which each begins like the one before it.
 
-    :raises ParquetError: if they are damaged, or come to more than the budget
+    :raises ParquetError: if they are damaged
+    :raises TooLargeError: if they come to more than the budget
     """
     shared, position = delta_binary_packed(data, position, count, 32)
     suffixes = delta_length_byte_array(data, position, count)

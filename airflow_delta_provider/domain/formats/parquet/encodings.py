@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
+from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.formats.parquet.bit_packing import levels, runs
-from airflow_delta_provider.domain.formats.parquet.budget import Budget
 from airflow_delta_provider.domain.formats.parquet.delta_encodings import (
     delta_binary_packed,
     delta_byte_array,
@@ -47,10 +47,11 @@ def decoded(
 
     :param position: where the values begin in the page
     :raises UnsupportedError: if the encoding is one that this code does not know
-    :raises ParquetError: if they are damaged, or come to more than the budget
+    :raises ParquetError: if they are damaged
+    :raises TooLargeError: if they come to more than the budget
     """
-    budget.take(count * _OBJECT_SIZE)
     physical_type = element.physical_type
+    budget.take(count * _OBJECT_SIZE + (len(data) - position if physical_type in _OF_BYTES else 0))
     values: Sequence[Any]
     if encoding == Encoding.PLAIN:
         values = plain(data, position, count, element)
@@ -76,7 +77,8 @@ def looked_up(
 
     :param position: where the indices begin, with how many bits each takes
     :param dictionary: None where the column has none
-    :raises ParquetError: if they are damaged, or come to more than the budget
+    :raises ParquetError: if they are damaged
+    :raises TooLargeError: if they come to more than the budget, in which each value counts as often as it is used
     """
     if dictionary is None:
         raise ParquetError("a page refers to a dictionary, and there is none before it")
@@ -84,8 +86,11 @@ def looked_up(
         raise ParquetError("a page has too few values")
     budget.take(count * _REFERENCE_SIZE)
     values: list[Any] = []
+    sizes = [len(value) for value in dictionary] if dictionary and isinstance(dictionary[0], (str, bytes)) else []
     try:
         for length, run in runs(data, position + 1, data[position], count):
+            if sizes:
+                budget.take(sizes[run] * length if isinstance(run, int) else sum(map(sizes.__getitem__, run)))
             values += [dictionary[run]] * length if isinstance(run, int) else map(dictionary.__getitem__, run)
     except IndexError:
         raise ParquetError(f"a page refers to a value that its dictionary of {len(dictionary)} does not have") from None

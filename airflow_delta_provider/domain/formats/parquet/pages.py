@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.formats.parquet.bit_packing import levels
-from airflow_delta_provider.domain.formats.parquet.budget import Budget
 from airflow_delta_provider.domain.formats.parquet.codecs import Codec, decompress
 from airflow_delta_provider.domain.formats.parquet.encodings import Encoding, decoded, looked_up
 from airflow_delta_provider.domain.formats.parquet.field_tree import Leaf
@@ -39,7 +39,8 @@ def read_column(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[
     :param content: of the file
     :param codecs: by their names in ``parquet.thrift``
     :raises MissingCodecError: if the codec of its pages is not among them
-    :raises ParquetError: if it is damaged, or comes to more than the budget
+    :raises ParquetError: if it is damaged
+    :raises TooLargeError: if it comes to more than the budget
     """
     definitions, repetitions = [], []
     values: list[Any] = []
@@ -68,6 +69,51 @@ def read_column(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[
         elif present:
             values += decoded(page.encoding, data, position, present, leaf.element, budget)
     return Column(b"".join(definitions), b"".join(repetitions), values)
+
+
+def charge_column(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[str, Codec], budget: Budget) -> None:
+    """Charge the budget for a column of one row group, mostly without decoding the column.
+
+    :raises ParquetError: if it is damaged, as far as that is seen
+    :raises TooLargeError: if it comes to more than the budget
+    """
+    before = budget.left
+    repeated = _most_repeated(content, chunk, leaf, codecs, budget)
+    if repeated <= budget.left // _SHARE:
+        budget.take(repeated)
+    else:  # only the values themselves tell how much it is
+        budget.give_back_to(before)
+        read_column(content, chunk, leaf, codecs, budget)
+
+
+#: Bytes that a slot of a column takes in columnar memory, and a value as an object of Python.
+_SLOT_SIZE, _VALUE_SIZE = 10, 48
+#: The part of a budget that one column may come to without a closer look.
+_SHARE = 8
+#: What a page may come to before its dictionary is looked at.
+_SMALL = 1 << 20
+
+
+def _most_repeated(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[str, Codec], budget: Budget) -> int:
+    """Take from the budget the pages of a column; return how many bytes values may come to that are stored once."""
+    most = 0
+    dictionary: _Page | None = None
+    for page in _pages(content, chunk, codecs, budget):
+        if page.kind == _DICTIONARY_PAGE:
+            dictionary, longest = page, page.size
+            continue
+        budget.take(page.count * _SLOT_SIZE)
+        # Fewer bytes than values: runs stand for many values, most of which may be null.
+        present = page.count if page.size >= page.count else page.levels(leaf)[0].count(leaf.definition)
+        budget.take(present * _VALUE_SIZE)
+        if page.encoding == Encoding.DELTA_BYTE_ARRAY:
+            most += present * page.size
+        elif dictionary is not None and page.encoding in (Encoding.PLAIN_DICTIONARY, Encoding.RLE_DICTIONARY):
+            if longest == dictionary.size and present * longest > _SMALL:
+                values = decoded(Encoding.PLAIN, dictionary.body(), 0, dictionary.count, leaf.element, budget)
+                longest = max((len(value) for value in values if isinstance(value, (str, bytes))), default=0)
+            most += present * longest
+    return most
 
 
 _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
@@ -107,13 +153,13 @@ class _Page:
         self.encoding: int = _number(header, _ENCODING[kind])
         self._header = header
         self._stored = stored
-        self._size = size
+        self.size = size
         self._codec = codec
         self._codecs = codecs
 
     def body(self) -> bytes:
         """Decompress it."""
-        return decompress(self._codec, self._stored, self._size, self._codecs)
+        return decompress(self._codec, self._stored, self.size, self._codecs)
 
     def levels(self, leaf: Leaf) -> tuple[bytes, bytes, bytes, int]:
         """Return the definition levels, the repetition levels, and the values with where they begin."""
@@ -148,11 +194,11 @@ class _Page:
         """Levels come first, and are not compressed."""
         definition_start = _number(self._header, _REPETITION_SIZE)
         start = definition_start + _number(self._header, _DEFINITION_SIZE)
-        if start > len(self._stored) or start > self._size:
+        if start > len(self._stored) or start > self.size:
             raise ParquetError("a page ends within its levels")
         data = self._stored[start:]
         if self._header.get(_IS_COMPRESSED, True):
-            data = decompress(self._codec, data, self._size - start, self._codecs)
+            data = decompress(self._codec, data, self.size - start, self._codecs)
         return self._stored[definition_start:start], self._stored[:definition_start], data, 0
 
 

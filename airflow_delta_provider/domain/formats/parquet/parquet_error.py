@@ -22,9 +22,5 @@ class UnsupportedError(ParquetError):
     """The file uses what this code does not read. The file may be whole."""
 
 
-class TooLargeError(UnsupportedError):
-    """The rows take more memory than a file of this size may: it is large indeed, or damaged."""
-
-
 class BrokenValueError(ParquetError):
     """A value is none of its type, such as a text that is not UTF-8. Other columns can be read."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.formats.parquet.assembly import Columns, assembled, fields_of
-from airflow_delta_provider.domain.formats.parquet.budget import Budget
 from airflow_delta_provider.domain.formats.parquet.codecs import STANDARD_CODECS, Codec
 from airflow_delta_provider.domain.formats.parquet.field_tree import Field, Leaf, Struct, field_tree
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError, StoredChunk, parse_footer
-from airflow_delta_provider.domain.formats.parquet.pages import Column, read_column
+from airflow_delta_provider.domain.formats.parquet.pages import Column, charge_column, read_column
 from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError
 
 #: Bytes that a small dict of Python takes.
@@ -26,10 +26,13 @@ class ParquetFile:
 
     :param content: the whole file
     :param codecs: by their names in ``parquet.thrift``
+    :param budget: memory that its values may take; by default, as much as its size allows
     :raises ParquetError: if its footer or its schema is damaged or encrypted
     """
 
-    def __init__(self, content: bytes, codecs: Mapping[str, Codec] = STANDARD_CODECS) -> None:
+    def __init__(
+        self, content: bytes, codecs: Mapping[str, Codec] = STANDARD_CODECS, budget: Budget | None = None
+    ) -> None:
         try:
             footer = parse_footer(content)
             self._row_counts = footer.row_counts
@@ -39,7 +42,7 @@ class ParquetFile:
         if rows != footer.num_rows:
             raise ParquetError(f"its footer says {footer.num_rows} rows, and its row groups have {rows}")
         self._root = field_tree(footer.schema)
-        self._columns = _ColumnReader(content, footer, codecs)
+        self._columns = _ColumnReader(content, footer, codecs, budget or Budget(len(content)))
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -69,6 +72,7 @@ class RowGroup:
         A struct is a dict, a map a dict, a list a list; for others see :mod:`values`.
 
         :raises ParquetError: if the column is damaged
+        :raises TooLargeError: if it comes to more than the budget
         """
         return assembled(field, self._columns(field)).values
 
@@ -80,8 +84,18 @@ class RowGroup:
         :param struct: the column, or what is wanted of it: :meth:`Struct.only`
         :param most: rows after which to end
         :raises ParquetError: if the column is damaged
+        :raises TooLargeError: if it comes to more than the budget
         """
         return fields_of(struct, self._columns(struct), most)
+
+    def charge(self, field: Field) -> None:
+        """Charge the budget for a column, if possible without reading the column.
+
+        :raises ParquetError: if the column is damaged
+        :raises TooLargeError: if it comes to more than the budget
+        """
+        for leaf in field.leaves():
+            self._reader.charge(leaf, self._index)
 
     def _columns(self, field: Field) -> Columns:
         columns = {leaf.path: self._reader.read(leaf, self._index, self.num_rows) for leaf in field.leaves()}
@@ -94,11 +108,11 @@ class RowGroup:
 class _ColumnReader:
     """Reads columns, all of them from different bytes of a file."""
 
-    def __init__(self, content: bytes, footer: Footer, codecs: Mapping[str, Codec]) -> None:
+    def __init__(self, content: bytes, footer: Footer, codecs: Mapping[str, Codec], budget: Budget) -> None:
         self._content = content
         self._footer = footer
         self._codecs = codecs
-        self._budget = Budget(len(content))
+        self._budget = budget
         self._unread = len(content)
         self._chunks: dict[tuple[str, ...], tuple[StoredChunk, ...]] = {}
 
@@ -112,6 +126,9 @@ class _ColumnReader:
         if rows != num_rows:
             raise ParquetError(f"column {'.'.join(leaf.path)} has {rows} rows in a row group of {num_rows}")
         return column
+
+    def charge(self, leaf: Leaf, group: int) -> None:
+        charge_column(self._content, self._chunks_of(leaf)[group], leaf, self._codecs, self._budget)
 
     def take_objects(self, definitions: bytes, definition: int) -> None:
         """Take from the budget what the dicts or lists of a field take, which few bytes may stand for."""

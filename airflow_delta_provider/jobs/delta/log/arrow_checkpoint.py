@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import KINDS, Action
@@ -20,38 +20,35 @@ def is_available() -> bool:
     return have("pyarrow.parquet")
 
 
-def read_table(content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None) -> Any:
-    """Return the table of actions in a checkpoint file; None where it has none.
+def version() -> str:
+    """Return the release of PyArrow, for messages."""
+    import pyarrow as pa
+
+    return str(pa.__version__)
+
+
+def actions(
+    content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, *, parsed: bool = False
+) -> Iterator[Action]:
+    """Yield the actions of a checkpoint file: row group by row group, and in each of these column by column.
 
     :param fields: those to read of kinds of which not all are; none leaves the kind out
     :param kinds: those to read; None for all that are there
-    :raises BrokenLogError: if PyArrow cannot read it
+    :param parsed: whether with what is parsed, of the first files, dates and timestamps as texts; else the number of
+        rows of ``stats_parsed`` is given as ``stats``
+    :raises BrokenLogError: if it is not a checkpoint
+    :raises Exception: of PyArrow, of many classes, if it cannot read the file, which may be whole
     """
     import pyarrow as pa
     from pyarrow import parquet
 
-    try:
-        file = parquet.ParquetFile(pa.BufferReader(content), coerce_int96_timestamp_unit="us")
-        columns = list(_columns(file.schema_arrow, fields, kinds))
-        return file.read(columns=columns, use_threads=False) if columns else None
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise BrokenLogError(str(error).rstrip(".\n")) from error
-
-
-def actions(table: Any, *, parsed: bool = False) -> Iterator[Action]:
-    """Yield the actions of a table.
-
-    :param parsed: whether with what is parsed, of the first files, dates and timestamps as texts; else the number of
-        rows of ``stats_parsed`` is given as ``stats``
-    :raises BrokenLogError: if an action is malformed
-    """
-    import pyarrow as pa
-
-    try:
-        for batch in () if table is None else table.to_batches():
-            yield from _actions(batch, parsed)
-    except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
-        raise BrokenLogError(str(error).rstrip(".\n")) from error
+    file = parquet.ParquetFile(pa.BufferReader(content), coerce_int96_timestamp_unit="us")
+    columns = list(_columns(file.schema_arrow, fields, kinds))
+    for group in range(file.num_row_groups if columns else 0):
+        table = file.read_row_group(group, columns=columns, use_threads=False)
+        for name in table.schema.names:
+            for column in table.column(name).chunks:
+                yield from _actions(name, column, parsed)
 
 
 def _columns(schema: Any, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None) -> Iterator[str]:
@@ -76,59 +73,75 @@ def _has_count(data_type: Any) -> bool:
     return types.is_struct(data_type) and any(field.name == "numRecords" for field in data_type)
 
 
-def _actions(batch: Any, parsed: bool) -> Iterator[Action]:
+def _actions(name: str, column: Any, parsed: bool) -> Iterator[Action]:
     from pyarrow import types
 
-    for name in batch.schema.names:
-        column = batch.column(name)
-        if not types.is_struct(column.type):
-            if name in KINDS:
-                raise BrokenLogError(f"its {name} is not a struct")
-            continue
-        column = column.filter(column.is_valid())
-        if not len(column):
-            continue
-        # Field by field: rows that PyArrow makes itself take five times as long.
-        known = {
-            field.name: values
-            for field, part in zip(column.type, column.flatten())
-            if (
-                values := _first_parsed(part)
-                if parsed and field.name in (PARTITION_VALUES, STATISTICS)
-                else _values(part)
-            )
-            is not None
-        }
-        if name == "add" and not parsed and STATISTICS in known:
-            known["stats"] = with_counts(known.get("stats"), known.pop(STATISTICS))
-        if not known:
-            yield from ({name: {}} for _ in range(len(column)))
-        for row in zip(*known.values()):
-            yield {name: dict(zip(known, row))}
+    if not types.is_struct(column.type):
+        if name in KINDS:
+            raise BrokenLogError(f"its {name} is not a struct")
+        return
+    column = column.filter(column.is_valid())
+    if not len(column):
+        return
+    # Field by field: rows that PyArrow makes itself take five times as long.
+    known = {
+        field.name: values
+        for field, part in zip(column.type, column.flatten())
+        if (values := _first_parsed(part) if parsed and field.name in (PARTITION_VALUES, STATISTICS) else _values(part))
+        is not None
+    }
+    if name == "add" and not parsed and STATISTICS in known:
+        known["stats"] = with_counts(known.get("stats"), known.pop(STATISTICS))
+    if not known:
+        yield from ({name: {}} for _ in range(len(column)))
+    for row in zip(*known.values()):
+        yield {name: dict(zip(known, row))}
 
 
 def _values(array: Any) -> Sequence[Any] | None:
-    """Return the values of a field; None where it has none at all."""
-    from pyarrow import types
-
+    """Return the values of a field, a map as a dict; None where it has none at all."""
     if array.null_count == len(array):
         return None
-    if types.is_map(array.type) and not len(array.keys):
-        return [None if is_null else {} for is_null in array.is_null().to_pylist()]
-    values: list[Any] = array.to_pylist(maps_as_pydicts="strict")
+    return _python_values(array)
+
+
+def _python_values(array: Any) -> Sequence[Any]:
+    """Return values with maps as dicts; PyArrow itself makes dicts of them since release 20 only."""
+    from pyarrow import types
+
+    if types.is_struct(array.type):
+        return _structs(array, _python_values)
+    if types.is_map(array.type):
+        keys, items = _python_values(array.keys), _python_values(array.items)
+        ends = array.offsets.to_pylist()
+        pairs = zip(ends, ends[1:], array.is_null().to_pylist())
+        return [None if is_null else _map(keys[start:end], items[start:end]) for start, end, is_null in pairs]
+    values: list[Any] = array.to_pylist()
     return values
+
+
+def _map(keys: Sequence[Any], items: Sequence[Any]) -> dict[Any, Any]:
+    found = dict(zip(keys, items))
+    if len(found) != len(keys):
+        raise ValueError("a map has a key twice")
+    return found
+
+
+def _structs(array: Any, values: Callable[[Any], Sequence[Any]]) -> Sequence[Any]:
+    """Return structs as dicts.
+
+    :param values: returns the values of a field
+    """
+    names = [field.name for field in array.type]
+    rows = zip(*map(values, array.flatten())) if names else iter([()] * len(array))
+    return [dict(zip(names, row)) if is_there else None for row, is_there in zip(rows, array.is_valid().to_pylist())]
 
 
 def _first_parsed(array: Any) -> Sequence[Any] | None:
     """Return the values of a parsed field; None where none is to be read, and for files behind the first ones."""
-    import pyarrow as pa
-
     if array.null_count == len(array):
         return None
-    try:
-        found = list(_parsed_values(array.slice(0, MOST_PARSED)))
-    except (pa.ArrowException, ValueError, OverflowError):
-        return None
+    found = list(_parsed_values(array.slice(0, MOST_PARSED)))
     return found + [None] * (len(array) - len(found))
 
 
@@ -138,11 +151,7 @@ def _parsed_values(array: Any) -> Sequence[Any]:
     from pyarrow import types
 
     if types.is_struct(array.type):
-        names = [field.name for field in array.type]
-        rows = zip(*map(_parsed_values, array.flatten())) if names else iter([()] * len(array))
-        return [
-            dict(zip(names, row)) if is_there else None for row, is_there in zip(rows, array.is_valid().to_pylist())
-        ]
+        return _structs(array, _parsed_values)
     if types.is_date(array.type) or types.is_timestamp(array.type):
         array = array.cast(pa.string())
     values: list[Any] = array.to_pylist()

@@ -1,12 +1,16 @@
-"""The Parquet files of checkpoints, read into actions by PyArrow where it is installed, else with Python alone."""
+"""The Parquet files of checkpoints, read into actions: by PyArrow where it is installed and can, else without it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError
 from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS
+from airflow_delta_provider.domain.formats.budget import Budget, TooLargeError
+from airflow_delta_provider.domain.machine_errors import shortage
 from airflow_delta_provider.jobs.delta.log import arrow_checkpoint
 from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import PARSED_COUNT
 from airflow_delta_provider.jobs.storage.storage import Storage
@@ -24,8 +28,34 @@ _COMPARED_FIELDS: Mapping[str, Sequence[str]] = {
 PARSED_FIELDS, _MOST_PARSED_BYTES = (PARTITION_VALUES, STATISTICS), 16 * 1024 * 1024
 
 
+#: Characters of an error of a library that are shown.
+_MOST_SAID = 300
+_TOO_LARGE = (
+    "Let an engine write a new checkpoint. If that one is not read either, and other engines read it, report this as a "
+    "bug in the provider."
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The actions and fields to read from a checkpoint file.
+
+    :param fields: those of kinds of which not all are read; none leaves the kind out
+    :param kinds: those to read; None for all that are there
+    :param parsed: whether with what is parsed, of the first files
+    """
+
+    fields: Mapping[str, Sequence[str]]
+    kinds: Sequence[str] | None
+    parsed: bool = False
+
+
 class CheckpointFiles:
-    """Reads them."""
+    """Reads them.
+
+    If one reader cannot read a file, the next one does. Only a reader of this package, or Spark, calls a file damaged:
+    an error of another library may be a limit of that library.
+    """
 
     #: Bytes up to which PyArrow reads a file.
     _most_bytes: float = float("inf")
@@ -33,23 +63,28 @@ class CheckpointFiles:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
-    def actions(self, path: str, with_files: bool) -> Iterator[Action]:
+    def actions(self, path: str, with_files: bool, budget: Budget | None = None) -> Iterator[Action]:
         """Yield the actions of a Parquet file of a checkpoint that make up a state.
 
+        :param budget: memory that the files of the checkpoint share; by default, this file has a budget of its own
         :raises MissingFileError: if it is missing
         :raises BrokenLogError: if it is damaged
+        :raises UnreadCheckpointError: if nothing here can read it, or it comes to more than the budget
         """
-        return self._read(path, _STATE_FIELDS if with_files else {"add": ()}, (*_STATE_KINDS, "add"))
+        wanted = Wanted(_STATE_FIELDS if with_files else {"add": ()}, (*_STATE_KINDS, "add"))
+        return self._read(path, wanted, budget or Budget())
 
-    def all_actions(self, path: str) -> Iterator[Action]:
-        """Yield all actions of a Parquet file of a checkpoint, with what it has to say of them.
+    def all_actions(self, path: str, budget: Budget | None = None) -> Iterator[Action]:
+        """Yield all actions of a Parquet file of a checkpoint, with all that is compared.
 
+        :param budget: memory that the files of the checkpoint share; by default, this file has a budget of its own
         :raises MissingFileError: if it is missing
         :raises BrokenLogError: if it is damaged
+        :raises UnreadCheckpointError: if nothing here can read it, or it comes to more than the budget
         """
         small = self._storage.size(path) <= _MOST_PARSED_BYTES
         parsed = {"add": (*_COMPARED_FIELDS["add"], *PARSED_FIELDS)} if small else {}
-        return self._read(path, {**_COMPARED_FIELDS, **parsed}, None)
+        return self._read(path, Wanted({**_COMPARED_FIELDS, **parsed}, None, parsed=small), budget or Budget())
 
     def size(self, path: str) -> int:
         """Return the size of a file, in bytes.
@@ -58,45 +93,66 @@ class CheckpointFiles:
         """
         return self._storage.size(path)
 
-    def _read(self, path: str, fields: Mapping[str, Sequence[str]], kinds: Sequence[str] | None) -> Iterator[Action]:
-        name = path.rsplit("/", 1)[-1]
-        refusal: BrokenLogError | None = None
-        if arrow_checkpoint.is_available() and self._storage.size(path) <= self._most_bytes:
-            try:
-                table = arrow_checkpoint.read_table(self._storage.read(path), fields, kinds)
-            except BrokenLogError as error:
-                refusal = error
-            else:
-                yield from _named(name, arrow_checkpoint.actions(table, parsed=_has_parsed(fields)))
-                return
-        yield from self._read_otherwise(path, fields, kinds, refusal)
+    def _read(self, path: str, wanted: Wanted, budget: Budget) -> Iterator[Action]:
+        from airflow_delta_provider.jobs.delta.log import python_checkpoint  # late: few logs that are read have one
 
-    def _read_otherwise(
-        self,
-        path: str,
-        fields: Mapping[str, Sequence[str]],
-        kinds: Sequence[str] | None,
-        refusal: BrokenLogError | None,
-    ) -> Iterator[Action]:
+        name = path.rsplit("/", 1)[-1]
+        size = self._storage.size(path)
+        budget.add_file(size)
+        before, yielded, refused = budget.left, 0, list[str]()
+        try:
+            if arrow_checkpoint.is_available() and size <= self._most_bytes:
+                content = self._storage.read(path)
+                try:
+                    known = python_checkpoint.charged(content, wanted.fields, wanted.kinds, budget)
+                    # PyArrow holds a value as often as it is used, and again as an object of Python.
+                    if known and before - budget.left <= budget.left:
+                        found = arrow_checkpoint.actions(content, wanted.fields, wanted.kinds, parsed=wanted.parsed)
+                        for action in found:
+                            yield action
+                            yielded += 1
+                        return
+                except TooLargeError:
+                    raise
+                except Exception as error:  # of PyArrow; its class says little
+                    if shortage(error):
+                        raise
+                    refused.append(f"PyArrow {arrow_checkpoint.version()}: {_short(error)}")
+                budget.give_back_to(before)
+            if yielded:
+                yield from islice(self._read_with_python(path, wanted, budget, refused), yielded, None)
+            else:
+                yield from self._read_otherwise(path, wanted, budget, refused)
+        except TooLargeError as error:
+            raise UnreadCheckpointError(f"checkpoint file {name} is too large: {error}", _TOO_LARGE) from error
+
+    def _read_otherwise(self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]) -> Iterator[Action]:
         """Yield the actions of a file that PyArrow did not read.
 
-        :param refusal: why it cannot; None where it was not asked
+        :param refused: messages of the readers that failed
         """
-        from airflow_delta_provider.jobs.delta.log import python_checkpoint  # late: few need it
+        return self._read_with_python(path, wanted, budget, refused)
+
+    def _read_with_python(self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]) -> Iterator[Action]:
+        """Yield the actions of a file, read by this package alone."""
+        from airflow_delta_provider.jobs.delta.log import python_checkpoint  # late: few logs that are read have one
 
         name = path.rsplit("/", 1)[-1]
-        if refusal is not None:
-            raise BrokenLogError(f"checkpoint file {name} is damaged: {refusal}")
-        content, parsed = self._storage.read(path), _has_parsed(fields)
-        yield from _named(name, python_checkpoint.actions(content, fields, kinds, parsed=parsed))
+        content = self._storage.read(path)
+        try:
+            yield from python_checkpoint.actions(
+                content, wanted.fields, wanted.kinds, parsed=wanted.parsed, budget=budget
+            )
+        except BrokenLogError as error:
+            raise BrokenLogError(f"checkpoint file {name} is damaged: {error}") from error
+        except python_checkpoint.UnreadFileError as error:
+            said = "; ".join([*refused, f"the reader of this package: {error}"])
+            remedy = f"Use the engine spark, or install {error.package} where the job runs."
+            if any(text.startswith("PyArrow") for text in refused):
+                remedy = "Read the table with another engine; if that can, report this as a bug in the provider."
+            raise UnreadCheckpointError(f"no reader here can read checkpoint file {name} ({said})", remedy) from error
 
 
-def _has_parsed(fields: Mapping[str, Sequence[str]]) -> bool:
-    return PARSED_FIELDS[0] in fields.get("add", ())
-
-
-def _named(name: str, actions: Iterator[Action]) -> Iterator[Action]:
-    try:
-        yield from actions
-    except BrokenLogError as error:
-        raise BrokenLogError(f"checkpoint file {name} is damaged: {error}") from error
+def _short(error: Exception) -> str:
+    """Return the message of a library, in one line."""
+    return " ".join(str(error).split())[:_MOST_SAID].rstrip(".") or type(error).__name__

@@ -1,8 +1,9 @@
-"""Parquet checkpoints, read with Python alone: where neither PyArrow nor Spark is there."""
+"""Parquet checkpoints, read with Python alone: if no other reader is there, or none could read them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import repeat
 from typing import Any
 
@@ -10,6 +11,7 @@ from airflow_delta_provider.domain.delta.commit import KINDS, Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS
 from airflow_delta_provider.domain.delta.snapshot_comparison import MOST_PARSED
+from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.formats.parquet.codecs import STANDARD_CODECS
 from airflow_delta_provider.domain.formats.parquet.field_tree import Field, Struct
 from airflow_delta_provider.domain.formats.parquet.parquet_error import (
@@ -20,37 +22,83 @@ from airflow_delta_provider.domain.formats.parquet.parquet_error import (
 )
 from airflow_delta_provider.domain.formats.parquet.row_groups import ParquetFile, RowGroup
 from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import with_counts
-from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError
 from airflow_delta_provider.jobs.tables.page_codecs import PACKAGES, codecs_of_packages
 
 _COUNT = "numRecords"
 _PARSED = (PARTITION_VALUES, STATISTICS)
 
 
+class UnreadFileError(Exception):
+    """A checkpoint file that Python alone cannot read; it may be whole. The message says why.
+
+    :param package: reads it where it is installed
+    """
+
+    def __init__(self, message: str, package: str) -> None:
+        super().__init__(message)
+        self.package = package
+
+
 def actions(
-    content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, *, parsed: bool = False
+    content: bytes,
+    fields: Mapping[str, Collection[str]],
+    kinds: Collection[str] | None,
+    *,
+    parsed: bool = False,
+    budget: Budget | None = None,
 ) -> Iterator[Action]:
-    """Yield the actions of a checkpoint file, as :mod:`arrow_checkpoint` does.
+    """Yield the actions of a checkpoint file, in the order of :mod:`arrow_checkpoint`.
 
     :param fields: those to read of kinds of which not all are; none leaves the kind out
     :param kinds: those to read; None for all that are there
     :param parsed: whether with what is parsed, of the first files; else the number of rows of ``stats_parsed`` is given
         as ``stats``
+    :param budget: memory that the values may take; by default, as much as the file's size allows
     :raises BrokenLogError: if the file is damaged
-    :raises MissingPackageError: if it takes a package to read it
+    :raises UnreadFileError: if it needs a package to read it
+    :raises TooLargeError: if it comes to more than the budget
     """
-    try:
-        file = ParquetFile(content, {**STANDARD_CODECS, **codecs_of_packages()})
-        columns = [_wanted(column, fields) for column in file.fields if kinds is None or column.name in kinds]
+    with _understood():
+        file, columns = _opened(content, fields, kinds, budget)
         for group in file.row_groups():
             for column in columns:
                 yield from _actions(group, column, parsed)
+
+
+def charged(
+    content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, budget: Budget
+) -> bool:
+    """Charge the budget for the actions of a file, whichever reader reads them.
+
+    :return: False if that cannot be told: the file is damaged, or cannot be read with Python alone
+    :raises TooLargeError: if it comes to more than the budget
+    """
+    try:
+        file, columns = _opened(content, fields, kinds, budget)
+        for group in file.row_groups():
+            for column in columns:
+                group.charge(column)
+    except ParquetError:
+        return False
+    return True
+
+
+def _opened(
+    content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, budget: Budget | None
+) -> tuple[ParquetFile, list[Field]]:
+    """Return a file, and what is wanted of its columns."""
+    file = ParquetFile(content, {**STANDARD_CODECS, **codecs_of_packages()}, budget)
+    return file, [_wanted(column, fields) for column in file.fields if kinds is None or column.name in kinds]
+
+
+@contextmanager
+def _understood() -> Iterator[None]:
+    try:
+        yield
     except MissingCodecError as error:
-        raise MissingPackageError(
-            f"To read a checkpoint file that is compressed with {error.codec}", PACKAGES.get(error.codec, "pyarrow")
-        ) from error
+        raise UnreadFileError(f"it is compressed with {error.codec}", PACKAGES.get(error.codec, "pyarrow")) from error
     except UnsupportedError as error:
-        raise MissingPackageError(f"To read a checkpoint file ({error})", "pyarrow") from error
+        raise UnreadFileError(str(error), "pyarrow") from error
     except ParquetError as error:
         raise BrokenLogError(str(error)) from error
 

@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     BrokenCommitError,
     BrokenLogError,
     LogSegment,
+    UnreadCheckpointError,
     commit_name,
     commit_versions,
     earliest_version,
@@ -25,6 +26,7 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.snapshot import CheckpointPart
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
+from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
@@ -159,16 +161,17 @@ class TableLog:
 
         :raises BrokenLogError: if a file is damaged or missing
         """
+        budget = Budget()
         for name in segment.checkpoint_files:
             path = f"{self._directory}/{name}"
-            actions = self.read_commit(name) if name.endswith(".json") else self._checkpoints.all_actions(path)
+            actions = self.read_commit(name) if name.endswith(".json") else self._checkpoints.all_actions(path, budget)
             sidecars: list[str] = []
             yield CheckpointPart(name, self._checkpoints.size(path), _noting_sidecars(actions, name, sidecars))
             for sidecar in dict.fromkeys(sidecars):
                 below = f"{self._directory}/{_SIDECARS}/{sidecar}"
                 with self._of_checkpoint(sidecar, path):
                     size = self._checkpoints.size(below)
-                    yield CheckpointPart(sidecar, size, self._checkpoints.all_actions(below), is_sidecar=True)
+                    yield CheckpointPart(sidecar, size, self._checkpoints.all_actions(below, budget), is_sidecar=True)
 
     def read_commit(self, name: str) -> list[Action]:
         """Return the actions of a commit file.
@@ -251,6 +254,8 @@ class TableLog:
             replay.take(_noted(self._checkpoint_actions(segment, with_files), head))
             if segment.checkpoint_files:
                 replay.state(segment.version)
+        except UnreadCheckpointError:
+            raise
         except BrokenLogError as error:
             raise BrokenCheckpointError(str(error)) from error
         for name, content in zip(segment.commits, self.read_files(segment.commits)):
@@ -261,16 +266,20 @@ class TableLog:
         return replay
 
     def _checkpoint_actions(self, segment: LogSegment, with_files: bool) -> Iterator[Action]:
+        budget = Budget()
         for name in segment.checkpoint_files:
             path = f"{self._directory}/{name}"
             sidecars: list[str] = []
             actions = (
-                iter(self.read_commit(name)) if name.endswith(".json") else self._checkpoints.actions(path, with_files)
+                iter(self.read_commit(name))
+                if name.endswith(".json")
+                else self._checkpoints.actions(path, with_files, budget)
             )
             yield from _noting_sidecars(actions, name, sidecars)
             for sidecar in sidecars if with_files else ():
                 with self._of_checkpoint(sidecar, path):
-                    yield from self._checkpoints.actions(f"{self._directory}/{_SIDECARS}/{sidecar}", with_files)
+                    below = f"{self._directory}/{_SIDECARS}/{sidecar}"
+                    yield from self._checkpoints.actions(below, with_files, budget)
 
     @contextmanager
     def _of_checkpoint(self, sidecar: str, path: str) -> Iterator[None]:

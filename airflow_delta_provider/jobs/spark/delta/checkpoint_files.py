@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import Any
 
@@ -12,13 +12,13 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from airflow_delta_provider.domain.checks import faults
 from airflow_delta_provider.domain.delta.commit import KINDS, Action
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.jobs.delta.log import python_checkpoint
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError
+from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import PARSED_COUNT
-from airflow_delta_provider.jobs.delta.log.checkpoint_files import PARSED_FIELDS, CheckpointFiles
-from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError
-from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of, damage
+from airflow_delta_provider.jobs.delta.log.checkpoint_files import PARSED_FIELDS, CheckpointFiles, Wanted
+from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of, damage, understand
 from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage, literal
 
@@ -47,53 +47,44 @@ class SparkCheckpointFiles(CheckpointFiles):
         super().__init__(storage)
         self._spark = spark
 
-    def _read_otherwise(
-        self,
-        path: str,
-        fields: Mapping[str, Sequence[str]],
-        kinds: Sequence[str] | None,
-        refusal: BrokenLogError | None,
-    ) -> Iterator[Action]:
+    def _read_otherwise(self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]) -> Iterator[Action]:
         """Yield the actions of a file that PyArrow did not read, whatever it said of it."""
-        del refusal
         name = path.rsplit("/", 1)[-1]
+        before, yielded = budget.left, 0
         try:
-            yield from self._read_with_spark(path, fields, kinds)
+            for action in self._read_with_spark(path, wanted, budget):
+                yield action
+                yielded += 1
         except (PySparkException, Py4JJavaError) as error:
-            found = damage(error)
-            if found is None:
-                size = self._storage.size(path)  # fails if it is not there at all
-                if isinstance(error, AnalysisException):
-                    found = f"its columns are not those of a checkpoint ({condition_of(error)})"
-                elif size > self._most_bytes or (found := self._damage(path, fields, kinds)) is None:
+            if (found := damage(error)) is not None:
+                raise BrokenLogError(f"checkpoint file {name} is damaged: {found}") from error
+            size = self._storage.size(path)  # fails if it is not there at all
+            meaning = understand(error)
+            is_of_columns = isinstance(error, AnalysisException)
+            if yielded or meaning.rule is faults.STORAGE or (size > self._most_bytes and not is_of_columns):
+                raise
+            budget.give_back_to(before)
+            said = condition_of(error) if is_of_columns else None
+            refused = [*refused, f"Spark: {said or meaning.evidence.rstrip('.')}"]
+            try:
+                yield from self._read_with_python(path, wanted, budget, refused)
+            except UnreadCheckpointError:
+                if is_of_columns:
                     raise
-            raise BrokenLogError(f"checkpoint file {name} is damaged: {found}") from error
+                raise error from None
 
-    def _damage(self, path: str, fields: Mapping[str, Sequence[str]], kinds: Sequence[str] | None) -> str | None:
-        """Return what our own reader finds wrong with a file: of many errors Spark does not say whose fault it was."""
-        try:
-            for _ in python_checkpoint.actions(self._storage.read(path), fields, kinds):
-                pass
-        except BrokenLogError as error:
-            return str(error)
-        except MissingPackageError:
-            return None
-        return None
-
-    def _read_with_spark(
-        self, path: str, fields: Mapping[str, Sequence[str]], kinds: Sequence[str] | None
-    ) -> Iterator[Action]:
+    def _read_with_spark(self, path: str, wanted: Wanted, budget: Budget) -> Iterator[Action]:
         rows = self._spark.read.parquet(*literal([path]))
         columns = {}
         for column in rows.schema.fields:
-            kind, wanted = column.name, fields.get(column.name)
-            if (kinds is not None and kind not in kinds) or wanted == ():
+            kind, names = column.name, wanted.fields.get(column.name)
+            if (wanted.kinds is not None and kind not in wanted.kinds) or names == ():
                 continue
             if not isinstance(column.dataType, StructType):
                 if kind in KINDS:
                     raise BrokenLogError(f"the {kind} of checkpoint file {path.rsplit('/', 1)[-1]} is not a struct")
                 continue
-            columns[kind] = _as_json(kind, column.dataType, wanted)
+            columns[kind] = _as_json(kind, column.dataType, names)
         if not columns:
             return
         condition = " OR ".join(f"{kind} IS NOT NULL" for kind in columns)
@@ -101,7 +92,9 @@ class SparkCheckpointFiles(CheckpointFiles):
         with _configuring, configured(self._spark, {_PARTITION_BYTES: _SMALL_PARTITION}):
             found = rows.where(condition).selectExpr(*columns.values()).toLocalIterator()
         for row in found:
-            yield {kind: json.loads(text) for kind, text in row.asDict().items() if text is not None}
+            texts = {kind: text for kind, text in row.asDict().items() if text is not None}
+            budget.take(sum(map(len, texts.values())))
+            yield {kind: json.loads(text) for kind, text in texts.items()}
 
 
 def _as_json(kind: str, struct: Any, wanted: Sequence[str] | None) -> str:

@@ -15,8 +15,17 @@ from pyspark.errors import AnalysisException, PySparkException
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS, METADATA_CONFLICTS
 from airflow_delta_provider.domain.engine.delta_library import UnknownSparkError, delta_coordinates
+from airflow_delta_provider.domain.machine_errors import MEMORY, Shortage, shortage_named
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.jobs.storage.engine_error import LASTING, EngineError, denied, failed, lasting, unexpected
+from airflow_delta_provider.jobs.storage.engine_error import (
+    LASTING,
+    EngineError,
+    denied,
+    failed,
+    lasting,
+    short_of,
+    unexpected,
+)
 from airflow_delta_provider.jobs.storage.engine_error import understand as understand_python
 
 _DENIED = ("java.nio.file.AccessDeniedException", "org.apache.hadoop.security.AccessControlException")
@@ -64,6 +73,8 @@ def understand(error: BaseException) -> EngineError:
         return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, condition, moved, retryable=True)
     if found := understand_python(error):
         return found
+    if short := _shortage(error):
+        return short_of(short, message, condition)
     if why := _closed_metastore(error):
         return _without_metastore(why, condition)
     if _is_java(error, _DENIED):
@@ -85,6 +96,17 @@ def understand(error: BaseException) -> EngineError:
     if isinstance(error, UnknownSparkError):
         return EngineError(requests.UNSUPPORTED_BY_ENGINE, Verdict.REFUSED, condition, message)
     return unexpected(error, message, condition)
+
+
+def _shortage(error: BaseException) -> Shortage | None:
+    """Return what the machine of the driver or of an executor ran out of; None if an error has another cause."""
+    for cause in _causes(error):
+        out_of_memory = _is_instance(cause, "java.lang.OutOfMemoryError")
+        if out_of_memory or _is_instance(cause, "java.io.IOException"):
+            named = shortage_named(str(cause.getMessage() or ""))
+            if named or out_of_memory:
+                return named or MEMORY
+    return None
 
 
 def _closed_metastore(error: BaseException) -> str | None:

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES, STANDARD_CODECS, Codec
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError
+from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.jobs.spark.storage.jvm_stream import JvmStreams
 from airflow_delta_provider.jobs.tables.codecs import (
     CHECKSUM_SIZE,
@@ -82,10 +83,13 @@ class _JvmCodec:
     def _streams(self) -> JvmStreams:
         return JvmStreams(self._spark)
 
-    def __call__(self, blocks: Sequence[bytes]) -> list[bytes | AvroError]:
+    def __call__(self, blocks: Sequence[bytes], budget: Budget | None = None, /) -> list[bytes | AvroError]:
         found: list[bytes | AvroError] = []
         for batch in _batches(blocks):
-            found += self._decompress(batch)
+            decompressed = self._decompress(batch)
+            if budget is not None:
+                budget.take(sum(len(data) for data in decompressed if isinstance(data, bytes)))
+            found += decompressed
         return found
 
     def _decompress(self, blocks: Sequence[bytes]) -> Sequence[bytes | AvroError]:
