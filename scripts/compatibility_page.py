@@ -17,8 +17,8 @@ _INTRODUCTION = """\
 <!-- Written by `make docs` from scripts/matrix/results.json and airflow_delta_provider/airflow_release.py: change it
 there. -->
 
-Supported are Airflow 3.1 to 3.3 on Python 3.10 to 3.13, and Delta Lake 3.2 to 4.4 on Spark 3.5 to 4.2. On the cluster,
-jobs need Python 3.10 or later.
+Airflow 3.1.8 to 3.3 on Python 3.10 to 3.13, and Delta Lake 3.2 to 4.4 on Spark 3.5 to 4.2 are supported. On the
+cluster, jobs need Python 3.10 or later.
 
 `make matrix` runs the tests with the releases below, each in an environment of its own. What a release cannot do is
 refused, with nothing changed, and the refusal names the release that can.\

@@ -16,6 +16,13 @@ from scripts.sample_blocks import CHECKOUT
 
 _FILE = Path(__file__).with_name("matrix.toml")
 _ENVIRONMENTS = CHECKOUT / ".venv-matrix"
+#: Tests of parts that use optional packages.
+_OF_PACKAGES = (
+    "tests/unit/delta/test_python_checkpoint.py",
+    "tests/unit/delta/test_checkpoint_readers.py",
+    "tests/unit/formats",
+    "tests/unit/storage",
+)
 _PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 
 
@@ -119,21 +126,24 @@ class Airflow(Entry):
     :param version: of Airflow
     :param line: of Python
     :param listed: the file that lists everything to install
+    :param lowest: whether that is the lowest release of each dependency
     """
 
     version: str
     line: str
     listed: str
+    lowest: bool = False
 
     @property
     def versions(self) -> dict[str, str]:
         """What it is made of."""
-        return {"airflow": self.version, "python": self.line}
+        version = f"{self.version}, lowest dependencies" if self.lowest else self.version
+        return {"airflow": version, "python": self.line}
 
     @property
     def environment(self) -> Path:
         """Where it is installed."""
-        return _ENVIRONMENTS / f"airflow-{self.version}-python{self.line}"
+        return _ENVIRONMENTS / f"airflow-{self.version}-python{self.line}{'-lowest' if self.lowest else ''}"
 
     @cached_property
     def python(self) -> str:
@@ -156,7 +166,8 @@ class Airflow(Entry):
     def pytest(self, *, short: bool) -> list[str]:
         """Return the command that runs the tests of operators, sensors and triggers; short is imports and parsing."""
         tests = ["tests/airflow/test_provider_info.py", "tests/airflow/test_dag_parsing.py"]
-        chosen = tests if short else ["tests/airflow", "--numprocesses", "2", "--dist", "loadfile"]
+        everything = ["tests/airflow", *(_OF_PACKAGES if self.lowest else ())]
+        chosen = tests if short else [*everything, "--numprocesses", "2", "--dist", "loadfile"]
         return [str(self.binaries / "python"), "-m", "pytest", *chosen]
 
 
@@ -170,6 +181,7 @@ def entries() -> list[Entry]:
                 version=each["version"],
                 line=each["python"],
                 listed=each["requirements"],
+                lowest=each.get("lowest", False),
                 short=each.get("short", False),
             )
             for each in declared["airflow"]

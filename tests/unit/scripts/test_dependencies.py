@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tomllib
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 CHECKOUT = Path(__file__).parents[3]
 #: Distributions by what they are imported as, the longest name first.
@@ -72,3 +74,18 @@ def test_everything_that_is_imported_is_declared() -> None:
         if DISTRIBUTIONS.get(found) not in declared:
             missing[module] = file
     assert missing == {}
+
+
+def test_matrix_tries_the_lowest_release_of_each_dependency() -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    tried = ("cli", "kubernetes", "lineage", "local", "object-store", "sensor")
+    requirements = map(Requirement, [*project["dependencies"], *(each for name in tried for each in extras[name])])
+    lines = (CHECKOUT / "tests" / "airflow_versions" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    listed = dict(line.lower().split("==") for line in lines if not line.startswith("#"))
+
+    lowest = {
+        requirement.name.lower(): next(part.version for part in requirement.specifier if part.operator == ">=")
+        for requirement in requirements
+    }
+    assert {name: Version(listed[name]) for name in lowest} == {name: Version(each) for name, each in lowest.items()}
