@@ -18,8 +18,8 @@ from airflow_delta_provider.domain.formats.z85 import decode_z85, is_uuid
 _ENCODED_UUID = 20
 #: Rows that a file may have where nobody knows how many it has: bounds what damage can cost to 32 MiB.
 _MOST_UNKNOWN = 1 << 28
-#: Rows that a file may have at all: the same bound, 1 GiB, on a damaged number of rows.
-_MOST_ROWS = 1 << 33
+#: Rows of a file up to which deletion vectors are read: a set of them takes 128 MiB.
+_MOST_ROWS = 1 << 30
 
 
 #: Bytes of a bitmap: its magic number and its number of buckets at least; an empty bucket has twelve more.
@@ -28,6 +28,10 @@ _SMALLEST, _LARGEST_EMPTY, _TOO_BIG = 8, 24, 1 << 31
 
 class BrokenDeletionVectorError(Exception):
     """The deletion vector cannot be used; the message says why."""
+
+
+class LargeDeletionVectorError(BrokenDeletionVectorError):
+    """The deletion vector needs more memory than one may take; it may be whole."""
 
 
 class DeletionVector(NamedTuple):
@@ -170,18 +174,25 @@ def deleted_rows(bitmap: bytes, vector: DeletionVector, num_rows: int | None) ->
     """Return the rows that a bitmap deletes, as a bit set.
 
     :param num_rows: rows of the data file, from its footer or its statistics; the result takes no more
-        bits. None where nobody knows: then a row behind the first 2**28 is taken for damage, as one behind the
-        first 2**33 always is
+        bits. None where nobody knows
+    :raises LargeDeletionVectorError: if a row is behind the first 2**30, or 2**28 where the number of rows is unknown
     :raises BrokenDeletionVectorError: if the bitmap is damaged, has another number of rows than the
         vector says, or a row that the file does not have
     """
-    from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError  # late: a log has few bitmaps
+    from airflow_delta_provider.domain.formats.roaring.bitmap import (  # late: a log has few bitmaps
+        BeyondLimitError,
+        BrokenBitmapError,
+    )
     from airflow_delta_provider.domain.formats.roaring.bitmap_array import read_array
 
     limit = _MOST_UNKNOWN if num_rows is None else min(num_rows, _MOST_ROWS)
     try:
         rows = read_array(bitmap, limit)
     except BrokenBitmapError as error:
+        if isinstance(error, BeyondLimitError) and (num_rows is None or num_rows > limit):
+            raise LargeDeletionVectorError(
+                f"it deletes a row beyond the limit: rows that are read here are below {limit}"
+            ) from error
         raise BrokenDeletionVectorError(f"its bitmap is damaged: {error}") from error
     if rows.bit_count() != vector.cardinality:
         raise BrokenDeletionVectorError(f"it deletes {rows.bit_count()} rows, the log says {vector.cardinality}")

@@ -11,9 +11,9 @@ from __future__ import annotations
 import struct
 import zlib
 
-from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError, read_bitmap
+from airflow_delta_provider.domain.formats.roaring.bitmap import BeyondLimitError, BrokenBitmapError, read_bitmap
 from airflow_delta_provider.domain.formats.roaring.bitmap_array import read_array
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.format_error import LargeFileError, PaimonFormatError
 from airflow_delta_provider.domain.paimon.index_manifest import VectorRange
 
 _FILE_VERSION = 1
@@ -21,8 +21,8 @@ _MAGIC_32 = struct.pack(">I", 1581511376)
 _MAGIC_64 = struct.pack("<I", 1681511377)
 #: Bytes of the size before a bitmap, of the checksum after it, and of the magic that it begins with.
 _SIZE_BYTES = _CHECKSUM_BYTES = _MAGIC_BYTES = 4
-#: Rows that a file may have: bounds what a damaged number of rows can cost to 1 GiB.
-_MOST_ROWS = 1 << 33
+#: Rows of a file up to which deletion vectors are read: a set of them takes 128 MiB.
+_MOST_ROWS = 1 << 30
 
 
 def deleted_rows(content: bytes, vector: VectorRange, row_count: int) -> int:
@@ -41,6 +41,10 @@ def deleted_rows(content: bytes, vector: VectorRange, row_count: int) -> int:
     try:
         rows = _rows(bitmap, min(row_count, _MOST_ROWS))
     except BrokenBitmapError as error:
+        if isinstance(error, BeyondLimitError) and row_count > _MOST_ROWS:
+            raise LargeFileError(
+                f"the deletion vector of {vector.data_file} deletes a row beyond the limit of {_MOST_ROWS} rows"
+            ) from error
         raise PaimonFormatError(f"the deletion vector of {vector.data_file} is damaged: {error}") from error
     if vector.cardinality is not None and rows.bit_count() != vector.cardinality:
         raise PaimonFormatError(

@@ -180,11 +180,11 @@ def check_vectors(
             yield unreadable_vector(file.path, problem)
 
 
-def _problem(data: DeltaFiles, file: LiveFile, rows_of: RowCount) -> str | None:
+def _problem(data: DeltaFiles, file: LiveFile, rows_of: RowCount) -> str | Exception | None:
     try:
         data.deleted(file, rows_of(file))
     except MissingFileError:
         return "its file is missing"
     except BrokenDeletionVectorError as error:
-        return str(error)
+        return error
     return None

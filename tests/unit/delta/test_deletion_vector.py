@@ -8,15 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.checks.data_files.files import unreadable_vector
 from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
     DeletionVector,
+    LargeDeletionVectorError,
     bitmap_in_range,
     deleted_rows,
     inline_bitmap,
 )
 from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError, read_bitmap
 from airflow_delta_provider.domain.formats.z85 import decode_z85
+from airflow_delta_provider.domain.report.verdict import Severity
 
 #: The examples of PROTOCOL.md, JSON Example 1 to 3.
 RELATIVE = {
@@ -341,6 +344,14 @@ def test_great_row_without_a_number_of_rows_is_refused_not_made_room_for(row):
 
     with pytest.raises(BrokenDeletionVectorError, match="below"):
         deleted_rows(bitmap, vector(bitmap, 1), None)
+
+
+def test_row_beyond_what_is_read_is_not_called_damage():
+    bitmap = portable({1 << 31})
+
+    with pytest.raises(LargeDeletionVectorError, match=r"below 1073741824"):
+        deleted_rows(bitmap, vector(bitmap, 1), 1 << 33)
+    assert unreadable_vector("p", LargeDeletionVectorError("so")).severity is Severity.UNDECIDED
 
 
 def test_row_of_a_bucket_behind_an_empty_one_is_judged_by_its_64_bits():

@@ -12,12 +12,17 @@ from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISH
 from airflow_delta_provider.domain.checks.protocol.lists import LISTS
 from airflow_delta_provider.domain.checks.row_tracking.live_files import UNKNOWN_ROW_COUNT
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
-from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError, check_descriptor
+from airflow_delta_provider.domain.delta.deletion_vector import (
+    BrokenDeletionVectorError,
+    LargeDeletionVectorError,
+    check_descriptor,
+)
 from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_DELETION_VECTORS
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.visible import visible
 
 _commit = FAMILY.of(Scope.COMMIT, VECTORS, about_live_files=True)
@@ -128,8 +133,10 @@ def _broken(added: list[LiveFile]) -> Iterator[Finding]:
         try:
             check_descriptor(vector, rows)
         except BrokenDeletionVectorError as error:
+            large = isinstance(error, LargeDeletionVectorError)
             yield BROKEN_VECTOR.found(
                 "The commit adds {path} with a deletion vector that cannot be used: {problem}.",
+                severity=Severity.UNDECIDED if large else None,
                 path=file.path,
                 problem=Prose(visible(str(error))),
             )

@@ -9,7 +9,9 @@ from airflow_delta_provider.domain.checks.data_files.family import FAMILY
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.rule import FileAspect, Scope, causes
 from airflow_delta_provider.domain.delta.column import path_text
+from airflow_delta_provider.domain.delta.deletion_vector import LargeDeletionVectorError
 from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.verdict import Severity
 
 _AFTER_LOSS = "RESTORE the table to a version before the file was added, or restore the file from a backup."
 _data = FAMILY.of(Scope.DATA)
@@ -77,8 +79,17 @@ DELETION_VECTOR = _data.error(
 
 
 @on_demand(DELETION_VECTOR)
-def unreadable_vector(path: str, problem: str) -> Finding:
-    """Return the finding about a file whose deletion vector cannot be read."""
+def unreadable_vector(path: str, problem: str | Exception) -> Finding:
+    """Return the finding about a file whose deletion vector cannot be read, or is too large to be read here."""
+    if isinstance(problem, LargeDeletionVectorError):
+        return DELETION_VECTOR.found(
+            "The deletion vector of {path} was not read: {problem}.",
+            severity=Severity.UNDECIDED,
+            effect="The rows of the file were not checked. The vector may be whole.",
+            remedy="If other engines read the table, report this as a bug in the provider.",
+            path=path,
+            problem=Prose(problem),
+        )
     return DELETION_VECTOR.found(
         "The deletion vector of {path} cannot be read: {problem}.", path=path, problem=Prose(problem)
     )

@@ -28,6 +28,10 @@ class BrokenBitmapError(Exception):
     """The bytes are no Roaring bitmap; the message says why."""
 
 
+class BeyondLimitError(BrokenBitmapError):
+    """A number in the bitmap reaches the limit."""
+
+
 @dataclass(frozen=True)
 class Bitmap:
     """A set of 32-bit numbers.
@@ -54,7 +58,7 @@ def read_bitmap(data: bytes, start: int, limit: int) -> Bitmap:
     if any(key >= following for key, following in pairwise(keys)):
         raise BrokenBitmapError("its containers are out of order")
     if keys[-1] * _SPAN >= limit:
-        raise BrokenBitmapError(f"it has a number of {keys[-1] * _SPAN} or more, where all are below {limit}")
+        raise BeyondLimitError(f"it has a number of {keys[-1] * _SPAN} or more, where all are below {limit}")
     bits = bytearray((keys[-1] + 1) * _BITSET_SIZE)
     for index, key in enumerate(keys):
         if runs >> index & 1:
@@ -65,7 +69,7 @@ def read_bitmap(data: bytes, start: int, limit: int) -> Bitmap:
             position = _set_bitset(data, position, bits, key)
     value = int.from_bytes(bits, "little")
     if value >> limit:
-        raise BrokenBitmapError(f"it has the number {value.bit_length() - 1}, where all are below {limit}")
+        raise BeyondLimitError(f"it has the number {value.bit_length() - 1}, where all are below {limit}")
     return Bitmap(value, position)
 
 

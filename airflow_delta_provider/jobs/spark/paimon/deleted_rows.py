@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.paimon.file_faults import FileFault
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.format_error import LargeFileError, PaimonFormatError
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import TableHistory, Vector
@@ -34,7 +34,8 @@ class DeletedRows:
                 why = "there is no such file" if isinstance(error, MissingFileError) else str(error)
                 name = vector.file.name if vector else file.name
                 says = f"has deleted rows that are unknown: {name} with its deletion vector cannot be read: {why}."
-                self.faults.append(FileFault(rules.UNREADABLE, file, says, since=self._first_with(vector)))
+                rule = rules.UNREAD if isinstance(error, LargeFileError) else rules.UNREADABLE
+                self.faults.append(FileFault(rule, file, says, since=self._first_with(vector)))
             return 0
 
     def _first_with(self, vector: Vector | None) -> Snapshot | None:

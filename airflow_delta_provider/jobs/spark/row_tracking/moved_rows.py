@@ -25,7 +25,7 @@ from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
 )
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import MATERIALIZED_TYPE, MOST_ROWS
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, TakenRows
-from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError, LargeDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds
@@ -141,6 +141,8 @@ class MovedRowsReader:
             return self._data.deleted(file, ids.rows)
         except MissingFileError:
             return "the file of its deletion vector does not exist"
+        except LargeDeletionVectorError as error:
+            return f"its deletion vector was not read: {error}"
         except BrokenDeletionVectorError as error:
             return f"its deletion vector is damaged: {error}"
 

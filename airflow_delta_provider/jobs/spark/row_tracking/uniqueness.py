@@ -134,10 +134,10 @@ class _DeletedRows:
         try:
             return self._data.deleted(file, self._survey.rows_of(file))
         except (MissingFileError, BrokenDeletionVectorError) as error:
-            self.report(file, MISSING if isinstance(error, MissingFileError) else str(error))
+            self.report(file, MISSING if isinstance(error, MissingFileError) else error)
             return UNREADABLE
 
-    def report(self, file: LiveFile, why: str) -> None:
+    def report(self, file: LiveFile, why: str | Exception) -> None:
         """Report once that the deletion vector of a file cannot be read."""
         if file.path in self.reported:
             return
