@@ -212,6 +212,17 @@ def test_many_rows_of_few_bytes_are_within_the_limit(tmp_path, reader, by_pyarro
     assert sum(1 for _ in CheckpointFiles(LocalStorage()).actions(path.as_uri(), True)) == len(adds)
 
 
+@readers
+def test_statistics_that_would_take_gigabytes_once_parsed_are_not_parsed(tmp_path, reader, by_pyarrow):
+    reader(by_pyarrow)
+    text = '{"x":[' + "[]," * 8_000_000 + '[]],"numRecords":1}'
+    path = on_disk(tmp_path / "t", with_adds(1, stats=text))
+
+    (found,) = report(path).findings
+    assert (found.code, found.path) == ("LG21", f"_delta_log/{classic_name(2)}")
+    assert "a stats of its add actions has 24,000," in found.message
+
+
 _AUDIT = """
 import resource, sys
 from airflow_delta_provider.domain.request.audit import AuditOptions

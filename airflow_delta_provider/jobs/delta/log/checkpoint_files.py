@@ -28,6 +28,8 @@ _COMPARED_FIELDS: Mapping[str, Sequence[str]] = {
 PARSED_FIELDS, _MOST_PARSED_BYTES = (PARTITION_VALUES, STATISTICS), 16 * 1024 * 1024
 
 
+#: Texts of actions that are parsed as JSON, and the characters that one may have.
+_TEXTS, _MOST_TEXT = {"add": "stats", "metaData": "schemaString"}, 1 << 24
 #: Characters of an error of a library that are shown.
 _MOST_SAID = 300
 _TOO_LARGE = (
@@ -72,7 +74,7 @@ class CheckpointFiles:
         :raises UnreadCheckpointError: if nothing here can read it, or it comes to more than the budget
         """
         wanted = Wanted(_STATE_FIELDS if with_files else {"add": ()}, (*_STATE_KINDS, "add"))
-        return self._read(path, wanted, budget or Budget())
+        return _with_short_texts(path, self._read(path, wanted, budget or Budget()))
 
     def all_actions(self, path: str, budget: Budget | None = None) -> Iterator[Action]:
         """Yield all actions of a Parquet file of a checkpoint, with all that is compared.
@@ -84,7 +86,8 @@ class CheckpointFiles:
         """
         small = self._storage.size(path) <= _MOST_PARSED_BYTES
         parsed = {"add": (*_COMPARED_FIELDS["add"], *PARSED_FIELDS)} if small else {}
-        return self._read(path, Wanted({**_COMPARED_FIELDS, **parsed}, None, parsed=small), budget or Budget())
+        wanted = Wanted({**_COMPARED_FIELDS, **parsed}, None, parsed=small)
+        return _with_short_texts(path, self._read(path, wanted, budget or Budget()))
 
     def size(self, path: str) -> int:
         """Return the size of a file, in bytes.
@@ -151,6 +154,21 @@ class CheckpointFiles:
             if any(text.startswith("PyArrow") for text in refused):
                 remedy = "Read the table with another engine; if that can, report this as a bug in the provider."
             raise UnreadCheckpointError(f"no reader here can read checkpoint file {name} ({said})", remedy) from error
+
+
+def _with_short_texts(path: str, actions: Iterator[Action]) -> Iterator[Action]:
+    """Yield actions, unless a JSON text in one is too long: parsed, it takes up to 25 times its size.
+
+    :raises UnreadCheckpointError: if there is such a text
+    """
+    for action in actions:
+        for kind, field in _TEXTS.items():
+            text = (action.get(kind) or {}).get(field)
+            if type(text) is str and len(text) > _MOST_TEXT:
+                name = path.rsplit("/", 1)[-1]
+                long = f"a {field} of its {kind} actions has {len(text):,} characters, and the limit is {_MOST_TEXT:,}"
+                raise UnreadCheckpointError(f"checkpoint file {name} is too large: {long}", _TOO_LARGE)
+        yield action
 
 
 def _short(error: Exception) -> str:
