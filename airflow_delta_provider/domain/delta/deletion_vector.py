@@ -147,9 +147,8 @@ def bitmap_in_range(content: bytes, vector: DeletionVector) -> bytes:
         raise BrokenDeletionVectorError(
             f"its file ends before it: {size + 8} bytes belong at byte {vector.offset or 0}, {len(content)} are there"
         )
-    said = int.from_bytes(content[:4], "big")
-    if said != size:
-        raise BrokenDeletionVectorError(f"its file gives it {said} bytes, the log {size}")
+    if int.from_bytes(content[:4], "big") != size:
+        raise BrokenDeletionVectorError(f"its file gives it another size than the log, which has {size} bytes")
     bitmap = content[4 : 4 + size]
     if zlib.crc32(bitmap) != int.from_bytes(content[4 + size : 8 + size], "big"):
         raise BrokenDeletionVectorError("its bytes do not have the checksum that follows them")

@@ -23,7 +23,10 @@ def parse_json(text: str | bytes, *, unique: bool = False) -> Any:
     :raises ValueError: if it is none: not JSON, nested too deeply, or with half of a character
     """
     if isinstance(text, bytes):
-        text = text.decode("utf-8-sig")
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError:  # whose message quotes the text
+            raise ValueError("it is not UTF-8") from None
     try:
         value = _decoded(_UNIQUE if unique else _DECODER, text)
     except RecursionError:

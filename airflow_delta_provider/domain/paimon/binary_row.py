@@ -96,7 +96,9 @@ def _value(place: _Place, field: DataField) -> Any:
         raise PaimonFormatError(f"the partition column {field.name} is of type {field.type.root}, which is not known")
     try:
         return read(place, field.type)
-    except (OverflowError, UnicodeDecodeError, struct.error) as error:
+    except UnicodeDecodeError:  # whose message quotes the value
+        raise PaimonFormatError(f"a value of the partition column {field.name} is not UTF-8") from None
+    except (OverflowError, struct.error) as error:
         raise PaimonFormatError(f"a value of the partition column {field.name} is damaged: {error}") from error
 
 

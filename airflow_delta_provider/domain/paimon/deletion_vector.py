@@ -36,7 +36,7 @@ def deleted_rows(content: bytes, vector: VectorRange, row_count: int) -> int:
     if not content:
         raise PaimonFormatError("it is empty")
     if content[0] != _FILE_VERSION:
-        raise PaimonFormatError(f"it has version {content[0]}, not {_FILE_VERSION}")
+        raise PaimonFormatError(f"it does not begin with version {_FILE_VERSION} of an index file")
     bitmap = _bitmap(content, vector)
     try:
         rows = _rows(bitmap, min(row_count, _MOST_ROWS))
@@ -65,8 +65,8 @@ def _bitmap(content: bytes, vector: VectorRange) -> bytes:
     extra = _SIZE_BYTES + _CHECKSUM_BYTES if bitmap.startswith(_MAGIC_64) else 0
     if size + extra != vector.length:
         raise PaimonFormatError(
-            f"the deletion vector of {vector.data_file} has {size + extra} bytes, where its index manifest says "
-            f"{vector.length}"
+            f"the deletion vector of {vector.data_file} has another size than the {vector.length} bytes that its index "
+            "manifest says"
         )
     if zlib.crc32(bitmap) != int.from_bytes(content[end : end + _CHECKSUM_BYTES], "big"):
         raise PaimonFormatError(f"the deletion vector of {vector.data_file} does not have its checksum")
@@ -77,5 +77,5 @@ def _rows(bitmap: bytes, limit: int) -> int:
     if bitmap.startswith(_MAGIC_64):
         return read_array(bitmap, limit)
     if not bitmap.startswith(_MAGIC_32):
-        raise BrokenBitmapError(f"it begins with {bitmap[:_MAGIC_BYTES].hex()}, which is not a known format")
+        raise BrokenBitmapError("it does not begin as one of the known formats does")
     return read_bitmap(bitmap, _MAGIC_BYTES, limit).bits

@@ -191,8 +191,8 @@ _ONE = _long(1) + _long(0)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        pytest.param(b"", "begins with nothing", id="empty"),
-        pytest.param(b"PAR1", "begins with 50415231", id="another format"),
+        pytest.param(b"", "it is empty", id="empty"),
+        pytest.param(b"PAR1", "does not begin as an Avro file", id="another format"),
         pytest.param(_file(_LONGS)[:-80], "ends within its header", id="header cut"),
         pytest.param(_file(_LONGS)[:-1], "ends within its header", id="sync marker of the header cut"),
         pytest.param(b"Obj\x01" + _long(1 << 40), "items are said to follow", id="header of a trillion entries"),

@@ -48,7 +48,7 @@ def split_container(data: bytes) -> Container:
     :raises AvroError: if it is not an Avro file, or is not whole
     """
     if not data.startswith(_MAGIC):
-        raise AvroError(f"it begins with {data[:4].hex() or 'nothing'}, as no Avro file does")
+        raise AvroError("it does not begin as an Avro file does" if data else "it is empty")
     try:
         metadata, position = _METADATA.read(data, len(_MAGIC))
         end_of_header = position + _SYNC_SIZE

@@ -80,7 +80,7 @@ def read_boolean(data: bytes, position: int) -> tuple[bool, int]:
     """Read a boolean."""
     byte = data[position]
     if byte > 1:
-        raise AvroError(f"the byte {byte} at {position} is not a boolean")
+        raise AvroError(f"the byte at {position} is not a boolean")
     return byte == 1, position + 1
 
 

@@ -164,7 +164,7 @@ def footer_size(tail: bytes) -> int:
     if magic == ENCRYPTED_MAGIC:
         raise EncryptedFooterError("its footer is encrypted")
     if magic != MAGIC:
-        raise FooterError(f"it is not a Parquet file, or is truncated: it ends with {magic!r}, not with {MAGIC!r}")
+        raise FooterError(f"it is not a Parquet file, or is truncated: it does not end with {MAGIC.decode()}")
     return int.from_bytes(tail[-TRAILER_SIZE:-4], "little") + TRAILER_SIZE
 
 

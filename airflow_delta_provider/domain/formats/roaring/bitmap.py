@@ -88,7 +88,7 @@ def _read_header(data: bytes, start: int) -> tuple[list[int], list[int], int, in
         position = start + 4 + size
         with_offsets = count >= _NO_OFFSET_THRESHOLD
     else:
-        raise BrokenBitmapError(f"it begins with {cookie}, as no Roaring bitmap does")
+        raise BrokenBitmapError("it does not begin as a Roaring bitmap does")
     if count > _SPAN:
         raise BrokenBitmapError(f"it is said to have {count} containers")
     descriptions = _halves(data, position, 2 * count)

@@ -41,7 +41,7 @@ def read_array(data: bytes, limit: int) -> int:
 def _read(data: bytes, limit: int) -> int:
     magic = data[:4]
     if magic not in _FORMATS:
-        raise BrokenBitmapError(f"it begins with {magic.hex()}, which is not a known format")
+        raise BrokenBitmapError("it does not begin as one of the known formats does")
     count_layout, head_layout = _FORMATS[magic]
     portable = magic == _PORTABLE_MAGIC
     (count,) = struct.unpack_from(count_layout, data, 4)
@@ -57,7 +57,7 @@ def _read(data: bytes, limit: int) -> int:
         base = bucket << _BUCKET_BITS
         bitmap = read_bitmap(data, position, min(max(limit - base, 0), 1 << _BUCKET_BITS))
         if not portable and bitmap.end != position + head:
-            raise BrokenBitmapError(f"its bitmap of bucket {bucket} has not the {head} bytes that it is said to have")
+            raise BrokenBitmapError("one of its bitmaps does not have the size that it is said to have")
         if bitmap.bits:
             rows = rows | bitmap.bits << base if base else bitmap.bits
         position = bitmap.end
