@@ -16,6 +16,7 @@ from urllib.parse import quote
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.local_file import read_regular, replace_file
 from airflow_delta_provider.time_limit import within
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def read_report(path: str) -> JobReport:
     :raises OSError: if it is not there, or the store cannot be reached
     :raises ValueError: if it is not a report, or of an incompatible version of this provider
     """
-    content = within(MAX_SECONDS, lambda: _path(path).read_bytes())
+    content = within(MAX_SECONDS, lambda: _read(_path(path)))
     return JobReport.from_json(json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content))
 
 
@@ -140,7 +141,16 @@ def _write(path: str, content: bytes) -> None:
     file = _path(path)
     if isinstance(file, Path):
         file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(content)
+        replace_file(file, content)
+    else:
+        file.write_bytes(content)
+
+
+def _read(file: Path | ObjectStoragePath) -> bytes:
+    if isinstance(file, Path):
+        return read_regular(file)
+    content: bytes = file.read_bytes()
+    return content
 
 
 def _path(path: str) -> Path | ObjectStoragePath:

@@ -87,6 +87,8 @@ class ClassArchive:
     def _out_of_date(self) -> Iterator[Path]:
         """Yield the archives that no driver will use again, as far as that is known."""
         now = time.time()
+        if not (self._folder.is_dir() and is_trusted(self._folder)):
+            return
         for archive in self._folder.glob("classes-*.jsa"):
             with suppress(OSError):
                 if archive != self.path and (_is_stale(archive) or now - archive.stat().st_mtime > _UNUSED):

@@ -73,7 +73,11 @@ class DeltaJars:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with open(self._folder / ".lock", "w", encoding="utf-8") as lock:
+        # Who can open a file can lock it, even if only to read it.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(self._folder / ".lock", flags, 0o600), "wb") as lock:
+            if os.fstat(lock.fileno()).st_uid == os.geteuid():
+                os.fchmod(lock.fileno(), 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 import tempfile
 import time
 import zipfile
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.local_file import open_own
 
 _PREFIX = "airflow-delta-provider-"
 #: The file that is locked as long as the submission may run.
@@ -144,11 +146,14 @@ class Workspace:
 def _remove_abandoned(directory: Path) -> None:
     """Remove the folders of submissions whose process was killed before it could."""
     for lock in directory.glob(f"{_PREFIX}*/{_LOCK}"):
-        with suppress(OSError), lock.open("rb") as file:
-            found = os.fstat(file.fileno())
-            if found.st_uid == os.getuid() and found.st_mtime < time.time() - _ABANDONED:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # raises where it is held
-                shutil.rmtree(lock.parent, ignore_errors=True)
+        with suppress(OSError):
+            folder = os.lstat(lock.parent)
+            if folder.st_uid != os.geteuid() or not stat.S_ISDIR(folder.st_mode):
+                continue  # what lies there may be a trap
+            with open(open_own(lock), "rb") as file:
+                if os.fstat(file.fileno()).st_mtime < time.time() - _ABANDONED:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # raises where it is held
+                    shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 PACKAGE = Path(__file__).resolve().parent.parent

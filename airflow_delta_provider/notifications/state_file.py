@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from airflow_delta_provider.local_file import read_regular, replace_file
 from airflow_delta_provider.notifications.memory import Trace
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class StateFile:
         :raises OSError: if the storage cannot be reached
         """
         try:
-            kept = json.loads(self._path.read_text(encoding="utf-8"))
+            kept = json.loads(self._content())
             if kept["schema_version"] != SCHEMA_VERSION:
                 raise ValueError(f"schema version {kept['schema_version']!r}")
             return {key: Trace.from_json(wire) for key, wire in kept["findings"].items()}
@@ -52,6 +52,12 @@ class StateFile:
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             log.warning("%s is not what this notifier writes (%s); it is started over", self._path, error)
             return {}
+
+    def _content(self) -> bytes:
+        if self._path.protocol not in ("", "file"):
+            content: bytes = self._path.read_bytes()
+            return content
+        return read_regular(self._path.path)
 
     def apply(self, changes: Mapping[str, Trace | None]) -> None:
         """Write ``changes`` over what is remembered by now; None forgets.
@@ -81,11 +87,4 @@ class StateFile:
             self._path.write_text(content, encoding="utf-8")
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        try:
-            partial.write_text(content, encoding="utf-8")
-            os.replace(partial.path, self._path.path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(partial.path)
-            raise
+        replace_file(self._path.path, content.encode())

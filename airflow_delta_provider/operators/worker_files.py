@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.request.config_file import Config, ConfigErro
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.value import Document
 from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.local_file import read_text
 from airflow_delta_provider.operators.arguments import is_literal
 
 
@@ -97,7 +98,7 @@ def read_document(argument: str, place: Path, document: Document) -> Any:
         texts = []
         for file in files:
             if file == place or document.takes_file(file.name):
-                texts.append((str(file), file.read_text(encoding="utf-8")))
+                texts.append((str(file), read_text(file)))
         if not texts:
             raise DeltaRequestError(f"{argument}: {place} is a folder without files that are read here")
         return document.of_files(texts)
@@ -119,7 +120,7 @@ def read_config_file(file: Path) -> Config:
     """
     folder = file.parent.absolute().as_posix()
     try:
-        config = parse_config(file.read_text(encoding="utf-8"), str(file), folder).with_absolute_names(folder)
+        config = parse_config(read_text(file), str(file), folder).with_absolute_names(folder)
     except OSError as error:
         raise DeltaRequestError(f"config: {file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

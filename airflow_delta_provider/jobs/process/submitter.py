@@ -6,7 +6,9 @@ of the same task runs.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import threading
 from typing import IO
 
@@ -39,7 +41,7 @@ class Submitter:
         self._lock: IO[bytes] | None = None
         if lock is not None and fcntl is not None:
             try:
-                self._lock = open(lock, "rb")  # noqa: SIM115  # kept: the file may be removed meanwhile
+                self._lock = open(lock, "rb", opener=_open)  # noqa: SIM115  # kept: the file may be removed meanwhile
             except OSError:
                 self._lock = None
 
@@ -73,3 +75,12 @@ class Submitter:
         while not self.is_gone:
             waiting.wait(_EVERY)
         os._exit(_EXIT_CODE)
+
+
+def _open(path: str, flags: int) -> int:
+    """Open a regular file without following a link; a pipe, which would be waited for, is refused."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.ENOTSUP, "Not a regular file", path)
+    return descriptor

@@ -8,7 +8,8 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from urllib.parse import quote
@@ -17,6 +18,8 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError
 
+#: Seconds to wait for the lock of a directory, and between two tries.
+_LOCK_SECONDS, _LOCK_PAUSE = 5.0, 0.02
 #: URIs that look the same whether encoded or not.
 PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
 
@@ -84,21 +87,14 @@ class LocalStorage(Storage):
         """Replace a file as a whole; directories that are missing are made."""
         local = _path(path)
         os.makedirs(os.path.dirname(local), exist_ok=True)
-        partial = f"{local}.{os.getpid()}.tmp"
-        try:
-            with open(partial, "wb") as file:
-                file.write(content)
-            os.replace(partial, local)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(partial)
-            raise
+        replace_file(local, (content,))
 
     def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
         """Write a file if it still is what it was, and return whether that was so.
 
-        Of all that call this for files of one directory one does so at a time, on file systems that have locks; on
-        others, as some network file systems, two that do so within the same moment may both write.
+        Of all that call this for files of one directory one does so at a time, on file systems that have locks. On
+        others, and if somebody does not release the lock for seconds, two that do so within the same moment may both
+        write.
         """
         directory = os.path.dirname(_path(path))
         os.makedirs(directory, exist_ok=True)
@@ -108,6 +104,15 @@ class LocalStorage(Storage):
     def is_local(self, location: str) -> bool:
         """Whether a location is a ``file:`` URI."""
         return local_path(location) is not None
+
+    def list_links(self, directory: str) -> list[str]:
+        """Return the names of the symbolic links that lie directly in ``directory``."""
+        with _missing_reported(directory), os.scandir(_path(directory)) as entries:
+            return [entry.name for entry in entries if entry.is_symlink()]
+
+    def is_link(self, path: str) -> bool:
+        """Return True if a path is a symbolic link."""
+        return os.path.islink(_path(path))
 
     def spellings(self, uri: str) -> set[str]:
         """Return the ways in which engines may write the URI of a file."""
@@ -124,14 +129,46 @@ class LocalStorage(Storage):
 
 @contextmanager
 def _locked(directory: str) -> Iterator[None]:
-    """Keep others from replacing files of a directory, as far as the file system can."""
-    descriptor = os.open(directory, os.O_RDONLY)
+    """Keep others from replacing files of a directory, as far as the file system can.
+
+    Everybody who can list the directory can hold its lock, so it is not waited for without end.
+    """
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        until = time.monotonic() + _LOCK_SECONDS
+        while not _has_locked(descriptor) and time.monotonic() < until:
+            time.sleep(_LOCK_PAUSE)
         yield
     finally:
         os.close(descriptor)
+
+
+def _has_locked(descriptor: int) -> bool:
+    """Lock a directory if nobody else has; return False if somebody has."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # the file system has no locks
+        return True
+    return True
+
+
+def replace_file(path: str, parts: Iterable[bytes]) -> None:
+    """Replace a file as a whole. The new one is written under a name that nobody can take first, and follows no link.
+
+    :param parts: the content
+    :raises OSError: if it cannot be written
+    """
+    partial = f"{path}.{os.urandom(8).hex()}.tmp"
+    try:
+        with open(partial, "xb") as file:
+            file.writelines(parts)
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(partial)
+        raise
 
 
 def spellings(*uris: str) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.jobs.storage.local_storage import replace_file
 from airflow_delta_provider.jobs.storage.storage import Storage
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -46,12 +47,7 @@ class ReportFile:
         if _is_special(self._path):
             _write(self._path, parts)
             return
-        partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        try:
-            _write(partial, parts)
-            partial.replace(self._path)
-        finally:
-            partial.unlink(missing_ok=True)
+        replace_file(str(self._path), parts)
 
 
 def _write(path: Path, parts: Iterable[bytes]) -> None:
