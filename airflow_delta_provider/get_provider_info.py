@@ -80,8 +80,10 @@ def get_provider_info() -> dict[str, Any]:
                         "description": (
                             "Tables, state folders and files that task arguments may name, separated by commas. An "
                             "entry with a slash is a location and allows everything below it; any other entry is the "
-                            "beginning of a catalog name. Empty allows all. It stops mistakes and values from params, "
-                            "XCom and triggers, not the code of DAG authors."
+                            "beginning of a catalog name. Empty allows all tables. All files that a table's log or "
+                            "manifests name must lie below the locations, too; without locations, they must lie on the "
+                            "table's own store. It stops mistakes and values from params, XCom and triggers, not the "
+                            "code of DAG authors."
                         ),
                         "version_added": "0.1.0",
                         "type": "string",

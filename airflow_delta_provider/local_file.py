@@ -1,4 +1,4 @@
-"""Files in folders of this machine to which other users may write: none is waited for, and no link is trusted."""
+"""Files in folders that other users may write to: no pipe is waited for, and no link is trusted."""
 
 from __future__ import annotations
 

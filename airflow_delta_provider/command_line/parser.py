@@ -247,6 +247,9 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="option of an object store without Spark, such as region or endpoint; never a secret",
     )
+    from airflow_delta_provider.jobs.run.command_line.options import add_allowed_locations
+
+    add_allowed_locations(group)
     group.add_argument("--master", help="Spark master (default: spark-defaults, else local[*])")
     group.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="setting of Spark; may be repeated"

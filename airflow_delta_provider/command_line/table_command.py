@@ -127,7 +127,13 @@ def _request(invocation: Invocation, tables: Sequence[str]) -> JobRequest:
     """
     options = invocation.options
     try:
-        return JobRequest(tuple(tables), options, dry_run=invocation.parsed.dry_run, receipt=uuid.uuid4().hex)
+        return JobRequest(
+            tuple(tables),
+            options,
+            dry_run=invocation.parsed.dry_run,
+            receipt=uuid.uuid4().hex,
+            allowed_locations=tuple(invocation.parsed.allowed_locations),
+        )
     except RequestError as error:
         raise UsageError(error.naming(flags_of(type(options)))) from None
 

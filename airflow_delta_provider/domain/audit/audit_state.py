@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.audit.history_facts import (
 )
 from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH
 from airflow_delta_provider.domain.checks.log.checkpoint_form import INCOMPLETE_CHECKPOINT
+from airflow_delta_provider.domain.checks.log.damaged_files import UNREAD
 from airflow_delta_provider.domain.checks.log.file_names import MALFORMED_NAME, UNREADABLE_COMMITS, WITHOUT_COMMIT
 from airflow_delta_provider.domain.checks.log.history import GAP, HISTORY_NOT_KEPT
 from airflow_delta_provider.domain.checks.log.pointer import WRONG_POINTER
@@ -30,7 +31,8 @@ SCHEMA_VERSION = 1
 REPORTED_ONCE = frozenset({HISTORY_NOT_KEPT.code})
 #: What the names of the files and the pointer show is looked at by each audit.
 _LOOKED_AT_EACH_TIME = frozenset(
-    rule.code for rule in (WRONG_POINTER, MALFORMED_NAME, WITHOUT_COMMIT, UNREADABLE_COMMITS, INCOMPLETE_CHECKPOINT)
+    rule.code
+    for rule in (WRONG_POINTER, MALFORMED_NAME, WITHOUT_COMMIT, UNREADABLE_COMMITS, INCOMPLETE_CHECKPOINT, UNREAD)
 )
 
 

@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
 from airflow_delta_provider.domain.audit.shown_action import shown_action
 from airflow_delta_provider.domain.audit.violation import Key, key_of
 from airflow_delta_provider.domain.audit.violations import Violations
-from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING
+from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING, OUTSIDE, UNREAD
 from airflow_delta_provider.domain.checks.registry import RULES, rule_of
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     ABOVE_HIGH_WATER_MARK,
@@ -33,7 +33,7 @@ from airflow_delta_provider.domain.row_ids.row_file import RowFile
 #: Rules about data files that are about commits, too: only an audit of those commits sees what is wrong.
 _OF_COMMITS = (FOREIGN_ROW_ID, FOREIGN_COMMIT_VERSION)
 #: Rules by which the files show, if none is broken, that they have the types of the schema.
-_SHOW_TYPES = (UNREACHABLE_TYPE, MISSING, DAMAGED, ENCRYPTED)
+_SHOW_TYPES = (UNREACHABLE_TYPE, MISSING, DAMAGED, ENCRYPTED, OUTSIDE, UNREAD)
 #: What a finding says of the commit that broke the rule.
 _PROVENANCE = ("version", "at_or_before", "engine", "writer", "operation", "user", "timestamp", "action")
 

@@ -334,3 +334,8 @@ def each_step(planned: Iterable[Step]) -> Iterator[Step]:
 def rewrites_files(step: Step) -> bool:
     """Whether a step of a migration writes data files again."""
     return isinstance(step, RewriteTable) or (isinstance(step, DropFeature) and step.files > 0)
+
+
+def reads_rows(step: Step) -> bool:
+    """Return True if the engine reads rows of the table to carry out a step."""
+    return rewrites_files(step) or isinstance(step, (AddConstraint, DropFeature, ForbidNulls))

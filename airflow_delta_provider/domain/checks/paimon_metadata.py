@@ -139,5 +139,14 @@ METADATA_NOT_READ = _state.undecided(
     source=_SNAPSHOT,
 )
 
+NOT_READ = _state.undecided(
+    21,
+    "metadata file outside the table",
+    effect="The content of the file is not checked.",
+    remedy="If the table may use this place, add it to [delta_provider] allowed_locations (--allowed-location), "
+    "together with the table's own location.",
+    source=_MANIFEST,
+)
+
 NEW_IDS_FOR_OLD_ROWS = _pair.error(19, "UPDATE or DELETE assigned new row ids", effect=_ROWS_SEEM_REPLACED)
 LOST_ROWS = _pair.error(20, "UPDATE lost rows", effect="Rows that nobody deleted are gone.")

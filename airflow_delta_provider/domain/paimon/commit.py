@@ -17,6 +17,7 @@ class DamageKind(Enum):
     OTHER_SIZE = "has another size than is recorded"
     UNREADABLE = "cannot be read"
     TOO_LARGE = "was not read"
+    OUTSIDE = "must not be read"
 
 
 @dataclass(frozen=True)

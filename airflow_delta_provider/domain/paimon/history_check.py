@@ -42,6 +42,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
 _NOT_CHECKED = "This snapshot and those after it are not checked."
+_RULES = {DamageKind.UNREADABLE: rules.UNREADABLE_METADATA, DamageKind.OUTSIDE: rules.NOT_READ}
 
 
 class HistoryCheck:
@@ -249,11 +250,8 @@ class HistoryCheck:
         for name in [name for name in self._damaged if name not in names]:
             self._damaged.pop(name).heal(commit.snapshot)
         for damage in commit.damages:
-            violation = Violation(
-                _RULES.get(damage.kind, rules.RECORDED_SIZES).found(
-                    "{path} {damage}.", path=damage.path, damage=damage.text
-                )
-            )
+            rule = _RULES.get(damage.kind, rules.RECORDED_SIZES)
+            violation = Violation(rule.found("{path} {damage}.", path=damage.path, damage=damage.text))
             self._damaged[damage.path.rsplit("/", 1)[-1]] = self._violations.add(violation, commit.snapshot)
 
     def _follow_ranges(self, change: Change, again: bool) -> None:

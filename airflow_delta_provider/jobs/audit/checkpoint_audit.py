@@ -13,8 +13,10 @@ from airflow_delta_provider.domain.checks.log.checkpoint_form import CheckpointF
 from airflow_delta_provider.domain.checks.log.checkpoints import check_comparison
 from airflow_delta_provider.domain.checks.log.damaged_files import (
     DAMAGED_CHECKPOINT,
+    UNREAD,
     UNREAD_CHECKPOINT,
     damaged_checkpoint,
+    unread_file,
 )
 from airflow_delta_provider.domain.delta.commit import Action, parse_commit
 from airflow_delta_provider.domain.delta.live_file import FileKey
@@ -33,12 +35,13 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.delta.log.kept_log import adds_of
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 
 #: File actions of older checkpoints that are compared in any case, and those for each action of the commits: to compare
 #: one costs about a fifth of judging one. What it costs to open a checkpoint, in file actions.
 _FREE, _SHARE, _OPENING = 100_000, 0.5, 1_000
 #: Rules about checkpoints whose actions are unknown.
-_WITHOUT_STATE = frozenset((DAMAGED_CHECKPOINT.code, UNREAD_CHECKPOINT.code))
+_WITHOUT_STATE = frozenset((DAMAGED_CHECKPOINT.code, UNREAD.code, UNREAD_CHECKPOINT.code))
 
 
 class CheckpointAudit:
@@ -187,6 +190,8 @@ class CheckpointAudit:
                     findings += check_comparison(comparison, segment, form.files, self.originals, retained)
         except BrokenLogError as error:
             findings = [damaged_checkpoint(version, segment.checkpoint_files[0], error)]
+        except UnreadFileError as error:
+            findings = [unread_checkpoint(segment, error)]
         else:
             form.files = set()
             self.forms.append(form)
@@ -222,3 +227,9 @@ def _take(action: Action, form: CheckpointForm, take: Callable[[str, Mapping[str
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             what = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
             raise BrokenLogError(f"its {kind} action is malformed: {what}") from error
+
+
+def unread_checkpoint(segment: LogSegment, error: UnreadFileError) -> Finding:
+    """Return the finding about a checkpoint with a file that was not read."""
+    path = f"_delta_log/{segment.checkpoint_files[0]}"
+    return unread_file(path, error.problem, error.meaning.remedy, segment.checkpoint_version)

@@ -28,9 +28,10 @@ from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTa
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.time_budget import OutOfTimeError, TimeBudget
 from airflow_delta_provider.jobs.process.timings import Timings
-from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, survey
+from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, survey, unread
 from airflow_delta_provider.jobs.row_tracking.live_ids import LiveIds, live_rows
 from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: What VACUUM does to the files of older versions.
@@ -92,7 +93,7 @@ class DataLevel(LogLevel):
         files = list(state.live_files)
         tracking = state.row_tracking
         column = tracking.row_id_column if tracking.relied_upon else None
-        data = DeltaFiles(self._session.storage, self._table.location)
+        data = self._session.data_files(self._table.location)
         with self._timings.phase("footers"):
             self._progress(f"{self._name}: reading the footers of {counted(len(files), 'file')}")
             surveyed = survey(data, files, column, FileSchemas(state.metadata, state.protocol), self._budget)
@@ -176,7 +177,9 @@ def check_vectors(
     """
     deleting = [file for file in files if file.deletion_vector is not None]
     for file, problem in zip(deleting, budget.each(data.map(lambda file: _problem(data, file, rows_of), deleting))):
-        if problem is not None:
+        if isinstance(problem, UnreadFileError):
+            yield unread(file.path, problem, vector=True)
+        elif problem is not None:
             yield unreadable_vector(file.path, problem)
 
 
@@ -185,6 +188,6 @@ def _problem(data: DeltaFiles, file: LiveFile, rows_of: RowCount) -> str | Excep
         data.deleted(file, rows_of(file))
     except MissingFileError:
         return "its file is missing"
-    except BrokenDeletionVectorError as error:
+    except (BrokenDeletionVectorError, UnreadFileError) as error:
         return error
     return None

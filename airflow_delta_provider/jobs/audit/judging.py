@@ -32,7 +32,7 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.audit.checkpoint_audit import CheckpointAudit
+from airflow_delta_provider.jobs.audit.checkpoint_audit import CheckpointAudit, unread_checkpoint
 from airflow_delta_provider.jobs.audit.commit_file import CommitFile, Lookahead, touch_files
 from airflow_delta_provider.jobs.audit.derived_files import DerivedFiles
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
@@ -42,6 +42,7 @@ from airflow_delta_provider.jobs.process.time_budget import TimeBudget
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError, StorageError
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 
 #: Commits between two lines of progress.
 _STEP = 5000
@@ -208,6 +209,12 @@ class Judging:
                 broken: BrokenLogError = error
                 damaged.append(damaged_checkpoint(base.checkpoint_version or 0, base.checkpoint_files[0], error))
                 names = [name for name in names if name not in base.checkpoint_files]
+            except UnreadFileError as error:
+                if not base.checkpoint_files:
+                    raise
+                broken = BrokenLogError(error.problem)
+                damaged.append(unread_checkpoint(base, error))
+                names = [name for name in names if name not in base.checkpoint_files]
             except BrokenCommitError as error:
                 broken = error
                 damaged.append(damaged_commit(error.version, error))
@@ -321,6 +328,9 @@ class Judging:
                     replay = self._log.replay(segment)
                 except BrokenLogError as error:
                     audit.note(damaged_checkpoint(version, segment.checkpoint_files[0], error))
+                    continue
+                except UnreadFileError as error:
+                    audit.note(unread_checkpoint(segment, error))
                     continue
                 audit.resume(replay, replay.state(version))
                 self._note(audit, self.checkpoints.resume(segment))

@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.audit.version_range import find_version_range
 from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.levels import not_checked
+from airflow_delta_provider.domain.checks.log.damaged_files import unread_file
 from airflow_delta_provider.domain.checks.row_tracking.comparison import no_such_version
 from airflow_delta_provider.domain.delta.commit import Commit, commit_info, parse_commit
 from airflow_delta_provider.domain.delta.history_events import HistoryEvents, history_of
@@ -73,6 +74,11 @@ class ProtocolAudit:
         proofs: RowProofs | None = None,
     ) -> None:
         self._session = session
+        closed = session.files_of(table.location).closed_files("_delta_log", "_delta_log/_sidecars")
+        if closed:  # what is not a commit may be left out
+            names = [name for name in table.log_names if f"_delta_log/{name}" not in closed or commit_versions([name])]
+            table = replace(table, log_names=names)
+        self._unread = [unread_file(path, error.problem, error.meaning.remedy) for path, error in closed.items()]
         self._table = table
         self._name = table.name.text
         self._log = table.log
@@ -105,13 +111,16 @@ class ProtocolAudit:
         if isinstance(last, Finding):
             return TableReport.refused(self._name, last)
         memory = self._memory(last)
-        if memory is not None and memory.version == last and memory.may_stand(names) and not self._level.reads:
+        looks = self._level.reads or self._unread
+        if memory is not None and memory.version == last and memory.may_stand(names) and not looks:
             events = memory.facts.events if memory.facts else None
             known = history_of(memory.state, events or HistoryEvents())
             return self._report(list(memory.findings), memory, memory, last, history=known)
         try:
             with self._timings.phase("commits"):
                 judging, audit = self._judge(memory, names, last)
+            for finding in self._unread:
+                audit.note(finding)
             looked: Mapping[str, Any] = {}
             if self._level.reads and audit.version == last:
                 looked = self._look(audit, newest=last == newest_version(names))

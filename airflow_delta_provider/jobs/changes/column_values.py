@@ -17,7 +17,6 @@ from airflow_delta_provider.domain.delta.data_type import sql_name
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.engine.sql_identifier import quote
-from airflow_delta_provider.jobs.delta.delta_files import file_uri
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
 
@@ -94,7 +93,7 @@ def _measured(
     mode = metadata.properties.mapping_mode
     columns = frozenset(widening.column.parts[0] for widening in widenings)
     schema: Any = StructType.fromJson(file_schema(metadata, columns))
-    paths = [file_uri(location, file.path) for file in files]
+    paths = session.data_files(location).uris(file.path for file in files)
     rows = session.spark.read.schema(schema).parquet(*literal(paths))
     if sum(file.size for file in files) < _ONE_TASK:
         rows = rows.coalesce(1)  # then there is nothing to exchange

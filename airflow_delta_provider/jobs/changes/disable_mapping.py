@@ -33,7 +33,6 @@ from airflow_delta_provider.jobs.changes.commit.direct_commit import TableMovedE
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 from airflow_delta_provider.jobs.column_mapping.column_reader import read_columns, survey_footers
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 
 _Disabling = TypeVar("_Disabling", bound="DisablingMapping")
 
@@ -110,7 +109,7 @@ class DisablingMapping(PlannedChange):
 
     def survey(self, state: TableState) -> FooterSurvey:
         """Compare the columns of a version's files with those of the table."""
-        return survey_footers(DeltaFiles(self.session.storage, self.table.location), state, self.read)
+        return survey_footers(self.session.data_files(self.table.location), state, self.read)
 
     def moved(self, version: int, why: str) -> TableMovedError:
         """Return the error of a table that another writer changed."""

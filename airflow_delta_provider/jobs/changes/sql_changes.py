@@ -45,7 +45,6 @@ from airflow_delta_provider.jobs.changes.expected_protocol import expected_proto
 from airflow_delta_provider.jobs.changes.own_commits import audited
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 from airflow_delta_provider.jobs.column_mapping.column_reader import read_past_columns
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.migrations.rewrite_costs import rewrite_costs
 
@@ -161,7 +160,7 @@ class DropFeatures(PlannedChange):
         """The statements, and the commits for features that SQL cannot drop."""
         features = features_of(self.options, self.state.protocol)
         survey = DropSurvey(
-            rewrite_costs(DeltaFiles(self.session.storage, self.table.location), features, self.state),
+            rewrite_costs(self.session.data_files(self.table.location), features, self.state),
             self.earliest,
         )
         now = datetime.now(timezone.utc)

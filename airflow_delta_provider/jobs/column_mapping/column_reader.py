@@ -33,6 +33,7 @@ from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTa
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.log.recent_writers import RECENT
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
@@ -107,7 +108,7 @@ def find_foreign_columns(session: DeltaSession, table: OpenTable, state: TableSt
     """
     if state.files is None:
         state = table.log.read_state(with_files=True, version=state.version)
-    survey = survey_footers(DeltaFiles(session.storage, table.location), state)
+    survey = survey_footers(session.data_files(table.location), state)
     if survey.foreign:
         path, foreign = next(iter(survey.foreign.items()))
         others = len(survey.foreign) - 1
@@ -124,6 +125,8 @@ def _footer(data: DeltaFiles, file: LiveFile) -> Footer | FooterError:
         return data.footer(file)
     except MissingFileError:
         return FooterError("there is no such file")
+    except UnreadFileError as error:
+        return FooterError(error.problem)
     except FooterError as error:
         return error
 

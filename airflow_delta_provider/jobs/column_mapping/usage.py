@@ -18,7 +18,6 @@ from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.column_mapping.column_reader import read_columns, survey_footers
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
@@ -40,7 +39,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
     if needs_footers(schema, found.known):
         progress(f"{name}: reading the footers of {counted(len(found.state.files or ()), 'file')}")
         with timings.phase("footers"):
-            survey = survey_footers(DeltaFiles(session.storage, table.location), found.state)
+            survey = survey_footers(session.data_files(table.location), found.state)
     usage = usage_of(schema, found.known, survey, list(usage_tracking.check_state(found.state)))
     findings = [unknown_usage(name, usage)] if usage.answer is Usage.UNDETERMINED else []
     return TableReport.judged(name, *findings, usage=usage.to_json(), **known)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from urllib.parse import unquote
 
 from airflow_delta_provider.domain.delta.deletion_vector import (
+    BrokenDeletionVectorError,
     DeletionVector,
     bitmap_in_range,
     deleted_rows,
     inline_bitmap,
 )
+from airflow_delta_provider.domain.delta.file_path import is_absolute
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.row_ids.row_file import RowFile
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.tables.data_files import DataFiles, file_location
 
 
 def file_uri(location: str, path: str) -> str:
-    """Return where a file lies: paths in the log are URI-encoded, and relative unless they name a scheme."""
+    """Return where a file lies: paths in the log are URI-encoded, and decoded once."""
     decoded = unquote(path)
-    return decoded if ":/" in path or path.startswith("/") else f"{location.rstrip('/')}/{decoded}"
+    return file_location(location, decoded) if is_absolute(path) else f"{location.rstrip('/')}/{decoded}"
 
 
 class DeltaFiles(DataFiles):
@@ -27,9 +31,27 @@ class DeltaFiles(DataFiles):
     :param location: the table's location as a URI
     """
 
-    def uri(self, file: RowFile) -> str:
-        """Return where a data file lies."""
-        return file_uri(self._location, file.path)
+    def uris(self, paths: Iterable[str]) -> list[str]:
+        """Return where files lie, of the paths in the log.
+
+        :raises UnreadFileError: if the table must not use one of these places
+        """
+        return [self._storage.permitted(self._place(path)) for path in paths]
+
+    def check_places(self, file: LiveFile) -> None:
+        """Check that a file, and the file of its deletion vector, may be read by an engine that does not ask.
+
+        :raises UnreadFileError: if one of them must not be read
+        """
+        paths = [file.path]
+        with suppress(BrokenDeletionVectorError):
+            if file.deletion_vector is not None and file.deletion_vector.file is not None:
+                paths.append(file.deletion_vector.file)
+        with suppress(MissingFileError):
+            self.uris(paths)
+
+    def _place(self, path: str) -> str:
+        return file_uri(self._location, path)
 
     def deleted(self, file: LiveFile, rows: int | None) -> int:
         """Return the rows of a file that its deletion vector deletes, as a bit set.
@@ -37,6 +59,7 @@ class DeltaFiles(DataFiles):
         :param rows: number of rows of the file
         :raises MissingFileError: if the file of the deletion vector is missing
         :raises BrokenDeletionVectorError: if it is damaged
+        :raises UnreadFileError: if its file cannot or must not be read
         """
         vector = file.deletion_vector
         return 0 if vector is None else deleted_rows(self._bitmap(vector), vector, rows)
@@ -45,6 +68,5 @@ class DeltaFiles(DataFiles):
         path = vector.file
         if path is None:
             return inline_bitmap(vector)
-        uri = file_uri(self._location, path)
         start, end = vector.byte_range
-        return bitmap_in_range(self._storage.read_range(uri, start, end), vector)
+        return bitmap_in_range(self._storage.read_range(self._place(path), start, end), vector)

@@ -9,6 +9,7 @@ from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.log_files import has_log
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
@@ -38,7 +39,12 @@ class DeltaSession(TableSession):
 
     def open_log(self, location: str) -> TableLog:
         """Return the log of the table at a location; nothing is read yet."""
-        return TableLog(self.storage, location, CheckpointFiles(self.storage))
+        files = self.files_of(location)
+        return TableLog(files, location, CheckpointFiles(files))
+
+    def data_files(self, location: str) -> DeltaFiles:
+        """Return the data files of the table at a location; nothing is read yet."""
+        return DeltaFiles(self.files_of(location), location)
 
     def open_table(self, text: str) -> OpenTable:
         """Find a table by its name.

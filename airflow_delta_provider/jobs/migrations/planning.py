@@ -30,7 +30,6 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import JudgesPlans, PlanMigrationOptions
 from airflow_delta_provider.domain.spec.policy import Policy, why_ask
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.log.recent_writers import writers_within
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
@@ -84,7 +83,7 @@ def plan_for(
     if planned.wants_files:
         state = table.log.read_state(with_files=True, version=state.version)
         names = [feature_named(name).name for name in spec.drop_features]
-        costs = rewrite_costs(DeltaFiles(session.storage, table.location), names, state)
+        costs = rewrite_costs(session.data_files(table.location), names, state)
         planned = plan_migration(table.name, spec, state, engine, DropSurvey(costs))
     if planned.plan is None or not planned.plan.steps:
         return planned

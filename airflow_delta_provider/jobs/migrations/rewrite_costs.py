@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.parquet.footer import FooterError
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
@@ -48,7 +49,7 @@ def _differences(data: DeltaFiles, files: list[LiveFile], state: TableState) -> 
     def look(file: LiveFile) -> FileDifference | None:
         try:
             return compared.of(data.footer(file).schema)
-        except (MissingFileError, FooterError):
+        except (MissingFileError, FooterError, UnreadFileError):
             return None
 
     return data.map(look, files)

@@ -37,6 +37,7 @@ from airflow_delta_provider.domain.paimon.manifest import (
 )
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
 
@@ -246,7 +247,13 @@ class MetadataSource:
         paths = list(sizes)
         for start in range(0, len(paths), _MANIFESTS):
             there: dict[str, bytes] = {}
-            portion = paths[start : start + _MANIFESTS]
+            portion = []
+            for path in paths[start : start + _MANIFESTS]:
+                try:
+                    self._storage.permitted(f"{self.location}/{path}")
+                    portion.append(path)
+                except UnreadFileError as error:
+                    found.damages[path] = Damage(path, DamageKind.OUTSIDE, error.problem)
             for path, content in zip(portion, self._read(portion)):
                 if content is None:
                     found.damages[path] = Damage(path, DamageKind.MISSING)

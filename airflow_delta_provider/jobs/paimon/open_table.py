@@ -44,7 +44,7 @@ def open_paimon_table(session: TableSession, name: TableName) -> PaimonTable:
                 "There is no table at {name}: no such directory.", remedy="Check the path.", name=name.text
             )
         ) from None
-    source = MetadataSource(session.storage, location, session.codecs())
+    source = MetadataSource(session.files_of(location), location, session.codecs())
     if found != PAIMON and not source.snapshot_ids():
         what = f"is {'a' if found == DELTA else 'an'} {found} table, not" if found else "is not"
         how = "Check it with check-row-tracking." if found == DELTA else "Name the table's own directory."

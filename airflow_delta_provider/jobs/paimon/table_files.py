@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.table_history import Vector
 from airflow_delta_provider.domain.row_ids.row_file import DescribedFile
 from airflow_delta_provider.jobs.storage.storage import Storage
-from airflow_delta_provider.jobs.tables.data_files import DataFiles, file_location
+from airflow_delta_provider.jobs.tables.data_files import DataFiles
 
 
 class TableFiles(DataFiles):
@@ -39,6 +39,7 @@ class TableFiles(DataFiles):
 
         :raises MissingFileError: if the index file is missing
         :raises PaimonFormatError: if the vector is damaged, or its place cannot be determined
+        :raises UnreadFileError: if the index file cannot or must not be read
         """
         if vector is None:
             return 0
@@ -47,7 +48,7 @@ class TableFiles(DataFiles):
     def _index(self, file: IndexFile) -> bytes:
         if self._last_index is None or self._last_index[0] != file:
             path = self._layout.index_file_path(file)
-            content = self._storage.read(file_location(self._location, path))
+            content = self._storage.read(self._place(path))
             if len(content) != file.size:
                 raise PaimonFormatError(f"{path} has {len(content)} bytes, where its index manifest says {file.size}")
             self._last_index = file, content

@@ -23,7 +23,6 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.log.table_log import History
@@ -111,7 +110,7 @@ class RowTrackingCheck:
         if self._options.level == "log" or not tracking.relied_upon:
             return list(check_fresh_ids(state, tracking, lambda file: file.num_records))
         name = self._table.name.text
-        data = DeltaFiles(self._session.storage, self._table.location)
+        data = self._session.data_files(self._table.location)
         with self._timings.phase("footers"):
             self._progress(f"{name}: reading the footers of {counted(len(files), 'file')}")
             surveyed = survey(data, files, tracking.row_id_column)

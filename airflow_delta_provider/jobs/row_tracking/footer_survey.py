@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.checks.data_files.files import (
     damaged_file,
     encrypted_file,
     missing_file,
+    unread_file,
     wrong_row_count,
 )
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import wrong_type
@@ -20,6 +21,7 @@ from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds, Mate
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.process.time_budget import TimeBudget
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
@@ -77,14 +79,25 @@ def _read(
         if schemas is not None:
             wrong += schemas.check(footer.schema, file.path)
         return file_ids(footer, column), wrong
-    except (MissingFileError, FooterError, MaterializedTypeError) as error:
+    except (MissingFileError, FooterError, MaterializedTypeError, UnreadFileError) as error:
         return None, [*wrong, _unread(file, column, error)]
+
+
+def unread(path: str, error: UnreadFileError, *, vector: bool = False) -> Finding:
+    """Return the finding about a file that was not read.
+
+    :param path: path of the file in the log
+    :param vector: True if it is the file of the deletion vector
+    """
+    return unread_file(path, error.problem, error.meaning.remedy, outside=error.is_outside, vector=vector)
 
 
 def _unread(file: LiveFile, column: str | None, error: Exception) -> Finding:
     """Return why nothing is known of a file's row ids."""
     if isinstance(error, MissingFileError):
         return missing_file(file.path)
+    if isinstance(error, UnreadFileError):
+        return unread(file.path, error)
     if isinstance(error, EncryptedFooterError):
         return encrypted_file(file.path, error)
     if isinstance(error, FooterError):

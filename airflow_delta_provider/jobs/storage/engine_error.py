@@ -27,6 +27,8 @@ LASTING: Mapping[int, tuple[str, str]] = {
     errno.ENAMETOOLONG: ("A name in the path is longer than the file system allows.", "Choose a shorter one."),
     errno.ELOOP: ("Symbolic links in the path form a loop.", "Fix them."),
 }
+#: How a disk says that it cannot give the blocks of a file.
+_OF_DISK = frozenset({errno.EIO, errno.EBADMSG, errno.ESTALE})
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class EngineError:
     remedy: str | None = None
     _: KW_ONLY
     retryable: bool = False
+    of_disk: bool = False
+    """Whether a disk of this machine failed to give one file: others may be readable."""
 
     @property
     def message(self) -> str:
@@ -62,9 +66,27 @@ class EngineError:
         return replace(self, rule=faults.NOT_SAVED, evidence=said, remedy=None).finding()
 
 
+class UnreadFileError(Exception):
+    """One file of a table that cannot or must not be read; nothing is known about it, and the rest is unaffected.
+
+    :param path: URI of the file
+    :param meaning: reason why it was not read
+    :param problem: reason as the end of a sentence that names the file; by default the evidence
+    """
+
+    def __init__(self, path: str, meaning: EngineError, problem: str | None = None) -> None:
+        super().__init__(meaning.message)
+        self.path = path
+        self.meaning = meaning
+        self.is_outside = meaning.rule is requests.LOCATION_NOT_ALLOWED
+        self.problem = masked_text(problem or meaning.evidence.rstrip("."))
+
+
 def understand(error: BaseException) -> EngineError | None:
     """Return what an error of Python means; None for one of an engine or of a storage's library."""
     message = str(error).strip()
+    if isinstance(error, UnreadFileError):
+        return error.meaning
     if short := shortage(error):
         return short_of(short, message)
     if isinstance(error, UnreadMetadataError):
@@ -86,7 +108,7 @@ def understand(error: BaseException) -> EngineError | None:
         return lasting(message, number)
     # A file that the storage of a table lacks is a MissingFileError: this one is of the job itself.
     if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
-        return failed(message)
+        return replace(failed(message), of_disk=error.errno in _OF_DISK)
     if isinstance(error, UnicodeError):
         half = f"A text is not valid Unicode: {message}."
         return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, "", half, "Pass it in UTF-8.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import io
 import os
 import re
 import stat
@@ -52,19 +51,12 @@ class LocalStorage(Storage):
 
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
-        local = _path(path)
-        try:
-            descriptor = _open(local, os.O_RDONLY)
-        except (FileNotFoundError, NotADirectoryError):
-            raise MissingFileError(path) from None
-        try:
-            size = _regular_size(descriptor, local)
-            content = os.read(descriptor, size + 1)  # a byte more than there is: one call reads the usual file
-            return content if len(content) == size else content + _rest(descriptor)
-        except MemoryError:
-            raise OutOfMemoryError(f"{local} of {os.fstat(descriptor).st_size:,} bytes") from None
-        finally:
-            os.close(descriptor)
+        with _opened(path) as (descriptor, size):
+            try:
+                content = os.read(descriptor, size + 1)  # a byte more than there is: one call reads the usual file
+                return content if len(content) == size else content + _rest(descriptor)
+            except MemoryError:
+                raise OutOfMemoryError(f"{_path(path)} of {size:,} bytes") from None
 
     def size(self, path: str) -> int:
         """Return the size of a file, in bytes."""
@@ -79,9 +71,12 @@ class LocalStorage(Storage):
 
     def read_range(self, path: str, start: int, end: int) -> bytes:
         """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
-        with _missing_reported(path), _opened(path) as file:
-            file.seek(start)
-            return _read_fully(file, end - start)
+        with _opened(path) as (descriptor, size):
+            end, pieces = min(end, size), []
+            while start < end and (piece := os.pread(descriptor, end - start, start)):
+                pieces.append(piece)
+                start += len(piece)
+            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def write(self, path: str, content: bytes) -> None:
         """Replace a file as a whole; directories that are missing are made."""
@@ -105,15 +100,6 @@ class LocalStorage(Storage):
         """Whether a location is a ``file:`` URI."""
         return local_path(location) is not None
 
-    def list_links(self, directory: str) -> list[str]:
-        """Return the names of the symbolic links that lie directly in ``directory``."""
-        with _missing_reported(directory), os.scandir(_path(directory)) as entries:
-            return [entry.name for entry in entries if entry.is_symlink()]
-
-    def is_link(self, path: str) -> bool:
-        """Return True if a path is a symbolic link."""
-        return os.path.islink(_path(path))
-
     def spellings(self, uri: str) -> set[str]:
         """Return the ways in which engines may write the URI of a file."""
         return spellings(uri, uri if PLAIN.fullmatch(uri) else quote(uri, safe="/:@!$&'()*+,;=-._~%"))
@@ -125,6 +111,20 @@ class LocalStorage(Storage):
     def real_location(self, location: str) -> str:
         """Return the ``file:`` URI of where a location really lies, links followed."""
         return f"file:{os.path.realpath(_path(self.qualify(location)))}"
+
+
+def is_link(uri: str) -> bool:
+    """Return True if a ``file:`` URI names a symbolic link."""
+    return os.path.islink(_path(uri))
+
+
+def list_links(directory: str) -> list[str]:
+    """Return the names of the symbolic links that lie directly in the directory of a ``file:`` URI.
+
+    :raises MissingFileError: if there is no such directory
+    """
+    with _missing_reported(directory), os.scandir(_path(directory)) as entries:
+        return [entry.name for entry in entries if entry.is_symlink()]
 
 
 @contextmanager
@@ -184,35 +184,30 @@ def _path(location: str) -> str:
     return path
 
 
-def _opened(path: str) -> io.FileIO:
-    """Open a file to read it.
+class _opened:  # a context manager; one made of a generator takes as long as opening the file
+    """Opens a file to read it, without waiting for another process, as pipes do; gives its descriptor and size.
 
-    :raises OSError: if it is none, but a pipe or a device, which would be waited for without end
-    """
-    local = _path(path)
-    file = io.FileIO(local, opener=_open)
-    try:
-        _regular_size(file.fileno(), local)
-    except OSError:
-        file.close()
-        raise
-    return file
-
-
-def _open(path: str, flags: int) -> int:
-    """Open a file without waiting for another process, as pipes do."""
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
-def _regular_size(descriptor: int, path: str) -> int:
-    """Return the size of a file, in bytes.
-
+    :raises MissingFileError: if there is none
     :raises OSError: if it is a pipe, a device or a folder
     """
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.ENOTSUP, "Not a regular file", path)
-    return found.st_size
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> tuple[int, int]:
+        local = _path(self._path)
+        try:
+            self._descriptor = os.open(local, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingFileError(self._path) from None
+        found = os.fstat(self._descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            os.close(self._descriptor)
+            raise OSError(errno.ENOTSUP, "Not a regular file", local)
+        return self._descriptor, found.st_size
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
 
 
 def _rest(descriptor: int) -> bytes:
@@ -227,11 +222,3 @@ def _missing_reported(path: str) -> Iterator[None]:
         yield
     except (FileNotFoundError, NotADirectoryError):
         raise MissingFileError(path) from None
-
-
-def _read_fully(file: io.RawIOBase, size: int) -> bytes:
-    chunks = []
-    while size > 0 and (chunk := file.read(size)):
-        chunks.append(chunk)
-        size -= len(chunk)
-    return b"".join(chunks)

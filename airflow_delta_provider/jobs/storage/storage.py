@@ -89,6 +89,10 @@ class Storage(ABC):
         """Whether files of ``location`` are read without a network."""
         return False
 
+    def permitted(self, uri: str) -> str:
+        """Return the URI of a file that metadata names, if it may be read; the storage of a table knows which may."""
+        return uri
+
     @abstractmethod
     def spellings(self, uri: str) -> set[str]:
         """Return the ways in which engines may write the URI of a file: encoded or not, with or without authority."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -20,9 +21,20 @@ _TAIL = 32 * 1024
 _THREADS = 32
 
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?")
+
+
 def file_location(location: str, path: str) -> str:
-    """Return where a file of the table at ``location`` lies; its path is relative to that, absolute or a URI."""
-    return path if ":/" in path or path.startswith("/") else f"{location.rstrip('/')}/{path}"
+    """Return where a file of the table at ``location`` lies.
+
+    :param path: relative to the table, absolute on the table's store (RFC 2396, 5.2), or a URI
+    """
+    if _SCHEME.match(path):
+        return path
+    if path.startswith("/") and (store := _STORE.match(location)):
+        return f"{store[0]}{path}"
+    return f"{location.rstrip('/')}/{path}"
 
 
 class DataFiles:
@@ -40,11 +52,21 @@ class DataFiles:
         self._last_footer: Footer | None = None
 
     def uri(self, file: RowFile) -> str:
-        """Return where a data file lies."""
-        return file_location(self._location, file.path)
+        """Return where a data file lies, for readers that do not read through the table's storage.
+
+        :raises UnreadFileError: if the table must not use this place
+        """
+        return self._storage.permitted(self._place(file.path))
+
+    def _place(self, path: str) -> str:
+        """Return where a file lies that metadata names."""
+        return file_location(self._location, path)
 
     def open(self, file: RowFile) -> RangedFile:
-        """Return a data file to be read in parts; none of it is read yet."""
+        """Return a data file to be read in parts; none of it is read yet.
+
+        :raises UnreadFileError: if the table must not use this place
+        """
         return RangedFile(self._storage, self.uri(file), file.size)
 
     def footer(self, file: RowFile) -> Footer:
@@ -52,8 +74,9 @@ class DataFiles:
 
         :raises MissingFileError: if there is no such file
         :raises FooterError: if it is not a Parquet file of the recorded size
+        :raises UnreadFileError: if it cannot or must not be read
         """
-        uri = self.uri(file)
+        uri = self._place(file.path)
         tail = self._storage.read_range(uri, max(file.size - _TAIL, 0), file.size + self._beyond)
         expected = min(file.size, _TAIL)
         if len(tail) < expected:

@@ -43,14 +43,15 @@ class Reach:
 
         :param location: where the table was found
         """
-        if self.is_bounded and (refusal := check_found(name, self._storage.real_location(location), self._roots)):
+        if self.is_bounded and (refusal := check_found(name, self._storage.real_location(location), self.roots)):
             return refusal
         if self._state_path is None:
             return None
         return self._state_refusal or check_outside_data(_STATE_PATH, self._storage.qualify(self._state_path), location)
 
     @cached_property
-    def _roots(self) -> tuple[str, ...]:
+    def roots(self) -> tuple[str, ...]:
+        """The locations that are allowed, with links followed; none if locations are not bounded."""
         return tuple(map(self._real_root, allowed_roots(self._allowed)))
 
     def _real_root(self, root: str) -> str:
@@ -66,7 +67,7 @@ class Reach:
             return None
         path = self._storage.real_location(self._state_path)
         # Catalog prefixes alone leave no place for state; locations are compared as they really are.
-        allowed = self._roots if self.is_bounded else self._allowed
+        allowed = self.roots if self.is_bounded else self._allowed
         if refusal := check_path(_STATE_PATH, path, allowed):
             return refusal
         if found := metadata_folder(self._storage, path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from contextlib import suppress
 
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
@@ -12,7 +13,7 @@ DELTA, PAIMON = "Delta Lake", "Apache Paimon"
 _FORMATS = (
     (DELTA, "_delta_log", "*.json"),
     ("Apache Iceberg", "metadata", "*.metadata.json"),
-    (PAIMON, "schema", "schema-*"),
+    (PAIMON, "schema", "schema-[0-9]*"),
     ("Apache Hudi", ".hoodie", "hoodie.properties"),
 )
 #: Directories that hold metadata only, by the format.
@@ -33,6 +34,15 @@ def format_of(storage: Storage, location: str) -> str | None:
         if directory in names and fnmatch.filter(_names_in(storage, f"{location}/{directory}"), pattern):
             return format_name
     return None
+
+
+def is_table(storage: Storage, folder: str) -> bool:
+    """Return True if a folder of this machine is a table of a known format, as far as its files can be listed."""
+    with suppress(OSError):
+        return any(
+            fnmatch.filter(_names_in(storage, f"{folder}/{directory}"), pattern) for _, directory, pattern in _FORMATS
+        )
+    return False
 
 
 def metadata_folder(storage: Storage, path: str) -> tuple[str, str] | None:

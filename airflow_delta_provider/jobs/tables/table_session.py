@@ -16,6 +16,7 @@ from airflow_delta_provider.jobs.storage.engine_error import EngineError, unders
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.tables.catalog_entry import SchemaListing
 from airflow_delta_provider.jobs.tables.reach import Reach
+from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 if TYPE_CHECKING:
     from airflow_delta_provider.domain.formats.avro.codecs import Codec
@@ -91,6 +92,10 @@ class TableSession:
         """
         if refusal := self.reach.refusal(name, location):
             raise TableError(refusal)
+
+    def files_of(self, location: str) -> TableStorage:
+        """Return a storage that reads the files of the table at a location, and no others."""
+        return TableStorage(self.storage, location, self.reach.roots, self.understand)
 
     def is_here(self, text: str) -> bool:
         """Whether the name of a table is that of a place on this machine.

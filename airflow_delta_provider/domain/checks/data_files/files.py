@@ -1,4 +1,4 @@
-"""Data files and deletion vectors, one by one: DF01 to DF05, from what was read of them; rows written again: DF10."""
+"""Data files and deletion vectors, one by one: DF01 to DF05, DF12, DF13; rows written again: DF10."""
 
 from __future__ import annotations
 
@@ -107,6 +107,34 @@ ENCRYPTED = _data.undecided(
 def encrypted_file(path: str, problem: object) -> Finding:
     """Return the finding about a file whose footer is encrypted."""
     return ENCRYPTED.found("{path} cannot be inspected: {problem}.", path=path, problem=Prose(problem))
+
+
+OUTSIDE = _data.undecided(
+    12,
+    "data file outside the table's border",
+    effect="The file was not read, so it is unknown whether it is as the log describes it.",
+    remedy="If the table may use this place, as a shallow clone does, add it to [delta_provider] allowed_locations "
+    "(--allowed-location), together with the table's own location.",
+    source="PROTOCOL.md, Add File and Remove File",
+)
+UNREAD = _data.undecided(
+    13,
+    "data file cannot be accessed",
+    effect="The file was not read, so it is unknown whether it is as the log describes it.",
+    remedy="Give the job access to the file, and check that it is a regular file.",
+)
+
+
+@on_demand(OUTSIDE, UNREAD)
+def unread_file(path: str, problem: str, remedy: str | None, *, outside: bool, vector: bool = False) -> Finding:
+    """Return the finding about a file that the job cannot or must not read.
+
+    :param outside: True if the job must not read it, False if it cannot
+    :param vector: True if it is the file of the deletion vector
+    """
+    what = "The deletion vector of {path}" if vector else "{path}"
+    rule = OUTSIDE if outside else UNREAD
+    return rule.found(f"{what} was not read: {{problem}}.", remedy=remedy, path=path, problem=Prose(problem))
 
 
 ROWS_DIFFER = FAMILY.of(Scope.OUTCOME).error(

@@ -30,6 +30,26 @@ def damaged_commit(version: int, error: Exception) -> Finding:
     )
 
 
+UNREAD = HISTORY.undecided(
+    20,
+    "log file not read",
+    effect="It is unknown whether the file agrees with the commits, as readers expect.",
+    remedy="Give the job access to the file, or add its location to [delta_provider] allowed_locations "
+    "(--allowed-location).",
+)
+
+
+@on_demand(UNREAD)
+def unread_file(path: str, problem: str, remedy: str | None, version: int | None = None) -> Finding:
+    """Return the finding about a file of the log that the job cannot or must not read.
+
+    :param path: below the table
+    """
+    return UNREAD.found(
+        "{path} was not read: {problem}.", remedy=remedy, version=version, path=path, problem=Prose(problem)
+    )
+
+
 DAMAGED_CHECKPOINT = HISTORY.error(
     10,
     "checkpoint damaged",

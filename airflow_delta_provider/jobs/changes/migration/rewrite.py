@@ -25,7 +25,6 @@ from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefus
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction, WrittenFile
 from airflow_delta_provider.jobs.changes.migration.lost_values import find_lost
 from airflow_delta_provider.jobs.changes.migration.metadata_commit import base_of
-from airflow_delta_provider.jobs.delta.delta_files import file_uri
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
@@ -103,7 +102,8 @@ def written_rows(
     fields = metadata.schema.fields
     inside = frozenset(field.name for field in fields if field.name not in partitions)
     schema: StructType = StructType.fromJson(file_schema(metadata, inside))
-    rows: DataFrame = session.spark.read.schema(schema).parquet(*literal([file_uri(location, f.path) for f in files]))
+    paths = session.data_files(location).uris(file.path for file in files)
+    rows: DataFrame = session.spark.read.schema(schema).parquet(*literal(paths))
     stored = {field.name: physical_name(field, mode) for field in fields}
     if partitions:
         known = [{"f": basename(f.path), **_numbered(f, [stored[name] for name in partitions])} for f in files]

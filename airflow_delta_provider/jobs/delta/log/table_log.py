@@ -314,4 +314,4 @@ def _sidecar_path(sidecar: Any, name: str) -> str:
     path = sidecar.get("path") if isinstance(sidecar, dict) else None
     if not isinstance(path, str):
         raise BrokenLogError(f"a sidecar action of checkpoint file {name} has no path")
-    return unquote(path.rsplit("/", 1)[-1])  # it is in the table's own folder of sidecar files, whatever is before
+    return unquote(path).rsplit("/", 1)[-1]  # it is in the table's own folder of sidecar files, whatever is before

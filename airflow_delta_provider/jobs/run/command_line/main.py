@@ -19,7 +19,12 @@ from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_name import TableNameError, check_tables
 from airflow_delta_provider.jobs.process.optional_packages import has_pyspark
-from airflow_delta_provider.jobs.run.command_line.options import add_options, flags_of, read_options
+from airflow_delta_provider.jobs.run.command_line.options import (
+    add_allowed_locations,
+    add_options,
+    flags_of,
+    read_options,
+)
 from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
 from airflow_delta_provider.jobs.run.command_line.spec_file import SpecFile
 from airflow_delta_provider.jobs.spark.session.jvm_output import JvmOutput
@@ -116,7 +121,13 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[JobRequest, argparse.
     try:
         read = read_options(parsed, options)
         tables = tuple(parsed.table or read.declared_tables)
-        request = JobRequest(tables, read, dry_run=parsed.dry_run, receipt=uuid.uuid4().hex)
+        request = JobRequest(
+            tables,
+            read,
+            dry_run=parsed.dry_run,
+            receipt=uuid.uuid4().hex,
+            allowed_locations=tuple(parsed.allowed_locations),
+        )
         request.options.check_names()
         check_tables(request.tables, patterns=options.takes_patterns, relative=True)
     except RequestError as error:
@@ -173,6 +184,7 @@ def parser() -> argparse.ArgumentParser:
         if options.changes:
             command.add_argument("--dry-run", action="store_true", help="plan and report, change nothing")
         command.add_argument("--format", choices=("text", "json"), default="text", help="output format (default: text)")
+        add_allowed_locations(command)
         command.add_argument("--master", help="Spark master (default: spark-defaults, else local[*])")
         command.add_argument("--verbose", action="store_true", help="show what Spark prints, on standard error")
         command.add_argument("--delta-jars", help="packages, provided, or paths or Maven coordinates of jars")

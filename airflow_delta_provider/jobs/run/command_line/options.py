@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from airflow_delta_provider.domain.formats.yaml_text import unmarked
 from airflow_delta_provider.domain.request.option import Option
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.table_name import is_relative
 from airflow_delta_provider.domain.request.value import Choice, Document, Entries, Flag, Value
 
 
@@ -33,6 +35,24 @@ def add_options(parser: argparse._ActionsContainer, options: type[Options]) -> N
             help=declared.help.replace("%", "%%") + repeated,
             **_parsing(declared),
         )
+
+
+def add_allowed_locations(parser: argparse._ActionsContainer) -> None:
+    """Add the flag of the locations that a job may reach."""
+    parser.add_argument(
+        "--allowed-location",
+        dest="allowed_locations",
+        action="append",
+        default=[],
+        metavar="LOCATION",
+        type=_location,
+        help="folder or URI below which tables, and all files that they name, must lie; may be repeated (default: a "
+        "table's files must lie on the same store, on this machine within a table)",
+    )
+
+
+def _location(text: str) -> str:
+    return os.path.abspath(text) if is_relative(text) else text
 
 
 def read_options(parsed: argparse.Namespace, options: type[Options]) -> Options:

@@ -20,7 +20,8 @@ from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import PARSED_COUNT
 from airflow_delta_provider.jobs.delta.log.checkpoint_files import PARSED_FIELDS, CheckpointFiles, Wanted
 from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of, damage, understand
 from airflow_delta_provider.jobs.spark.session.sql_settings import configured
-from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage, literal
+from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 _PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
 #: Of a checkpoint, what the driver takes at once: some 80,000 files. By default it is 32 times as much, of which the
@@ -43,7 +44,7 @@ class SparkCheckpointFiles(CheckpointFiles):
 
     _most_bytes = 16 * 1024 * 1024  # some 100,000 files of a table
 
-    def __init__(self, spark: SparkSession, storage: HadoopStorage) -> None:
+    def __init__(self, spark: SparkSession, storage: Storage) -> None:
         super().__init__(storage)
         self._spark = spark
 
@@ -74,7 +75,7 @@ class SparkCheckpointFiles(CheckpointFiles):
                 raise error from None
 
     def _read_with_spark(self, path: str, wanted: Wanted, budget: Budget) -> Iterator[Action]:
-        rows = self._spark.read.parquet(*literal([path]))
+        rows = self._spark.read.parquet(*literal([self._storage.permitted(path)]))
         columns = {}
         for column in rows.schema.fields:
             kind, names = column.name, wanted.fields.get(column.name)

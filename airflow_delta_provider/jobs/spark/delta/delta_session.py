@@ -33,7 +33,8 @@ class SparkDeltaSession(SparkTableSession, DeltaSession):
 
     def open_log(self, location: str) -> TableLog:
         """Return the log of the table at a location; large checkpoints are read by Spark."""
-        return TableLog(self.storage, location, SparkCheckpointFiles(self.spark, self.storage))
+        files = self.files_of(location)
+        return TableLog(files, location, SparkCheckpointFiles(self.spark, files))
 
     @property
     def versions(self) -> Mapping[str, str | None]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
-from airflow_delta_provider.domain.paimon.file_faults import FileFault
+from airflow_delta_provider.domain.paimon.file_faults import FileFault, unread
 from airflow_delta_provider.domain.paimon.format_error import LargeFileError, PaimonFormatError
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import TableHistory, Vector
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
@@ -28,9 +29,13 @@ class DeletedRows:
         """Return the deleted rows of a file as a bit set; none where they cannot be determined."""
         try:
             return self._data.deleted_by(file, vector)
-        except (MissingFileError, PaimonFormatError) as error:
+        except (MissingFileError, PaimonFormatError, UnreadFileError) as error:
             if file.key not in self.broken:
                 self.broken.add(file.key)
+                if isinstance(error, UnreadFileError):
+                    says = f"its deletion vector is in a file that was not read: {error.problem}"
+                    self.faults.append(unread(file, says, error.meaning.remedy))
+                    return 0
                 why = "there is no such file" if isinstance(error, MissingFileError) else str(error)
                 name = vector.file.name if vector else file.name
                 says = f"has deleted rows that are unknown: {name} with its deletion vector cannot be read: {why}."

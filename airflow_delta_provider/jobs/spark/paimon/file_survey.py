@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds, Mate
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
 from airflow_delta_provider.jobs.paimon.table_files import TableFiles
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 _PARQUET, _AVRO = "parquet", "avro"
@@ -84,6 +85,8 @@ def _look(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFa
         ids = file_ids(footer, ROW_ID)
     except MissingFileError:
         return None
+    except UnreadFileError as error:
+        return None, [unread(file, error.problem, error.meaning.remedy)]
     except EncryptedFooterError as error:
         return None, [unread(file, str(error))]
     except FooterError as error:

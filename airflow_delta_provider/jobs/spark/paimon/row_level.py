@@ -80,7 +80,7 @@ class RowLevel:
         self._history = history
         self._options = options
         self._progress = progress
-        self._data = TableFiles(session.storage, location, DataLayout.of(history.schema))
+        self._data = TableFiles(session.files_of(location), location, DataLayout.of(history.schema))
         self._evolution = history.schema.table_options().data_evolution
         self._result = RowResult()
         self._deleted = DeletedRows(self._data, history)

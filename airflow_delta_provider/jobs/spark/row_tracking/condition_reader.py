@@ -32,6 +32,7 @@ from airflow_delta_provider.jobs.spark.row_ids.row_reader import IS_DELETED, wor
 from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of
 from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 _LOOKUP = "key: string, file: int, deleted: array<bigint>, partition: map<string, string>"
@@ -120,7 +121,7 @@ class ConditionReader:
         for index, file in enumerate(files):
             try:
                 deleted = self._data.deleted(file, file.num_records)
-            except (MissingFileError, BrokenDeletionVectorError):
+            except (MissingFileError, BrokenDeletionVectorError, UnreadFileError):
                 continue
             known: Mapping[str, Any] = {
                 "file": index,

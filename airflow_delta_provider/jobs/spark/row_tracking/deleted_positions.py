@@ -30,6 +30,7 @@ from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSess
 from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of
 from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: Positions of a file that one row of the result covers.
@@ -53,7 +54,7 @@ class VectorsInTasks:
     data: DeltaFiles
     files: Mapping[str, LiveFile]
     rows_of: RowCount
-    unreadable: Callable[[LiveFile, str], None]
+    unreadable: Callable[[LiveFile, str | UnreadFileError], None]
     _kept: list[DeletedPositions] = field(init=False, default_factory=list)
 
     def covers(self, file: RowFile) -> bool:
@@ -88,13 +89,14 @@ class DeletedPositions:
         self, session: SparkDeltaSession, data: DeltaFiles, files: Mapping[int, tuple[LiveFile, int | None]]
     ) -> None:
         self._session = session
+        self._unread: dict[int, UnreadFileError] = {}
         self._decoded = self._decode(data, files).persist()
 
-    def errors(self) -> dict[int, str]:
+    def errors(self) -> dict[int, str | UnreadFileError]:
         """Return which vectors cannot be read, and why."""
         with self._session.reading_files():
             found = self._decoded.where("error IS NOT NULL").select("file", "error").collect()
-        return {row["file"]: row["error"] for row in found}
+        return {row["file"]: self._unread.get(row["file"], row["error"]) for row in found}
 
     def live(self, rows: DataFrame) -> DataFrame:
         """Return those of ``rows``, which have columns ``file`` and ``position``, that are not deleted.
@@ -123,7 +125,10 @@ class DeletedPositions:
             if vector is None:
                 continue
             start, end = vector.byte_range
-            source = _source(data, file, vector)
+            try:
+                source = _source(data, file, vector)
+            except UnreadFileError as error:
+                source, self._unread[number] = None, error
             wire = json.dumps(vector._asdict())
             vectors.append(
                 {"file": number, "source": source, "start": start, "size": end - start, "rows": rows, "vector": wire}

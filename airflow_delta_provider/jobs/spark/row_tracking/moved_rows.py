@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING
+from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING, OUTSIDE, UNREAD
 from airflow_delta_provider.domain.checks.row_tracking.comparison import (
     NOT_COMPARABLE,
     bounded,
@@ -33,6 +33,7 @@ from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: Why a footer has no row ids, by the rule that a survey finds violated.
@@ -40,6 +41,8 @@ _REASONS = {
     MISSING.code: "it does not exist",
     DAMAGED.code: "it is damaged",
     ENCRYPTED.code: "it is encrypted",
+    OUTSIDE.code: "it lies outside the table's border",
+    UNREAD.code: "it cannot be accessed",
     MATERIALIZED_TYPE.code: "its column of row ids has another type",
 }
 
@@ -145,6 +148,8 @@ class MovedRowsReader:
             return f"its deletion vector was not read: {error}"
         except BrokenDeletionVectorError as error:
             return f"its deletion vector is damaged: {error}"
+        except UnreadFileError as error:
+            return f"its deletion vector was not read: {error.problem}"
 
     def _new_files(self, moves: RowMoves) -> tuple[list[FileRows], list[Finding]]:
         """Return those of a commit's new files that hold materialized ids, and what could not be read of the others."""

@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.row_ids.driver_limits import DriverLimits
 from airflow_delta_provider.domain.row_ids.fresh_ids import in_order, trusted_mark
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
 from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
+from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey, unread
 from airflow_delta_provider.jobs.row_tracking.row_proofs import Proof
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.row_ids.collected_ids import CollectedIds
@@ -34,6 +34,7 @@ from airflow_delta_provider.jobs.spark.row_ids.distributed_ids import Distribute
 from airflow_delta_provider.jobs.spark.row_ids.row_ids import RowIds
 from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.spark.row_tracking.deleted_positions import MISSING, VectorsInTasks
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: All rows, as a bit set: what an unreadable deletion vector counts as deleting.
@@ -133,13 +134,19 @@ class _DeletedRows:
     def _read(self, file: LiveFile) -> int:
         try:
             return self._data.deleted(file, self._survey.rows_of(file))
+        except UnreadFileError as error:
+            self.report(file, error)
         except (MissingFileError, BrokenDeletionVectorError) as error:
             self.report(file, MISSING if isinstance(error, MissingFileError) else error)
-            return UNREADABLE
+        return UNREADABLE
 
     def report(self, file: LiveFile, why: str | Exception) -> None:
         """Report once that the deletion vector of a file cannot be read."""
         if file.path in self.reported:
             return
         self.reported.add(file.path)
-        self._findings.append(unreadable_vector(file.path, why))
+        self._findings.append(
+            unread(file.path, why, vector=True)
+            if isinstance(why, UnreadFileError)
+            else unreadable_vector(file.path, why)
+        )

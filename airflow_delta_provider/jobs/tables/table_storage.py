@@ -1,0 +1,246 @@
+"""The border of a table: which files its metadata may name.
+
+Paths in a log or a manifest are untrusted: who writes a table could otherwise let a job read any file that the job's
+user can read. All files of a table are therefore read through its :class:`TableStorage`.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import cached_property
+from typing import NoReturn
+
+from airflow_delta_provider.domain.checks import faults, requests
+from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.allowed_locations import is_below
+from airflow_delta_provider.domain.request.table_name import normal_location
+from airflow_delta_provider.jobs.storage.engine_error import EngineError, UnreadFileError
+from airflow_delta_provider.jobs.storage.local_storage import is_link, list_links
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.storage import Storage
+from airflow_delta_provider.jobs.tables.table_formats import is_table
+
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(/.*)", re.DOTALL)
+_NORMAL = re.compile(r"([a-z][a-z0-9+.-]*://)([^/]*)(/.*)", re.DOTALL)
+_FILE = "file://"
+#: What Linux has in folders like files: processes with their secrets, devices without an end.
+_SYSTEM = ("/proc", "/sys", "/dev")
+#: Stores whose names of buckets are case-sensitive.
+_CASED = ("s3://", "gs://", "gcs://")
+_REMEDY = (
+    "If the table may use this place, as a shallow clone does, add it to [delta_provider] allowed_locations "
+    "(--allowed-location), together with the table's own location."
+)
+
+Understands = Callable[[Exception], EngineError]
+
+
+class TableStorage(Storage):
+    """Reads the files of one table, and no others.
+
+    A file may lie within the table, or within the allowed locations. If there are none, it may lie on the same store:
+    in the same bucket or container, or on this machine within any table, whose data files a shallow clone uses. Links
+    are followed first. A path that leads outside, and an error about a single file, are raised as UnreadFileError.
+
+    :param location: of the table, as a URI
+    :param roots: the allowed locations, with links followed; none means that locations are not bounded
+    :param understand: returns what an error means
+    """
+
+    def __init__(self, storage: Storage, location: str, roots: Sequence[str], understand: Understands) -> None:
+        self._storage = storage
+        self._location = location.rstrip("/")
+        self._below = f"{self._location}/"
+        self._is_local = _is_local(self._location)
+        self._roots = roots
+        self._understand = understand
+        self._folders: dict[str, str | None] = {}
+        self._tables: dict[str, bool] = {}
+
+    def permitted(self, uri: str) -> str:
+        """Return the URI of a file, without ``..``, if it may be read.
+
+        :raises MissingFileError: if no file can have such a name
+        :raises UnreadFileError: if it leads outside
+        """
+        if "\0" in uri:
+            raise MissingFileError(uri)
+        if not uri.startswith(self._below) or "/." in uri or uri.find("//", len(self._below)) >= 0:
+            uri = _normalized(uri)
+        folder = uri.rpartition("/")[0]
+        if folder not in self._folders:
+            self._folders[folder] = self._why_outside(folder)
+        why = self._folders[folder]
+        if why is None and uri.startswith("file:") and is_link(uri):
+            why = self._why_outside(uri)
+        if why is not None:
+            evidence = f"The path {uri} leads {why}."
+            refused = EngineError(requests.LOCATION_NOT_ALLOWED, Verdict.REFUSED, "", evidence, _REMEDY)
+            raise UnreadFileError(uri, refused, f"it leads {why}")
+        return uri
+
+    def _why_outside(self, location: str) -> str | None:
+        """Return where a location leads, as seen from the table; None if files there may be read."""
+        if not _is_local(location):
+            return self._why_elsewhere(location)
+        if not self._is_local and not any(map(_is_local, self._roots)):
+            return "to the machine of the job, while the table is on another store"
+        real = self._storage.real_location(location)
+        path = normal_location(real).removeprefix(_FILE)
+        if self._is_local and is_below(real, self._real):
+            return None
+        for system in _SYSTEM:
+            if is_below(path, system):  # where names differ from process to process
+                return f"into {system}, which belongs to the operating system"
+        if self._roots:
+            return None if any(is_below(real, root) for root in self._roots) else self._outside(path)
+        return None if self._is_in_table(path) else f"to {path}, outside the table and any other table"
+
+    def _why_elsewhere(self, location: str) -> str | None:
+        if is_below(location, self._location):
+            return None
+        if not self._roots:
+            return None if _store(location) == _store(self._location) else "to another store than the table's"
+        if not any(is_below(location, root) for root in self._roots):
+            return self._outside(location)
+        real = self._storage.real_location(location)
+        return None if any(is_below(real, root) for root in self._roots) else self._outside(real)
+
+    def _outside(self, place: str) -> str:
+        return f"to {place}, outside the table and the allowed locations ({', '.join(self._roots)})"
+
+    @cached_property
+    def _real(self) -> str:
+        return self._storage.real_location(self._location)
+
+    def _is_in_table(self, path: str) -> bool:
+        """Whether a folder of this machine lies within some table."""
+        folder = ""
+        for name in path.strip("/").split("/"):
+            folder = f"{folder}/{name}"
+            if folder not in self._tables:
+                if not os.path.isdir(folder):
+                    return False
+                self._tables[folder] = is_table(self._storage, f"file:{folder}")
+            if self._tables[folder]:
+                return True
+        return False
+
+    def _fail(self, path: str, error: Exception) -> NoReturn:
+        """Raise an error, as one about a single file if other files are not concerned."""
+        if not isinstance(error, MissingFileError):
+            meaning = self._understand(error)
+            about_file = not meaning.retryable or meaning.of_disk or not path.startswith(self._below)
+            if meaning.rule is faults.STORAGE and about_file:
+                raise UnreadFileError(path, meaning) from error
+        raise error
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a file."""
+        path = self.permitted(path)
+        try:
+            return self._storage.read(path)
+        except Exception as error:
+            self._fail(path, error)
+
+    def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
+        """Yield the contents of files of one storage, in order."""
+        return self._storage.read_ahead([self.permitted(path) for path in paths])
+
+    def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
+        """Yield the contents of files of one storage, in order, and None for one that is not there."""
+        return self._storage.read_present([self.permitted(path) for path in paths])
+
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
+        path = self.permitted(path)
+        try:
+            return self._storage.read_range(path, start, end)
+        except Exception as error:
+            self._fail(path, error)
+
+    def size(self, path: str) -> int:
+        """Return the size of a file, in bytes."""
+        path = self.permitted(path)
+        try:
+            return self._storage.size(path)
+        except Exception as error:
+            self._fail(path, error)
+
+    def written_at(self, path: str) -> datetime:
+        """Return when a file was last written."""
+        return self._storage.written_at(self.permitted(path))
+
+    def list_names(self, directory: str) -> list[str]:
+        """Return the names of what lies directly in ``directory``."""
+        return self._storage.list_names(self.permitted(directory))
+
+    def list_folders(self, directory: str) -> list[str]:
+        """Return the names of the directories that lie directly in ``directory``."""
+        return self._storage.list_folders(self.permitted(directory))
+
+    def list_from(self, directory: str, name: str) -> list[str]:
+        """Return the names in ``directory`` that are ``name`` or sort after it."""
+        return self._storage.list_from(self.permitted(directory), name)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Replace a file as a whole."""
+        self._storage.write(self.permitted(path), content)
+
+    def is_local(self, location: str) -> bool:
+        """Return True if files of ``location`` are read without a network."""
+        return self._storage.is_local(location)
+
+    def closed_files(self, *folders: str) -> dict[str, UnreadFileError]:
+        """Return the files in folders of the table that are links to places that must not be read.
+
+        :param folders: below the table
+        """
+        found: dict[str, UnreadFileError] = {}
+        for folder in folders if self._is_local else ():  # no other store has links
+            with suppress(MissingFileError):
+                for name in list_links(f"{self._below}{folder}"):
+                    try:
+                        self.permitted(f"{self._below}{folder}/{name}")
+                    except UnreadFileError as error:
+                        found[f"{folder}/{name}"] = error
+        return found
+
+    def spellings(self, uri: str) -> set[str]:
+        """Return the ways in which engines may write the URI of a file."""
+        return self._storage.spellings(uri)
+
+    def qualify(self, location: str) -> str:
+        """Return the absolute URI of a location."""
+        return self._storage.qualify(location)
+
+    def real_location(self, location: str) -> str:
+        """Return the absolute URI of where a location really lies."""
+        return self._storage.real_location(location)
+
+
+def _is_local(location: str) -> bool:
+    return normal_location(location).startswith(f"{_FILE}/")
+
+
+def _normalized(uri: str) -> str:
+    """Return a URI with its scheme in lower case, and without ``.`` and ``..``; all readers take it for one place."""
+    match = _URI.fullmatch(uri)
+    if match is None:
+        return uri
+    authority = "" if match[2] is None or (not match[2] and match[1].lower() == "file") else f"//{match[2]}"
+    return f"{match[1].lower()}:{authority}{posixpath.normpath(re.sub('/+', '/', match[3]))}"
+
+
+def _store(location: str) -> tuple[str, str]:
+    """Return the scheme of a location, and its bucket, container or host."""
+    match = _NORMAL.fullmatch(normal_location(location))
+    if match is None:
+        return location, ""
+    scheme, authority = match[1], match[2]
+    return scheme, authority if scheme in _CASED else authority.casefold()
