@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
+import stat
 from collections.abc import Hashable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 
 #: What filesystems call the state of a file in a listing; the first that is there is taken.
 _STAMPS = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
+#: The scheme of files of this machine.
+_LOCAL = "file"
 #: What filesystems call the time at which a file was written.
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 
@@ -55,6 +60,7 @@ class MetadataFolder:
         """
         directory = self._directory
         directory.filesystem.invalidate_cache(directory.path)
+        self._check_within(directory.path)
         # Without details: on a local disk those of 20,000 commits cost four times as much as their names.
         return [path.rsplit("/", 1)[-1] for path in directory.filesystem.ls(directory.path, detail=False)]
 
@@ -84,7 +90,7 @@ class MetadataFolder:
 
         :raises FileNotFoundError: if there is none
         """
-        content: bytes = self._directory.filesystem.cat_file(self._path(name))
+        content: bytes = self._directory.filesystem.cat_file(self._checked(name))
         return content
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
@@ -92,8 +98,28 @@ class MetadataFolder:
 
         :raises FileNotFoundError: if there is none
         """
-        opened: AbstractContextManager[BinaryIO] = self._directory.filesystem.open(self._path(name), "rb")
+        opened: AbstractContextManager[BinaryIO] = self._directory.filesystem.open(self._checked(name), "rb")
         return opened
+
+    def _checked(self, name: str) -> str:
+        """Return the path of a file that may be read.
+
+        :raises OSError: if it is a file of this machine that leads outside the table, or is a pipe or a device
+        """
+        path = self._path(name)
+        if self._address.scheme == _LOCAL:
+            self._check_within(path)
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                raise OSError(errno.ENOTSUP, "Not a regular file", path)
+        return path
+
+    def _check_within(self, path: str) -> None:
+        """Check that no link leads outside the table, whose files are written by others."""
+        if self._address.scheme != _LOCAL:
+            return
+        table, real = (os.path.realpath(place) for place in (os.path.dirname(self._directory.path), path))
+        if not real.startswith(f"{table.rstrip('/')}/"):
+            raise OSError(errno.EPERM, f"A link leads to {real}, outside the table", path)
 
     def _path(self, name: str) -> str:
         return f"{self._directory.path.rstrip('/')}/{name}"

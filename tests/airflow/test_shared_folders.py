@@ -23,6 +23,7 @@ from airflow_delta_provider.local_file import open_own, read_regular, replace_fi
 from airflow_delta_provider.notifications.state_file import StateFile
 from airflow_delta_provider.operators.worker_files import read_entries
 from airflow_delta_provider.report_store import read_report
+from airflow_delta_provider.watch.metadata_folder import MetadataFolder
 
 _HOUR_AGO = time.time() - 3600
 _OTHER_USER = 12345
@@ -210,3 +211,31 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+@pytest.mark.parametrize("read", [MetadataFolder.read, lambda folder, name: folder.open(name).__enter__()])
+def test_sensor_reads_no_pipe_and_follows_no_link_out_of_the_table(tmp_path: Path, read: Callable[..., object]) -> None:
+    log = tmp_path / "table" / "_delta_log"
+    log.mkdir(parents=True)
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    (log / "0.json").write_text("{}")
+    (log / "alias.json").symlink_to("0.json")
+    (log / "link.json").symlink_to(secret)
+    pipe(log / "pipe.json")
+    folder = MetadataFolder(str(tmp_path / "table"), None, "_delta_log")
+
+    assert sorted(folder.names()) == ["0.json", "alias.json", "link.json", "pipe.json"]
+    assert read(folder, "alias.json")
+    for name in ("link.json", "pipe.json"):
+        with within(10), pytest.raises(OSError, match=r"outside the table|Not a regular file"):
+            read(folder, name)
+
+
+def test_sensor_follows_no_linked_log_out_of_the_table(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "_delta_log").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(OSError, match="outside the table"):
+        MetadataFolder(str(tmp_path / "table"), None, "_delta_log").names()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage
 from tests.tables.row_tracking import partitioned
@@ -103,3 +106,42 @@ def test_table_is_not_created_behind_a_link(session, lake):
     report = run(JobRequest((str(new),), options, allowed_locations=(str(lake / "ours"),)), session)
     assert [finding.code for finding in report.tables[0].findings] == ["RQ16"]
     assert not new.exists()
+
+
+@pytest.fixture
+def with_file_outside(tmp_path, spark) -> Path:
+    """A table with rows to which a file outside was added, and a deletion vector outside."""
+    folder = tmp_path / "t"
+    spark.range(3).coalesce(1).write.format("delta").save(str(folder))
+    own = next(folder.glob("*.parquet"))
+    outside = tmp_path / "outside.parquet"
+    shutil.copy(own, outside)
+    add = {"partitionValues": {}, "size": own.stat().st_size, "modificationTime": 1, "dataChange": True}
+    lines = [{"commitInfo": {"timestamp": 1, "operation": "WRITE"}}, {"add": {"path": f"file:{outside}", **add}}]
+    commit = folder / "_delta_log" / f"{1:020}.json"
+    commit.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return folder
+
+
+def test_file_outside_is_undecided_at_level_data_and_its_rows_are_not_read(session, with_file_outside):
+    request = JobRequest((str(with_file_outside),), AuditOptions(level="data"))
+
+    (report,) = run(request, session).tables
+
+    assert [(finding.code, finding.path) for finding in report.findings] == [
+        ("DF12", f"file:{with_file_outside.parent}/outside.parquet")
+    ]
+    allowed = replace(request, allowed_locations=(str(with_file_outside.parent),))
+    assert run(allowed, session).tables[0].verdict is Verdict.PASS
+
+
+def test_change_for_which_the_engine_would_read_a_file_outside_is_refused(session, with_file_outside):
+    spec = {"name": str(with_file_outside), "constraints": {"small": "id < 100"}}
+    request = JobRequest((str(with_file_outside),), ApplyMigrationOptions(spec=(spec,)))
+
+    (report,) = run(request, session).tables
+
+    assert {finding.code for finding in report.findings} == {"RQ16"}
+    assert report.verdict is Verdict.REFUSED
+    allowed = replace(request, allowed_locations=(str(with_file_outside.parent),), dry_run=True)
+    assert run(allowed, session).tables[0].verdict is Verdict.PASS

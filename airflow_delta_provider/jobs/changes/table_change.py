@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.preflight import with_lockouts
 from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.step import RewriteTable, Step, each_step, reads_rows
+from airflow_delta_provider.domain.changes.step import RewriteTable, Step
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
@@ -28,6 +28,7 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.commit.log_store import refuse_unsafe_store
 from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
+from airflow_delta_provider.jobs.changes.migration.obstacles import find_file_outside
 from airflow_delta_provider.jobs.changes.own_commits import earlier_commits, is_own
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
@@ -36,7 +37,6 @@ from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
-from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 
 _TRIES = 3
 
@@ -104,28 +104,14 @@ class TableChange:
         known |= {"protocol_after": plan.protocol_after.to_json(), "plan": plan.to_json()}
         if refusals:
             return TableReport.refused(self._name, *refusals, **known)
-        if outside := self._refuse_files_outside(before, plan):
+        compares_rows = getattr(self._options, "verify", None) in ("data", "full")
+        if outside := find_file_outside(self.session, self.table, before, plan.steps, compares_rows=compares_rows):
             return TableReport.refused(self._name, outside, **known)
         for note in plan.notes:
             self.progress(f"{self._name}: {note}")
         if self.request.dry_run:
             return TableReport.judged(self._name, **known)
         return self._carry_out(change, plan, known)
-
-    def _refuse_files_outside(self, before: TableState, plan: Plan) -> Finding | None:
-        """Return a refusal if the engine would read a file that the job must not read; it asks nobody."""
-        if not any(map(reads_rows, each_step(plan.steps))):
-            return None
-        state = before
-        if before.files is None:
-            state = self.table.log.read_state(with_files=True, version=before.version)
-        data = self.session.data_files(self.table.location)
-        try:
-            for file in state.live_files:
-                data.check_places(file)
-        except UnreadFileError as error:
-            return error.meaning.finding("The engine would read this file.")
-        return None
 
     def _with_expected_protocol(self, plan: Plan) -> tuple[Plan, tuple[Finding, ...]]:
         """Return the plan with the protocol that the engine will write, and why that must not be written."""

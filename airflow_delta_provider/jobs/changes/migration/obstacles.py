@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pyspark.errors import AnalysisException
 
-from airflow_delta_provider.domain.changes.step import AddConstraint, RewriteTable, Step
+from airflow_delta_provider.domain.changes.step import AddConstraint, RewriteTable, Step, each_step, reads_rows
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType, StructField
@@ -24,6 +24,7 @@ from airflow_delta_provider.jobs.changes.migration.metadata_commit import forbid
 from airflow_delta_provider.jobs.changes.migration.rewrite import in_zone_of
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 
 
 def find_obstacles(
@@ -35,6 +36,9 @@ def find_obstacles(
 
     :param state: that the steps were planned on
     """
+    if outside := find_file_outside(session, table, state, steps):
+        yield outside
+        return
     nulls = [column for index, step in enumerate(steps) for column in forbidden_nulls(step, steps[:index])]
     if nulls:
         yield from find_nulls(session, table, state, nulls)
@@ -43,6 +47,32 @@ def find_obstacles(
             yield from _lost(session, table, state, step, steps[:index])
         elif isinstance(step, AddConstraint):
             yield from _breaking(session, table, state, step, steps[:index])
+
+
+def find_file_outside(
+    session: SparkDeltaSession,
+    table: OpenTable,
+    state: TableState,
+    steps: Iterable[Step],
+    *,
+    compares_rows: bool = False,
+) -> Finding | None:
+    """Return a refusal if the engine would read a file that the job must not read: the engine itself asks nobody.
+
+    :param state: state that the steps were planned on, with or without its files
+    :param compares_rows: True if rows are read afterwards, whatever the steps are
+    """
+    if not (compares_rows or any(map(reads_rows, each_step(steps)))):
+        return None
+    if state.files is None:
+        state = table.log.read_state(with_files=True, version=state.version)
+    data = session.data_files(table.location)
+    try:
+        for file in state.live_files:
+            data.check_places(file)
+    except UnreadFileError as error:
+        return error.meaning.finding("The engine would read this file.")
+    return None
 
 
 def _lost(
