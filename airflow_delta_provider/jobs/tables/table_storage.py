@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.allowed_locations import is_below
 from airflow_delta_provider.domain.request.table_name import normal_location
 from airflow_delta_provider.jobs.storage.engine_error import EngineError, UnreadFileError
-from airflow_delta_provider.jobs.storage.local_storage import is_link, list_links
+from airflow_delta_provider.jobs.storage.local_storage import is_link, list_links, local_path
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.tables.table_formats import is_table
@@ -74,18 +74,21 @@ class TableStorage(Storage):
             uri = _normalized(uri)
         folder = uri.rpartition("/")[0]
         if folder not in self._folders:
-            self._folders[folder] = self._why_outside(folder)
+            self._folders[folder] = self._why_outside(folder, folder)
         why = self._folders[folder]
         if why is None and uri.startswith("file:") and is_link(uri):
-            why = self._why_outside(uri)
+            why = self._why_outside(uri, posixpath.dirname(self._storage.real_location(uri)))
         if why is not None:
             evidence = f"The path {uri} leads {why}."
             refused = EngineError(requests.LOCATION_NOT_ALLOWED, Verdict.REFUSED, "", evidence, _REMEDY)
             raise UnreadFileError(uri, refused, f"it leads {why}")
         return uri
 
-    def _why_outside(self, location: str) -> str | None:
-        """Return where a location leads, as seen from the table; None if files there may be read."""
+    def _why_outside(self, location: str, folder: str) -> str | None:
+        """Return where a location leads, as seen from the table; None if files there may be read, or cannot be there.
+
+        :param folder: folder of the file, with links followed if the file is a link
+        """
         if not _is_local(location):
             return self._why_elsewhere(location)
         if not self._is_local and not any(map(_is_local, self._roots)):
@@ -99,7 +102,9 @@ class TableStorage(Storage):
                 return f"into {system}, which belongs to the operating system"
         if self._roots:
             return None if any(is_below(real, root) for root in self._roots) else self._outside(path)
-        return None if self._is_in_table(path) else f"to {path}, outside the table and any other table"
+        if self._is_in_table(path) or not os.path.isdir(local_path(folder) or ""):
+            return None  # without its folder, a file is missing, whatever else is on this machine
+        return f"to {path}, outside the table and any other table"
 
     def _why_elsewhere(self, location: str) -> str | None:
         if is_below(location, self._location):

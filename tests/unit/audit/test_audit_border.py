@@ -136,6 +136,14 @@ def test_bytes_that_are_encoded_twice_name_another_file_within_the_table(tmp_pat
     assert codes(report) == {"DF01"}
 
 
+@pytest.mark.parametrize("path", ["/no-such-lake/source/x.parquet", "file:/no-such-lake/source/x.parquet"])
+def test_file_without_a_folder_is_missing_wherever_it_would_be(tmp_path: Path, path: str) -> None:
+    table = make_table(tmp_path / "table", [path])
+
+    assert codes(audit(table)) == {"DF01"}
+    assert codes(audit(table, table)) == {_OUTSIDE}
+
+
 def test_file_outside_alone_leaves_the_table_undetermined(tmp_path: Path, secret: Path) -> None:
     assert audit(make_table(tmp_path / "table", [f"file:{secret}"])).verdict is Verdict.UNDETERMINED
 
