@@ -39,7 +39,7 @@ from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snap
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.storage import Storage
+from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class MetadataSource:
     """
 
     def __init__(
-        self, storage: Storage, location: str, codecs: Mapping[str, Codec], patience: float = _PATIENCE
+        self, storage: TableStorage, location: str, codecs: Mapping[str, Codec], patience: float = _PATIENCE
     ) -> None:
         self._storage = storage
         self._patience = patience

@@ -9,8 +9,8 @@ from airflow_delta_provider.domain.paimon.layout import DataLayout
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.table_history import Vector
 from airflow_delta_provider.domain.row_ids.row_file import DescribedFile
-from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 
 class TableFiles(DataFiles):
@@ -21,7 +21,7 @@ class TableFiles(DataFiles):
 
     _beyond = 1  # Spark lists the files itself and takes the last bytes of each for its footer
 
-    def __init__(self, storage: Storage, location: str, layout: DataLayout) -> None:
+    def __init__(self, storage: TableStorage, location: str, layout: DataLayout) -> None:
         super().__init__(storage, location)
         self._layout = layout
         self._last_index: tuple[IndexFile, bytes] | None = None

@@ -10,7 +10,7 @@ from typing import TypeVar
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError, footer_size, parse_footer
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
 from airflow_delta_provider.jobs.storage.ranged_file import RangedFile
-from airflow_delta_provider.jobs.storage.storage import Storage
+from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -46,7 +46,7 @@ class DataFiles:
     #: Bytes to look for after a file's recorded end; 0 where engines read by the recorded size.
     _beyond = 0
 
-    def __init__(self, storage: Storage, location: str) -> None:
+    def __init__(self, storage: TableStorage, location: str) -> None:
         self._storage = storage
         self._location = location
         self._last_footer: Footer | None = None

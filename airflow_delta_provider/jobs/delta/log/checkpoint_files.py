@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.formats.budget import Budget, TooLargeError
 from airflow_delta_provider.domain.machine_errors import shortage
 from airflow_delta_provider.jobs.delta.log import arrow_checkpoint
 from airflow_delta_provider.jobs.delta.log.arrow_checkpoint import PARSED_COUNT
-from airflow_delta_provider.jobs.storage.storage import Storage
+from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
 _FILE_FIELDS = ("path", "size", "baseRowId", "defaultRowCommitVersion", "deletionVector")
@@ -62,7 +62,7 @@ class CheckpointFiles:
     #: Bytes up to which PyArrow reads a file.
     _most_bytes: float = float("inf")
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: TableStorage) -> None:
         self._storage = storage
 
     def actions(self, path: str, with_files: bool, budget: Budget | None = None) -> Iterator[Action]:

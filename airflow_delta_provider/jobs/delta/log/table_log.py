@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.storage import Storage
+from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 #: Commits that are read at once if it is unknown how many are wanted.
 _AT_ONCE = 100
@@ -55,7 +55,7 @@ class History:
 class TableLog:
     """The ``_delta_log`` of one table."""
 
-    def __init__(self, storage: Storage, location: str, checkpoints: CheckpointFiles) -> None:
+    def __init__(self, storage: TableStorage, location: str, checkpoints: CheckpointFiles) -> None:
         self._storage = storage
         self.root = location
         """Where the table is, a URI."""

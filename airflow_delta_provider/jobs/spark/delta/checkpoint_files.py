@@ -21,7 +21,7 @@ from airflow_delta_provider.jobs.delta.log.checkpoint_files import PARSED_FIELDS
 from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of, damage, understand
 from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
-from airflow_delta_provider.jobs.storage.storage import Storage
+from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 _PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
 #: Of a checkpoint, what the driver takes at once: some 80,000 files. By default it is 32 times as much, of which the
@@ -44,7 +44,7 @@ class SparkCheckpointFiles(CheckpointFiles):
 
     _most_bytes = 16 * 1024 * 1024  # some 100,000 files of a table
 
-    def __init__(self, spark: SparkSession, storage: Storage) -> None:
+    def __init__(self, spark: SparkSession, storage: TableStorage) -> None:
         super().__init__(storage)
         self._spark = spark
 
