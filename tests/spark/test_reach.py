@@ -136,8 +136,8 @@ def test_file_outside_is_undecided_at_level_data_and_its_rows_are_not_read(sessi
 
 
 def test_change_for_which_the_engine_would_read_a_file_outside_is_refused(session, with_file_outside):
-    spec = {"name": str(with_file_outside), "constraints": {"small": "id < 100"}}
-    request = JobRequest((str(with_file_outside),), ApplyMigrationOptions(spec=(spec,)))
+    spec = {"table": str(with_file_outside), "constraints": {"small": "id < 100"}}
+    request = JobRequest((str(with_file_outside),), ApplyMigrationOptions(spec=(spec,), allow_protocol_upgrade=True))
 
     (report,) = run(request, session).tables
 

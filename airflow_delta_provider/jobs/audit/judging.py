@@ -198,6 +198,7 @@ class Judging:
         Where a file is damaged that leads to the state of ``wanted``, it is one that others lead to.
 
         :raises BrokenLogError: if there is none
+        :raises UnreadFileError: if there is none because of a file that cannot or must not be read
         """
         names, damaged = self._names, list[Finding]()
         since = wanted.base.version if known and wanted.base is not None else None
@@ -206,13 +207,13 @@ class Judging:
             try:
                 return wanted, self._log.replay(base), damaged
             except BrokenCheckpointError as error:
-                broken: BrokenLogError = error
+                broken: Exception = error
                 damaged.append(damaged_checkpoint(base.checkpoint_version or 0, base.checkpoint_files[0], error))
                 names = [name for name in names if name not in base.checkpoint_files]
             except UnreadFileError as error:
                 if not base.checkpoint_files:
                     raise
-                broken = BrokenLogError(error.problem)
+                broken = error
                 damaged.append(unread_checkpoint(base, error))
                 names = [name for name in names if name not in base.checkpoint_files]
             except BrokenCommitError as error:

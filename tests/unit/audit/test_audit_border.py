@@ -234,6 +234,19 @@ def test_file_of_the_log_that_leads_outside_is_a_finding_about_it(tmp_path: Path
     assert _LOG_FILE not in {f.code for f in audit(table, state_path=str(tmp_path / "state")).findings if f.is_open}
 
 
+def test_only_checkpoint_that_is_no_file_is_a_fault_and_no_damage(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "table")
+    log = table / "_delta_log"
+    write_commit(table, 1, {"commitInfo": {"timestamp": 2, "operation": "WRITE", "operationParameters": {}}})
+    (log / f"{0:020}.json").unlink()
+    os.mkfifo(log / f"{0:020}.checkpoint.parquet")
+
+    report = audit(table, level="log")
+
+    assert codes(report) == {"FT01"}
+    assert report.verdict is Verdict.FAULT
+
+
 def test_commit_that_leads_outside_is_not_read(tmp_path: Path, secret: Path) -> None:
     table = make_table(tmp_path / "table")
     (table / "_delta_log" / f"{1:020}.json").symlink_to(secret)
