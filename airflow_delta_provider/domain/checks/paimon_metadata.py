@@ -140,7 +140,7 @@ METADATA_NOT_READ = _state.undecided(
 )
 
 NOT_READ = _state.undecided(
-    21,
+    22,
     "metadata file outside the table",
     effect="The content of the file is not checked.",
     remedy="If the table may use this place, add it to [delta_provider] allowed_locations (--allowed-location), "
