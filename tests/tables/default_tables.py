@@ -2,9 +2,10 @@
 
     python default_tables.py LIBRARY FOLDER COLUMNS APPENDS VALUES
 
-It runs with the Python of an environment that has the library, and needs nothing of this package. LIBRARY is
-``deltalake``, ``polars``, ``daft``, or ``spark:`` and the Maven coordinates of Delta. VALUES are ``plain``, or ``awkward``:
-then strings have quotes, and timestamps microseconds, so that an audit takes no shortcut for their statistics.
+It runs with the Python of an environment that has the library and needs nothing of this package. LIBRARY is
+``deltalake``, ``polars``, ``daft``, or ``spark:`` and the Maven coordinates of Delta. VALUES are ``plain``, or
+``awkward``: then strings have quotes, and timestamps microseconds, so that an audit takes no shortcut for their
+statistics.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.time_budget import TimeBudget
 from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError, StorageError
-from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 
 #: Commits between two lines of progress.
 _STEP = 5000
