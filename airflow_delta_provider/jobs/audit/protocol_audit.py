@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -18,7 +16,7 @@ from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.levels import not_checked
 from airflow_delta_provider.domain.checks.log.damaged_files import unread_file
 from airflow_delta_provider.domain.checks.row_tracking.comparison import no_such_version
-from airflow_delta_provider.domain.delta.commit import Commit, commit_info, parse_commit
+from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit
 from airflow_delta_provider.domain.delta.history_events import HistoryEvents, history_of
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions, newest_version
 from airflow_delta_provider.domain.delta.row_condition import row_conditions
@@ -32,6 +30,7 @@ from airflow_delta_provider.domain.request.value import time_or_none
 from airflow_delta_provider.jobs.audit.judging import Judging, judged
 from airflow_delta_provider.jobs.audit.log_level import LogLevel
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.log.commit_times import commit_times
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.time_budget import TimeBudget
 from airflow_delta_provider.jobs.process.timings import Timings
@@ -186,9 +185,9 @@ class ProtocolAudit:
         """Return the newest version that is not later than a time, or that there is none."""
         time = time_or_none("timestamp", text)
         versions = commit_versions(names)
-        later = bisect(versions, 0, key=lambda version: time is None or self._made_at(version) > time)
-        if later:
-            return versions[later - 1]
+        found = None if time is None else self._last_until(time, versions)
+        if found is not None:
+            return found
         return requests.NO_SUCH_VERSION.found(
             "No version that the log still has is as old as {timestamp}; its oldest commit is version {oldest}.",
             remedy="Give a later time, or a version.",
@@ -196,12 +195,18 @@ class ProtocolAudit:
             oldest=versions[0] if versions else None,
         )
 
-    def _made_at(self, version: int) -> datetime:
-        """Return the time of a commit: as it says, else when its file was written, as engines go by that."""
-        name, said = commit_name(version), None
-        with suppress(BrokenLogError):
-            said = Commit.from_actions(version, self._log.read_commit(name)).provenance["timestamp"]
-        return time_or_none("timestamp", said) or self._log.written_at(name)
+    def _last_until(self, time: datetime, versions: Sequence[int]) -> int | None:
+        """Return the newest version that is not later than a time; None if all are.
+
+        Times only increase, except where in-commit timestamps begin: until then, the clocks of writers decide.
+        """
+        found, ends_in_commit = None, any(made.is_in_commit for made in commit_times(self._log, versions[-1:]))
+        for made in commit_times(self._log, versions):
+            if made.time <= time:
+                found = made.version
+            elif made.is_in_commit or not ends_in_commit:
+                break
+        return found
 
     def _memory(self, last: int) -> AuditState | None:
         """Return what the audit before left, if it was of this very table and looked as deep."""

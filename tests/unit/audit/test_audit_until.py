@@ -49,6 +49,25 @@ def hourly(tmp_path):
     return write
 
 
+@pytest.fixture
+def at_hours(tmp_path):
+    """A table whose commits state these hours, those of ``in_commit`` as in-commit timestamps."""
+
+    def write(hours, *, in_commit=()):
+        table = Table(field("id", "long"))
+        for _ in hours[1:]:
+            table.append()
+        for version, (actions, hour) in enumerate(zip(table.commits, hours, strict=True)):
+            stamp = int(after(hour).timestamp() * 1000)
+            body(actions, "commitInfo").update(
+                {"timestamp": stamp} | ({"inCommitTimestamp": stamp} if version in in_commit else {})
+            )
+        opened = OnDisk(tmp_path / "t", table).opened
+        return OpenTable(opened.name, opened.location, opened.log, opened.log.list_names())
+
+    return write
+
+
 def audited(table, hours):
     options = AuditOptions(timestamp=after(hours).isoformat())
     return ProtocolAudit(DeltaSession(LocalStorage()), table, options, silent).run()
@@ -70,3 +89,21 @@ def test_commit_that_cannot_be_read_does_not_hide_when_it_was_made(hourly, hours
     report = audited(hourly(damaged_at=(4,)), hours)
     assert report.version == 3
     assert [finding.code for finding in report.findings] == ([] if hours < 4 else ["LG09"])
+
+
+CLOCK_WENT_BACK = (10, 11, 12, 9.1, 9.2, 9.3)
+
+
+@pytest.mark.parametrize(("hours", "version"), [(10.5, 0), (11.5, 1), (12.5, 5)])
+def test_commits_after_a_clock_went_back_are_no_older_than_those_before(at_hours, hours, version):
+    assert audited(at_hours(CLOCK_WENT_BACK), hours).version == version
+
+
+def test_a_time_that_only_commits_after_a_clock_went_back_state_is_before_the_first(at_hours):
+    assert [finding.code for finding in audited(at_hours(CLOCK_WENT_BACK), 9.15).findings] == ["RQ19"]
+
+
+@pytest.mark.parametrize(("hours", "version"), [(3.5, 3), (5, 4), (60, 5), (200, 5)])
+def test_in_commit_timestamps_do_not_follow_the_clocks_of_earlier_writers(at_hours, hours, version):
+    table = at_hours((1, 2, 100, 3, 4, 50), in_commit=(3, 4, 5))
+    assert audited(table, hours).version == version

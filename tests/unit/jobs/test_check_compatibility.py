@@ -87,6 +87,30 @@ def test_writers_of_the_last_days_are_counted_and_judged_by_what_is_added(log):
     assert (few.verdict, told(few)) == (Verdict.PASS, [])
 
 
+@pytest.mark.parametrize("wrong", [[900], [900] * 5, [20_000], [-900], [-900, 900]], ids=str)
+def test_commits_with_a_wrong_time_do_not_hide_the_recent_writers_before_them(log, wrong):
+    for age in (2, 2, 1):
+        log.commit(age, RUST)
+    for days_ago in wrong:
+        log.commit(days_ago, RUST)
+    table = log.check(features=("rowTracking",))
+    assert told(table) == [("CP02", "ERROR", "delta-rs 1.4.0")]
+    assert [(writer["engine"], writer["commits"]) for writer in table.evidence["writers"]] == [
+        ("delta-rs 1.4.0", 3 + len(wrong))
+    ]
+
+
+def test_a_writer_of_the_last_days_is_found_behind_its_own_wrong_clock_and_others(log):
+    log.commit(3, RUST).commit(900, RUST).commit(2, SPARK)
+    commits = {writer["engine"]: writer["commits"] for writer in log.check().evidence["writers"]}
+    assert commits == {"Delta Spark 4.4.0": 1, "delta-rs 1.4.0": 2}
+
+
+def test_an_old_commit_that_claims_to_be_from_the_future_is_as_old_as_those_after_it(log):
+    log.commit(-900, RUST).commit(25, SPARK).commit(2, SPARK)
+    assert [writer["engine"] for writer in log.check().evidence["writers"]] == ["Delta Spark 4.4.0"]
+
+
 def test_an_engine_that_an_upgrade_has_locked_out_is_found_and_one_that_wrote_since_is_not(log):
     log.commit(5, RUST).commit(4, {"clusterId": "trino-470-n"})
     log.commit(3, SPARK, protocol("appendOnly", "invariants", "domainMetadata", "rowTracking"))

@@ -10,14 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from airflow_delta_provider.domain.changes.commit.edit import ENGINE_INFO
-from airflow_delta_provider.domain.delta.commit import (
-    Action,
-    changes_metadata,
-    commit_info,
-    parse_commit,
-    parse_line,
-    time_of,
-)
+from airflow_delta_provider.domain.delta.commit import changes_metadata, commit_info, parse_commit
+from airflow_delta_provider.domain.delta.commit_times import CommitTime, made_since
 from airflow_delta_provider.domain.delta.demands import demands_of
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -26,13 +20,12 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.writer import signature_of, writer_of
 from airflow_delta_provider.domain.engine.profiles.access import Demands
 from airflow_delta_provider.domain.engine.recent_writer import RecentWriter, RecentWriters
+from airflow_delta_provider.jobs.delta.log.commit_times import actions_of_head, time_of_commit
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 #: Commits that count as recent.
 RECENT = 100
-#: How lines begin that say nothing of writers and of what the table demands.
-_FILES = (b'{"add"', b'{"remove"', b'{"cdc"', b'{"txn"', b'{"domainMetadata"')
 _OWN = ENGINE_INFO.partition("/")[0]
 
 
@@ -52,9 +45,7 @@ def _writers(log: TableLog) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class _Commit:
-    version: int
-    time: datetime
+class _Commit(CommitTime):
     info: Mapping[str, Any]
     changes_metadata: bool
 
@@ -69,14 +60,7 @@ def writers_within(log: TableLog, head: TableState, days: float, now: datetime) 
     """
     since = now - timedelta(days=days)
     versions = [version for version in commit_versions(log.list_names()) if version <= head.version]
-    commits: list[_Commit] = []
-    left_window = False
-    with suppress(MissingFileError):  # cleaned up in the meantime
-        for commit in _newest_first(log, versions):
-            if commit.time < since:
-                left_window = True
-                break
-            commits.append(commit)
+    commits, left_window = made_since(_newest_first(log, versions), since, now)
     oldest = commits[-1].version if commits else None
     complete = left_window or oldest == 0 or not versions
     managed = _Managed(log, head, commits)
@@ -100,32 +84,15 @@ def writers_within(log: TableLog, head: TableState, days: float, now: datetime) 
 
 
 def _newest_first(log: TableLog, versions: list[int]) -> Iterator[_Commit]:
-    names = [commit_name(version) for version in reversed(versions)]
-    for version, name, content in zip(reversed(versions), names, log.read_files(names)):
-        try:
-            actions = list(_about_writers(content))
-        except ValueError:
-            continue
-        info = commit_info(actions)
-        text = time_of(info.get("inCommitTimestamp", info.get("timestamp")))
-        yield _Commit(
-            version,
-            log.written_at(name) if text is None else datetime.fromisoformat(text),
-            info,
-            changes_metadata(actions),
-        )
-
-
-def _about_writers(content: bytes) -> Iterator[Action]:
-    """Yield the actions that say who made a commit, and what it changes of what the table demands.
-
-    :raises ValueError: if one is damaged
-    """
-    for line in content.split(b"\n"):
-        if line.strip() and not line.startswith(_FILES):
-            action = parse_line(line.decode())
-            if isinstance(action, dict):
-                yield action
+    with suppress(MissingFileError):  # cleaned up in the meantime
+        for version, _, content in log.commits(reversed(versions)):
+            try:
+                actions = list(actions_of_head(content))
+            except ValueError:
+                continue
+            info = commit_info(actions)
+            made = time_of_commit(log, version, info)
+            yield _Commit(version, made.time, made.is_in_commit, info, changes_metadata(actions))
 
 
 class _Managed:
