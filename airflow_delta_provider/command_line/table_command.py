@@ -78,7 +78,7 @@ def _run(
 ) -> int:
     baseline = _baseline(invocation, session)
     try:
-        tables, unmatched = _tables(invocation, session, terminal)
+        tables, unmatched, errors = _tables(invocation, session, terminal)
     except Exception as failure:  # of a catalog
         terminal.error(session.understand(failure).message)
         return ExitCode.FAULT
@@ -96,7 +96,7 @@ def _run(
 
     try:
         with ProgressBar(len(tables), terminal) as progress:
-            report = run(request, session, progress, take)
+            report = run(request, session, progress, take, errors)
     except RequestError as error:
         raise UsageError(str(error)) from None
     except Exception as failure:
@@ -176,14 +176,20 @@ def _baseline(invocation: Invocation, session: DeltaSession) -> Baseline | None:
     return Baseline.read(content, invocation.kind.name, place, invocation.project)
 
 
-def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -> tuple[list[str], list[str]]:
-    """Return the tables that are meant, each once; and what is wrong with patterns and with matches."""
+def _tables(
+    invocation: Invocation, session: DeltaSession, terminal: Terminal
+) -> tuple[list[str], list[str], dict[str, Exception]]:
+    """Return the tables that are meant, each once; what is wrong with patterns and with matches; and with folders.
+
+    A folder that cannot be listed is among the tables.
+    """
     if invocation.options.changes:
-        return list(invocation.tables), []
+        return list(invocation.tables), [], {}
     project = invocation.project
     exclusion = project.exclusion(invocation.exclude)
     marks = _PAIMON_MARKS if invocation.kind.name.startswith("check-paimon") else DELTA_MARKS
     unmatched: list[str] = []
+    errors: dict[str, Exception] = {}
 
     def matching() -> Iterable[str]:
         for text in invocation.tables:
@@ -196,7 +202,8 @@ def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -
                 fitting = None
             if fitting is None:
                 yield text
-            elif listed := sorted(fitting):
+            elif listed := [*fitting.tables, *fitting.errors]:
+                errors.update(fitting.errors)
                 yield from filter(_can_be_named, listed)
                 unnamed = (name for name in listed if not _can_be_named(name))
                 unmatched.extend(f"{name!a} is left out: its name is not valid Unicode. Rename it." for name in unnamed)
@@ -207,7 +214,7 @@ def _tables(invocation: Invocation, session: DeltaSession, terminal: Terminal) -
     for table in matching():
         if not exclusion.covers(project.absolute(table) if "/" in table else table):
             found.setdefault(project.place(table), table)
-    return list(found.values()), unmatched
+    return list(found.values()), unmatched, errors
 
 
 def _can_be_named(table: str) -> bool:

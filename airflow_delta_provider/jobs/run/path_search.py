@@ -19,12 +19,17 @@ _AT_ONCE = 16
 _SECONDS_BETWEEN = 5.0
 
 
+class FolderNotListedError(Exception):
+    """A folder could not be listed, so nobody knows which tables are below it; the cause says why."""
+
+
 @dataclass(frozen=True)
 class _Seen:
-    """What the listing of a directory shows: tables, and where to look next."""
+    """What the listing of a directory shows: tables, and where to look next; or why it could not be listed."""
 
     tables: tuple[str, ...] = ()
     below: Mapping[str, States] | None = None
+    error: FolderNotListedError | None = None
 
 
 class PathSearch:
@@ -39,9 +44,11 @@ class PathSearch:
         self._marks = frozenset(marks)
         self._entered: set[str] = set()
         self._progress = progress
+        self.unlisted: dict[str, FolderNotListedError] = {}
+        """Folders that could not be listed, up to now."""
 
     def tables(self, pattern: str) -> Iterator[str]:
-        """Yield the tables that fit, those nearer to the root first; also a directory that cannot be listed.
+        """Yield the tables that fit, those nearer to the root first.
 
         ``**`` enters neither tables nor folders whose names begin with ``_`` or ``.``, nor a directory twice that
         links lead to.
@@ -57,7 +64,11 @@ class PathSearch:
                 here = self._storage.is_local(self._qualified(parsed.root))
                 look = map if here else pool.map
                 following: defaultdict[str, States] = defaultdict(frozenset)
-                for seen in look(lambda each: self._look(parsed, *each), sorted(level.items())):
+                for (folder, _), seen in zip(
+                    sorted(level.items()), look(lambda each: self._look(parsed, *each), sorted(level.items()))
+                ):
+                    if seen.error is not None:
+                        self.unlisted[folder] = seen.error
                     yield from seen.tables
                     folders, tables = folders + 1, tables + len(seen.tables)
                     if time.monotonic() - told > _SECONDS_BETWEEN:
@@ -80,8 +91,10 @@ class PathSearch:
             return _Seen()
         try:
             names = self._names(path)
-        except Exception:  # what is wrong there is reported when it is opened as a table
-            return _Seen((path,))
+        except Exception as error:
+            unlisted = FolderNotListedError(f"{path} could not be listed; tables below it were not looked at")
+            unlisted.__cause__ = error
+            return _Seen(error=unlisted)
         is_table = self._marks <= set(names)
         tables = (path,) if is_table and pattern.fits(states) else ()
         if is_table and pattern.is_deep(states):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from airflow_delta_provider.domain.checks import faults, requests
@@ -16,7 +17,9 @@ from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 from airflow_delta_provider.jobs.process.progress import Progress, TableCount, silent
+from airflow_delta_provider.jobs.run.path_search import FolderNotListedError
 from airflow_delta_provider.jobs.run.table_patterns import NamedTables, expand
+from airflow_delta_provider.jobs.storage.engine_error import EngineError
 from airflow_delta_provider.jobs.tables.reach import Reach
 from airflow_delta_provider.jobs.tables.table_session import TableError
 
@@ -30,10 +33,12 @@ def run(
     session: DeltaSession,
     progress: Progress = silent,
     take: Callable[[TableReport], TableReport] | None = None,
+    errors: Mapping[str, Exception] | None = None,
 ) -> JobReport:
     """Do what ``request`` asks for and report on every table.
 
     :param take: takes the report of each table as soon as it is made, and returns what is kept of it
+    :param errors: by the name of a table or folder, an error that was met while tables were looked up
     :raises RuntimeError: if the session has no Delta and the job needs it: then there is nothing to say of any table
     :raises RequestError: if it takes Spark, and the session has none
     :raises SubmitterGoneError: if the process that waits for the report is gone
@@ -43,7 +48,7 @@ def run(
     session.reach = Reach(session.storage, request.allowed_locations, request.options.state_path)
     try:
         with session.working():
-            return _run(request, session, progress, started, take)
+            return _run(request, session, progress, started, take, errors or {})
     finally:
         session.reach = before
 
@@ -54,11 +59,13 @@ def _run(
     progress: Progress,
     started: str,
     take: Callable[[TableReport], TableReport] | None,
+    errors: Mapping[str, Exception],
 ) -> JobReport:
     if request.options.needs_delta(by_name=False):
         session.require_delta()
     engine = session.versions
     named = _named(request, session, progress)
+    named = replace(named, errors={**named.errors, **errors})
     count = TableCount(len(named.tables), progress)
     tables = []
     for report in _run_tables(named, request, session, count.each_step):
@@ -130,12 +137,22 @@ def _run_table(
     except BrokenLogError as error:
         return TableReport.refused(text, requests.broken_log(text, error))
     except Exception as failure:
-        meaning = session.understand(failure)
+        meaning = _meaning(failure, session)
         if meaning.rule is faults.UNEXPECTED:
             import traceback  # late, as it takes long to import
 
             progress(masked_text(f"{text}: {''.join(traceback.format_exception(failure))}"))
         return TableReport(text, meaning.verdict, retryable=meaning.retryable, findings=(meaning.finding(),))
+
+
+def _meaning(failure: Exception, session: DeltaSession) -> EngineError:
+    cause = failure.__cause__
+    if not isinstance(failure, FolderNotListedError) or not isinstance(cause, Exception):
+        return session.understand(failure)
+    meaning = session.understand(cause)
+    if meaning.verdict is not Verdict.FAULT:
+        meaning = replace(meaning, rule=faults.STORAGE, verdict=Verdict.FAULT)
+    return replace(meaning, evidence=f"{failure}. {meaning.evidence}")
 
 
 def _now() -> str:

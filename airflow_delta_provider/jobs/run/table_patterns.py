@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.evidence import Prose
@@ -23,11 +23,22 @@ DELTA_MARKS = frozenset({"_delta_log"})
 class NamedTables:
     """The tables that a request names, each once.
 
-    :param errors: by the name of a schema whose tables are not known, what is wrong with it
+    :param errors: by the name of a schema or folder whose tables are not known, what is wrong with it
     """
 
     tables: tuple[str, ...]
     errors: Mapping[str, Exception]
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The tables that fit a pattern, sorted.
+
+    :param errors: by folder, why it could not be listed
+    """
+
+    tables: list[str]
+    errors: Mapping[str, Exception] = field(default_factory=dict)
 
 
 def expand(
@@ -47,7 +58,8 @@ def expand(
     for text in tables:
         try:
             fitting = matches(session, text, progress=progress)
-            matched = [text] if fitting is None else sorted(fitting)
+            matched = [text] if fitting is None else [*fitting.tables, *fitting.errors]
+            errors.update({} if fitting is None else fitting.errors)
             if not matched:
                 raise TableError(
                     requests.NO_SUCH_TABLE.found(
@@ -62,7 +74,7 @@ def expand(
 
 def matches(
     session: DeltaSession, text: str, marks: Collection[str] = DELTA_MARKS, progress: Progress = silent
-) -> Iterator[str] | None:
+) -> Matches | None:
     """Return the tables that fit a pattern; None where a text is the name of one table.
 
     :param marks: names of directories that each table has
@@ -78,8 +90,10 @@ def matches(
         return None
     if name.location is not None:
         search = PathSearch(session.storage, marks, progress)
-        return None if search.is_table(name.location) else search.tables(name.location)
-    return _in_schema(session, text.rpartition(".")[0], (name.identifier or ())[:-1], progress)
+        if search.is_table(name.location):
+            return None
+        return Matches(sorted(search.tables(name.location)), search.unlisted)
+    return Matches(sorted(_in_schema(session, text.rpartition(".")[0], (name.identifier or ())[:-1], progress)))
 
 
 def _in_schema(session: DeltaSession, prefix: str, schema: tuple[str, ...], progress: Progress) -> Iterator[str]:

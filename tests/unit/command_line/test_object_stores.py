@@ -10,6 +10,10 @@ import pytest
 
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.run.runner import run
 from tests.small_s3 import SmallS3
 from tests.unit.command_line.tables import damaged, sound
 
@@ -60,6 +64,24 @@ def test_folder_that_must_not_be_listed_is_a_fault_and_hides_no_other(server, ca
     server.fault = lambda method, key: (403, "AccessDenied") if method == "LIST" and key.startswith("x/y") else None
     assert main(["audit", "s3://lake/**", "--format", "json"]) == 4
     assert verdicts(capsys) == {"a": "PASS", "x/b": "VIOLATED", "x/y": "FAULT"}
+
+
+def test_folder_that_could_not_be_listed_is_a_fault_to_retry_also_if_it_can_be_later(server, capsys):
+    failing = iter(range(3))  # as many tries as a listing has
+
+    def fault(method, key):
+        return (503, "SlowDown") if method == "LIST" and key == "x/y/" and next(failing, None) is not None else None
+
+    server.fault = fault
+    assert main(["audit", "s3://lake/**", "--format", "json"]) == 4
+    report = JobReport.from_json(json.loads(capsys.readouterr().out))
+    (unlisted,) = (table for table in report.tables if table.table == "s3://lake/x/y")
+    (finding,) = unlisted.findings
+    assert (finding.code, unlisted.verdict.value, unlisted.retryable) == ("FT01", "FAULT", True)
+    assert "x/y could not be listed; tables below it were not looked at. " in finding.message
+    assert len(report.tables) == 3
+    run_here = run(JobRequest(("s3://lake/**",), AuditOptions()), python_session())
+    assert {table.verdict.value for table in run_here.tables} == {"PASS", "VIOLATED"}
 
 
 @pytest.mark.parametrize("code", ["InvalidAccessKeyId", "ExpiredToken"])
