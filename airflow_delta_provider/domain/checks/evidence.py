@@ -41,14 +41,23 @@ class _Sentence(string.Formatter):
     def format_field(self, value: Fact, format_spec: str) -> str:
         if isinstance(value, (list, tuple)):
             return ", ".join(visible(str(item)) for item in value)
-        if isinstance(value, int) and format_spec[:1].isalpha() and format_spec not in _NUMBER_FORMATS:
+        if format_spec[:1].isalpha() and format_spec not in _NUMBER_FORMATS:
             one, _, many = format_spec.partition("|")
-            return f"{value:,} {one if value == 1 else many or f'{one}s'}"
+            return f"{_number(value)} {one if value == 1 else many or f'{one}s'}"
         text = str(super().format_field(value, format_spec))
         return text if isinstance(value, Prose) else visible(text)
 
 
 _NUMBER_FORMATS = frozenset("bcdeEfFgGnoxX")
+
+
+def _number(value: Fact) -> str:
+    """Return a number of things, whole or not; None is an unknown one."""
+    if value is None:
+        return "an unknown number of"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return f"{value:,}" if isinstance(value, (int, float)) else visible(str(value))
 
 
 def _json(value: Fact) -> Fact:

@@ -168,6 +168,22 @@ def parse_commit(name: str, content: bytes) -> list[Action]:
     return [action for _, action in parse_lines(name, content, _split).parsed]
 
 
+#: How the lines begin that hold neither ``commitInfo`` nor protocol or metadata.
+_OTHERS = (b'{"add"', b'{"remove"', b'{"cdc"', b'{"txn"', b'{"domainMetadata"')
+
+
+def actions_of_head(content: bytes) -> Iterator[Action]:
+    """Yield a commit's ``commitInfo`` and its actions of protocol and metadata.
+
+    :raises ValueError: if one is damaged
+    """
+    for line in content.split(b"\n"):
+        if line.strip() and not line.startswith(_OTHERS):
+            action = parse_line(line.decode())
+            if isinstance(action, dict):
+                yield action
+
+
 class CommitText(NamedTuple):
     """A commit file of which not all lines were parsed.
 

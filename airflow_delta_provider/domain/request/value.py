@@ -186,17 +186,25 @@ class Days(Value):
         return value
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the number; a text of digits is one."""
+        """Return the number; the text of one is one."""
         del option
-        text = value.strip() if isinstance(value, str) else ""
-        return int(text) if text.isdecimal() else value
+        if not isinstance(value, str):
+            return value
+        try:
+            return _number(value.strip())
+        except ValueError:
+            return value
 
     def from_text(self, text: str) -> float:
         """Return the number."""
         try:
-            return int(text) if text.isdecimal() else float(text)
+            return _number(text)
         except ValueError:
             raise RequestError("{value!r} is not a number of days.", value=text) from None
+
+
+def _number(text: str) -> float:
+    return int(text) if text.isdecimal() else float(text)
 
 
 class Seconds(Value):

@@ -11,6 +11,8 @@ import pytest
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.domain.request.value import Days
 from airflow_delta_provider.jobs.migrations import compatibility
 from airflow_delta_provider.jobs.run.python_engine import python_session
 from airflow_delta_provider.jobs.run.runner import run
@@ -131,6 +133,29 @@ def test_engines_that_do_not_sign_and_damaged_commits_do_not_break_it(log):
     assert (table.verdict, told(table)) == (Verdict.PASS, [("CP05", "WARNING", "Acme"), ("CP05", "WARNING", None)])
     table = log.check(features=("rowTracking",))
     assert table.verdict is Verdict.UNDETERMINED
+
+
+@pytest.mark.parametrize(("days", "said"), [(3.5, "3.5 days"), (1.0, "1 day"), (7.0, "7 days")])
+def test_days_may_be_fractions(log, days, said):
+    log.commit(0.5, RUST)
+    (finding,) = log.check(features=("rowTracking",), days=days).findings
+    assert f"wrote 1 commit in the last {said}" in finding.message
+    assert (
+        f"no writer of the last {said}"
+        in Log(log.path / "new")
+        .commit(900, SPARK, protocol(), METADATA)
+        .check(features=("rowTracking",), days=days)
+        .findings[0]
+        .message
+    )
+
+
+def test_days_of_a_template_may_be_a_fraction():
+    days = Days()
+    assert [days.rendered("days", text) for text in ("3.5", " 7 ", "1e1", 3.5, 7)] == [3.5, 7, 10.0, 3.5, 7]
+    for wrong in ("", "nan", "inf", "-1", "soon", None, True):
+        with pytest.raises(RequestError, match="days"):
+            days.rendered("days", wrong)
 
 
 def test_a_change_of_a_table_that_nobody_is_known_to_use_is_undetermined(log):

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from airflow_delta_provider.domain.delta.commit import Action, commit_info, parse_line, time_of
+from airflow_delta_provider.domain.delta.commit import actions_of_head, commit_info, time_of
 from airflow_delta_provider.domain.delta.commit_times import CommitTime, in_order
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 
-#: How the lines begin that hold neither ``commitInfo`` nor protocol or metadata.
-_OTHERS = (b'{"add"', b'{"remove"', b'{"cdc"', b'{"txn"', b'{"domainMetadata"')
 _IN_COMMIT = "inCommitTimestamp"
 
 
@@ -44,15 +42,3 @@ def time_of_commit(log: TableLog, version: int, info: Mapping[str, Any]) -> Comm
         if text is not None:
             return CommitTime(version, datetime.fromisoformat(text), key == _IN_COMMIT)
     return CommitTime(version, log.written_at(commit_name(version)), is_in_commit=False)
-
-
-def actions_of_head(content: bytes) -> Iterator[Action]:
-    """Yield a commit's ``commitInfo`` and its actions of protocol and metadata.
-
-    :raises ValueError: if one is damaged
-    """
-    for line in content.split(b"\n"):
-        if line.strip() and not line.startswith(_OTHERS):
-            action = parse_line(line.decode())
-            if isinstance(action, dict):
-                yield action

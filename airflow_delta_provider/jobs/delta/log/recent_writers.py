@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from airflow_delta_provider.domain.changes.commit.edit import ENGINE_INFO
-from airflow_delta_provider.domain.delta.commit import changes_metadata, commit_info, parse_commit
+from airflow_delta_provider.domain.delta.commit import actions_of_head, changes_metadata, commit_info, parse_commit
 from airflow_delta_provider.domain.delta.commit_times import CommitTime, made_since
 from airflow_delta_provider.domain.delta.demands import demands_of
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions
@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.writer import signature_of, writer_of
 from airflow_delta_provider.domain.engine.profiles.access import Demands
 from airflow_delta_provider.domain.engine.recent_writer import RecentWriter, RecentWriters
-from airflow_delta_provider.jobs.delta.log.commit_times import actions_of_head, time_of_commit
+from airflow_delta_provider.jobs.delta.log.commit_times import time_of_commit
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
