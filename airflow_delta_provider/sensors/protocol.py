@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from airflow.providers.common.compat.sdk import XComArg
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.delta.head_condition import HeadCondition
+from airflow_delta_provider.domain.request.rendered import as_mapping
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, is_literal
 from airflow_delta_provider.sensors.change_sensor import ChangeSensor
 from airflow_delta_provider.sensors.table_sensor import refusing
@@ -52,7 +52,7 @@ class DeltaProtocolSensor(ChangeSensor):
         self,
         *,
         table: Text,
-        condition: Mapping[str, Any] | XComArg,
+        condition: Mapping[str, Any] | Text,
         after_last_seen: bool = False,
         **kwargs: Unpack[SensorArguments],
     ) -> None:
@@ -60,20 +60,28 @@ class DeltaProtocolSensor(ChangeSensor):
         self.condition = condition
         with refusing():
             if is_literal(condition):
-                self._wanted()
+                self._condition()
 
     def timeout_message(self) -> str:
         """Return what did not happen."""
-        return f"{self.table} did not come to {HeadCondition.parse(self.condition)} within {self.timeout:g} seconds."
+        return f"{self.table} did not come to {self._condition()} within {self.timeout:g} seconds."
 
     def _wanted(self) -> dict[str, Any]:
-        HeadCondition.parse(self.condition)
-        return {"condition": self.condition}
+        self._condition()
+        return {"condition": self._mapping()}
+
+    def _condition(self) -> HeadCondition:
+        return HeadCondition.parse(self._mapping())
+
+    def _mapping(self) -> Any:
+        """Return the condition; a text, as a template renders to, is read as a mapping if it is written as one."""
+        text = self.condition
+        return as_mapping("condition", text) if isinstance(text, str) and text.strip().startswith("{") else text
 
     @property
     def remembers(self) -> bool:
         """Whether what the first look saw is what later looks compare with."""
         try:
-            return HeadCondition.parse(self.condition).compares and not self.after_last_seen
+            return self._condition().compares and not self.after_last_seen
         except ValueError:
             return False  # the first look says so

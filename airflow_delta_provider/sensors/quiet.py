@@ -21,9 +21,9 @@ class DeltaQuietSensor(TableSensor):
     waits. A table that does not exist yet is waited for.
 
     The time of a commit is its in-commit timestamp where the table has those, else the one in ``commitInfo``, else when
-    its file was written. A commit that arrives while the sensor waits is never taken for older than that, and one whose
-    time lies in the future counts from when it was first seen; in mode ``reschedule``, where each poll is a process of
-    its own, from the time that it names.
+    its file was written; it is no earlier than those of the commits before it. A commit that arrives while the sensor
+    waits is never taken for older than that, and one whose time lies in the future counts from when it was first seen;
+    in mode ``reschedule``, where each poll is a process of its own, from the time that it names.
 
     Pushes ``{"table": ..., "version": ..., "last_commit": ..., "quiet_seconds": ...}``. It is not a lock: who begins
     writing right after is not kept from it.

@@ -56,7 +56,7 @@ class TableSensor(BaseSensorOperator):
         Airflow takes a task that comes back sooner for failed. ``exponential_backoff`` and ``max_wait`` have no
         effect while deferred
     :param timeout: seconds from the task's first look until it fails (``soft_fail``: is skipped), over
-        all deferrals; a retry starts over
+        all deferrals; a retry starts over. A wrong argument fails the task, whatever ``soft_fail`` says
     :param mode: ``reschedule`` or ``poke``; only without ``deferrable``. Before Airflow 3.3, which keeps nothing
         for a task that is rescheduled, the worker is given back only when nothing has to be remembered: a sensor
         stays in its process while storage fails, or where it compares with what it saw first
@@ -114,6 +114,8 @@ class TableSensor(BaseSensorOperator):
             if self._forgets and self.remembers and self._memory(context) is None:
                 self.log.warning("This Airflow has no %s (since %s): mode is poke.", TASK_STATE.name, TASK_STATE.since)
                 self.mode = "poke"
+            if not self.never_fail:  # before Airflow's own pokes, whose errors soft_fail makes skips
+                self._watch = self._new_watch(context)
             return super().execute(context)
         deadline = time.time() + self.timeout
         seen = self._look_once(context)
@@ -170,7 +172,8 @@ class TableSensor(BaseSensorOperator):
             if not seen and self.timeout <= 0:
                 raise AirflowSensorTimeout(self.timeout_message())
         except Exception as error:
-            if self.soft_fail and isinstance(error, AirflowSensorTimeout | AirflowFailException):
+            is_soft = isinstance(error, AirflowSensorTimeout | AirflowFailException)
+            if self.soft_fail and is_soft and not isinstance(error, DeltaRequestError):
                 raise AirflowSkipException(f"Skipping due to soft_fail: {error}") from error
             if self.never_fail:
                 raise AirflowSkipException(f"Skipping due to never_fail: {error}") from error

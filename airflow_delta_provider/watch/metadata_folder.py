@@ -27,6 +27,18 @@ _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 
 
 @dataclass(frozen=True)
+class FileState:
+    """A file, as the store describes it.
+
+    :param stamp: changes when the file is rewritten
+    :param written: when it was written, in seconds since the epoch; None where the store does not say
+    """
+
+    stamp: str
+    written: float | None
+
+
+@dataclass(frozen=True)
 class _Directory:
     filesystem: AbstractFileSystem
     path: str
@@ -66,24 +78,21 @@ class MetadataFolder:
 
     def stamp(self, name: str) -> str | None:
         """Return what changes when a file is rewritten, past the filesystem's own cache; None where there is none."""
-        directory = self._directory
-        directory.filesystem.invalidate_cache(directory.path)
-        try:
-            return _stamp(directory.filesystem.info(self._path(name)))
-        except FileNotFoundError:
-            return None
+        state = self.state(name)
+        return None if state is None else state.stamp
 
-    def written_at(self, name: str) -> float | None:
-        """Return when a file was written, in seconds since the epoch; None where the store does not say, or has none.
+    def state(self, name: str) -> FileState | None:
+        """Return the state of a file, past the filesystem's own cache; None where there is none.
 
         A listing may be older than the file is, so this asks for the file alone.
         """
         directory = self._directory
+        directory.filesystem.invalidate_cache(directory.path)
         try:
             entry = directory.filesystem.info(self._path(name))
         except FileNotFoundError:
             return None
-        return next(filter(None, map(_seconds, map(entry.get, _TIMES))), None)
+        return FileState(_stamp(entry), next(filter(None, map(_seconds, map(entry.get, _TIMES))), None))
 
     def read(self, name: str) -> bytes:
         """Return a file.

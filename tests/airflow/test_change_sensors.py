@@ -267,6 +267,33 @@ class TestCondition:
             waiting.execute(rendered)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'schema': {'contains': {'id': None}}, 'features': {'contains': []}}",
+        '{"schema": {"contains": {"id": null}}, "features": {"contains": []}}',
+    ],
+    ids=["as Python writes it", "as JSON"],
+)
+def test_condition_of_a_template_is_read_without_native_rendering(log: TableLog, text: str) -> None:
+    waiting = DeltaProtocolSensor(task_id="wait", table=log.location, condition="{{ params.wanted }}")
+    rendered = cast(Context, {**cast("dict[str, Any]", context()), "params": {"wanted": text}})
+    waiting.render_template_fields(rendered)
+    assert waiting.execute(rendered)["version"] == 1
+
+
+@pytest.mark.parametrize("deferrable", [True, False])
+@pytest.mark.parametrize("wrong", ["{'shema': 'changed'}", "nothing", ""])
+def test_wrong_request_fails_although_the_sensor_may_be_skipped(log: TableLog, wrong: str, deferrable: bool) -> None:
+    waiting = DeltaProtocolSensor(
+        task_id="wait", table=log.location, condition="{{ params.wanted }}", soft_fail=True, deferrable=deferrable
+    )
+    rendered = cast(Context, {**cast("dict[str, Any]", context()), "params": {"wanted": wrong}})
+    waiting.render_template_fields(rendered)
+    with pytest.raises(DeltaRequestError, match="condition"):
+        waiting.execute(rendered)
+
+
 class TestQuiet:
     def test_table_that_is_quiet_for_long_succeeds_at_once(self, log: TableLog) -> None:
         log.commit(2, *committed(time.time() - 100))
@@ -283,6 +310,19 @@ class TestQuiet:
         log.commit(4, protocol(), metadata())
         log.commit(5, *committed(time.time() - 1000, inCommitTimestamp=int((time.time() - 5) * 1000)))
         assert quiet(log, 900).execute(context())["quiet_seconds"] >= 1000
+
+    @pytest.mark.parametrize("slow", [1, 3])
+    def test_commit_by_a_slow_clock_is_no_older_than_those_before(self, log: TableLog, slow: int) -> None:
+        log.commit(2, *committed(time.time() - 20))
+        for version in range(3, 3 + slow):
+            log.commit(version, *committed(time.time() - 3600))
+        trigger_of(quiet(log, 60))
+        assert 20 <= quiet(log, 15).execute(context())["quiet_seconds"] < 40
+
+    def test_earlier_commit_of_the_future_says_nothing_about_the_newest(self, log: TableLog) -> None:
+        log.commit(2, *committed(time.time() + 3600))
+        log.commit(3, *committed(time.time() - 100))
+        assert quiet(log, 60).execute(context())["quiet_seconds"] >= 100
 
     def test_file_time_counts_where_the_commit_says_none(self, log: TableLog) -> None:
         name = f"{log.location}/_delta_log/{1:020d}.json"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -22,6 +23,8 @@ class TableHead:
 
     :param info: ``commitInfo`` of that version; empty where it was not read, or has none
     :param written: when its commit file was written, in seconds since the epoch, as the storage says; None likewise
+    :param before: the latest time that commits shortly before it state, in milliseconds since the epoch; read only if
+        the clock of this commit's writer seems to be slow
     """
 
     version: int
@@ -29,6 +32,29 @@ class TableHead:
     metadata: Metadata
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
     written: float | None = field(default=None, compare=False)
+    before: int | None = field(default=None, compare=False)
+
+    @property
+    def committed_at(self) -> int | None:
+        """When the version was committed, in milliseconds since the epoch; None where nothing says so.
+
+        As the commit states it, else when its file was written; but no earlier than the commits before it.
+        """
+        stated = self.stated_at(self.info)
+        if stated is None and self.written is not None:
+            stated = int(self.written * 1000)
+        return stated if stated is None or self.before is None else max(stated, self.before)
+
+    def stated_at(self, info: Mapping[str, Any]) -> int | None:
+        """Return when a commit says that it was made, by its ``commitInfo``; None if it does not say.
+
+        The in-commit timestamp where the table has them (PROTOCOL.md, In-Commit Timestamps), else ``timestamp``.
+        """
+        has_own = self.metadata.properties.in_commit_timestamps and self.protocol.supports(IN_COMMIT_TIMESTAMP)
+        for key in ("inCommitTimestamp", "timestamp") if has_own else ("timestamp",):
+            if isinstance(said := info.get(key), int) and not isinstance(said, bool):
+                return said
+        return None
 
 
 class NewestFirst:

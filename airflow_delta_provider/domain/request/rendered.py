@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from airflow_delta_provider.domain.request.request_error import RequestError
@@ -37,10 +39,9 @@ def as_mapping(option: str, value: Any) -> Mapping[str, Any]:
 
 
 def _read(value: Any, opening: str) -> Any:
-    """Read the text of a Python literal, as Jinja renders lists and mappings."""
+    """Read the text of a Python literal, as Jinja renders lists and mappings; or of JSON, as its filter does."""
     if isinstance(value, str) and value.strip()[:1] and value.strip()[0] in opening:
-        try:
-            return ast.literal_eval(value.strip())
-        except (ValueError, SyntaxError):
-            return value
+        for read in (ast.literal_eval, json.loads):
+            with suppress(ValueError, SyntaxError):
+                return read(value.strip())
     return value

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from airflow_delta_provider.domain.delta.checksum import (
     BrokenChecksumError,
@@ -14,13 +15,18 @@ from airflow_delta_provider.domain.delta.checksum import (
     disagreement,
     parse_checksum,
 )
-from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.commit import Action, actions_of_head, commit_info
 from airflow_delta_provider.domain.delta.log_files import LogSegment, NoLogError, commit_name, select_segment
 from airflow_delta_provider.domain.delta.table_head import NewestFirst, TableHead
 from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
 from airflow_delta_provider.watch.newest import newest_after
 
 log = logging.getLogger(__name__)
+
+#: Milliseconds between the time that a commit states and that of its file, from which on a clock seems to be slow.
+_SLOW = 60_000
+#: Commits before it whose times count then.
+_BEFORE = 10
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,7 @@ class HeadReader:
         self._listing_interval = listing_interval
         self._seen: _Seen | None = None
         self._listed = 0.0
+        self._written: dict[int, float | None] = {}
 
     def read(self) -> TableHead | None:
         """Return the newest head, or None while there is no table.
@@ -121,13 +128,31 @@ class HeadReader:
         return head
 
     def _dated(self, head: TableHead) -> TableHead:
-        """Return the head with the time of its file, where the commit itself says none."""
-        if "timestamp" in head.info or "inCommitTimestamp" in head.info:
+        """Return the head with the time of its file, and, if it states another one, with that of earlier commits."""
+        if head.version not in self._written:
+            self._stamp(head.version)
+        head = replace(head, written=self._written.get(head.version))
+        self._written = {}
+        stated = head.stated_at(head.info)
+        if stated is None or head.written is None or stated > head.written * 1000 - _SLOW:
             return head
-        return replace(head, written=self._log.written_at(commit_name(head.version)))
+        now = time.time() * 1000
+        earlier = map(self._info, range(max(head.version - _BEFORE, 0), head.version))
+        times = (at for at in map(head.stated_at, earlier) if at is not None and at <= now)
+        return replace(head, before=max(times, default=None))
+
+    def _info(self, version: int) -> Mapping[str, Any]:
+        try:
+            return commit_info(actions_of_head(self._log.read(commit_name(version))))
+        except (FileNotFoundError, ValueError):  # cleaned up, or damaged: then it does not count
+            return {}
 
     def _stamp(self, version: int) -> str | None:
-        return self._log.stamp(commit_name(version))
+        state = self._log.state(commit_name(version))
+        if state is None:
+            return None
+        self._written[version] = state.written
+        return state.stamp
 
     def _collect(
         self,

@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import time_of
-from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP
 from airflow_delta_provider.domain.delta.table_head import TableHead
 from airflow_delta_provider.watch.delta.head_watch import HeadWatch
 
@@ -14,8 +13,9 @@ from airflow_delta_provider.watch.delta.head_watch import HeadWatch
 class QuietWatch(HeadWatch):
     """Looks at a table until nobody has committed for some time.
 
-    Clocks differ, and jump. So a commit is never older than the time since a look still saw another version, and where
-    its time lies in the future, it is as old as it has been seen here. Time is counted by a clock that does not jump.
+    Clocks differ, and jump. So a commit is never older than the time since a look still saw another version, nor older
+    than the commits before it. If its time lies in the future, it is as old as it has been seen here. Time is counted
+    by a clock that does not jump.
 
     :param table: path or URI of the table
     :param seconds: how long nobody may have committed
@@ -37,7 +37,7 @@ class QuietWatch(HeadWatch):
             self._another = None if self._seen is None else self._looked
             self._seen, self._since = (head.version, head.metadata.id), now
         self._looked = now
-        committed = committed_at(head)
+        committed = head.committed_at
         age = now + self._epoch - committed / 1000 if committed is not None else -1.0
         quiet = age if age >= 0 else now - self._since
         if self._another is not None:
@@ -50,16 +50,3 @@ class QuietWatch(HeadWatch):
             return None
         last = time_of(committed)
         return {"table": self._table, "version": head.version, "last_commit": last, "quiet_seconds": round(quiet, 1)}
-
-
-def committed_at(head: TableHead) -> int | None:
-    """Return when a version was committed, in milliseconds since the epoch; None where nothing says so.
-
-    The in-commit timestamp where the table has them (PROTOCOL.md, In-Commit Timestamps), else what the commit says of
-    itself, else when its file was written.
-    """
-    has_own = head.metadata.properties.in_commit_timestamps and head.protocol.supports(IN_COMMIT_TIMESTAMP)
-    for key in ("inCommitTimestamp", "timestamp") if has_own else ("timestamp",):
-        if isinstance(said := head.info.get(key), int) and not isinstance(said, bool):
-            return said
-    return None if head.written is None else int(head.written * 1000)
