@@ -62,6 +62,11 @@ def domain(mark: int, *, removed: bool = False) -> Action:
     return {"domainMetadata": {"domain": "delta.rowTracking", "configuration": configuration, "removed": removed}}
 
 
+def said(signature: str | None = None, **parameters: Any) -> Action:
+    """Return what the ``commitInfo`` of a commit says that another one would not."""
+    return {"said": {"operationParameters": parameters, **({"engineInfo": signature} if signature else {})}}
+
+
 def info(operation: str, version: int, **parameters: Any) -> Action:
     stamped = {"timestamp": version, "inCommitTimestamp": version, "engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0"}
     return {"commitInfo": {**stamped, "operation": operation, "operationParameters": parameters}}
@@ -72,9 +77,13 @@ def audited(*commits: Sequence[Action], since: int = -1) -> list[Finding]:
     replay = Replay(with_files=True)
     audit = HistoryAudit(replay)
     for version, (operation, *actions) in enumerate(commits):
+        made = info(operation, version)
+        for said in (action["said"] for action in actions if "said" in action):
+            made["commitInfo"] |= said
+        actions = [action for action in actions if "said" not in action]
         if version == since + 1 and version:
             audit = HistoryAudit(replay, audit.state(), _Log(commits), known=True)
-        audit.take(version, [info(operation, version), *actions])
+        audit.take(version, [made, *actions])
     return audit.findings()
 
 
@@ -121,6 +130,68 @@ def test_restore_of_an_older_type_keeps_the_mark_of_identity_columns():
         ["WRITE", metadata([identity(**second), WIDE], _WIDENING), add("b")],
         ["RESTORE", metadata([identity(**second), NARROW], _WIDENING), remove("b")],
     )
+
+
+def identity(name: str = "i", mark: int | None = None, start: int = 1, **more: Any) -> Action:
+    fixed = {"delta.identity.start": start, "delta.identity.step": 1, "delta.identity.allowExplicitInsert": False}
+    marked = {} if mark is None else {"delta.identity.highWaterMark": mark}
+    return column(name, "long", **fixed, **marked, **more)
+
+
+_NAMED = {MODE: "name", MAX: "2"}
+_NEW, _OLD = {ID: 2, NAME: "col-2"}, {ID: 1, NAME: "col-1"}
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [
+            ["WRITE", metadata([identity(mark=4)], {}), add("a")],
+            ["SYNC IDENTITY", metadata([identity(mark=9)], {})],
+            ["RESTORE", metadata([identity(mark=9)], {}), said(version=1)],
+        ],
+        [
+            ["WRITE", metadata([identity(mark=9)], {}), add("a")],
+            ["WRITE", metadata([identity(mark=12)], {}), add("b")],
+            ["RESTORE", metadata([identity(mark=12)], {}), remove("b"), remove("a")],
+        ],
+        [
+            ["WRITE", metadata([identity(mark=-5)], {}), add("a")],
+            ["RESTORE", metadata([identity()], {}), remove("a")],
+        ],
+    ],
+    ids=["after SYNC IDENTITY", "to an empty table", "of a mark before the start"],
+)
+def test_restore_keeps_the_highest_mark_of_identity_columns(history):
+    found = audited(["CREATE TABLE", metadata([identity()], {}), protocol("identityColumns")], *history)
+    assert [finding.code for finding in found if finding.code in ("MD15", "MD24")] == []
+
+
+def test_restore_of_a_column_that_was_made_again_by_its_name_keeps_its_own_mark():
+    both = metadata([identity(**_OLD, mark=4), mapped("a", 3, "a")], _NAMED)
+    assert not [
+        finding
+        for finding in audited(
+            ["CREATE TABLE", both, protocol("identityColumns", "columnMapping")],
+            ["WRITE", add("a")],
+            ["REPLACE TABLE", metadata([identity(**_NEW, mark=80), mapped("a", 3, "a")], _NAMED)],
+            ["RESTORE", both],
+        )
+        if finding.code == "MD15"
+    ]
+
+
+@pytest.mark.parametrize(("mark", "removed"), [(4, ["b"]), (None, ["a", "b"])], ids=["lowered", "taken away"])
+def test_restore_that_sets_an_identity_column_back_is_found(mark, removed):
+    found = audited(
+        ["CREATE TABLE", metadata([identity()], {}), protocol("identityColumns")],
+        ["WRITE", metadata([identity(mark=4)], {}), add("a")],
+        ["WRITE", metadata([identity(mark=8)], {}), add("b")],
+        ["RESTORE", metadata([identity(mark=mark)], {}), *map(remove, removed)],
+        ["WRITE", metadata([identity(mark=5)], {}), add("c")],
+        ["WRITE", metadata([identity(mark=9)], {}), add("d")],
+    )
+    assert [(f.version, f.healed_version) for f in found if f.code == "MD15"] == [(3, 5)]
 
 
 def test_restore_of_an_older_type_keeps_the_columns_of_row_ids():
@@ -248,3 +319,58 @@ def test_files_that_the_commit_removes_need_no_statistics_of_a_new_clustering_co
 def clustered_by(columns: Sequence[Sequence[str]]) -> Action:
     configuration = json.dumps({"clusteringColumns": columns})
     return {"domainMetadata": {"domain": "delta.clustering", "configuration": configuration, "removed": False}}
+
+
+NOT_NULL = {**column("a", "long"), "nullable": False}
+GUARDED = [
+    NOT_NULL,
+    column("g", "long", **{"delta.generationExpression": "a + 1"}),
+    column("d", "long", CURRENT_DEFAULT="7"),
+]
+FREE = [column("a", "long"), column("g", "long"), column("d", "long")]
+CHECK = {"delta.constraints.c": "a > 0"}
+
+
+OVERWRITE = said(mode="Overwrite", partitionBy="[]")
+BY_RUST = said("delta-rs:py-1.1.4", mode="Overwrite")
+
+
+def _guarded(*last: Any, features: Sequence[str] = ("checkConstraints", "generatedColumns", "allowColumnDefaults")):
+    """Audit a table with all kinds of guards, and a commit, as a list of its operation and its actions."""
+    return audited(
+        ["CREATE TABLE", metadata(GUARDED, CHECK), protocol("invariants", *features)], ["WRITE", add("a")], *last
+    )
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        [["WRITE", metadata(FREE, CHECK), add("b"), remove("a"), OVERWRITE]],
+        [["WRITE", metadata([column("x", "long")], CHECK), add("b"), remove("a"), BY_RUST]],
+        [["WRITE", metadata([column("a", "string"), *GUARDED[1:]], CHECK), add("b"), remove("a"), BY_RUST]],
+        [["STREAMING UPDATE", metadata(FREE, CHECK), add("b"), remove("a"), said(outputMode="Complete")]],
+        [["CREATE OR REPLACE TABLE AS SELECT", metadata(FREE, {}), add("b"), remove("a")]],
+        [["DROP CONSTRAINT", metadata(GUARDED, {})], ["CHANGE COLUMN", metadata(FREE, {})]],
+        [["SET TBLPROPERTIES", metadata(GUARDED, {})], ["RESTORE", metadata(GUARDED, CHECK)]],
+        [["WRITE", metadata([*GUARDED, column("x", "long")], CHECK), add("b"), said(mode="Append")]],
+    ],
+    ids=["overwriteSchema", "gone", "another type", "complete", "replaced", "altered", "restored", "evolved"],
+)
+def test_guards_are_taken_away_by_statements_that_may(last):
+    assert not [finding for finding in _guarded(*last) if finding.code == "MD37"]
+
+
+@pytest.mark.parametrize(
+    ("last", "lost"),
+    [
+        (["WRITE", metadata(FREE, CHECK), add("b"), remove("a"), BY_RUST], 3),
+        (["WRITE", metadata(FREE, CHECK), add("b"), remove("a"), said(mode="Overwrite", predicate="a = 1")], 3),
+        (["WRITE", metadata(FREE, CHECK), add("b"), said(mode="Append")], 3),
+        (["OPTIMIZE", metadata(GUARDED, {}), add("b"), remove("a")], 1),
+        (["MERGE", metadata(FREE, {}), add("b")], 4),
+    ],
+    ids=["overwritten by delta-rs", "with a condition", "appended", "optimized", "merged"],
+)
+def test_guards_that_a_data_write_takes_away_are_named_in_one_finding(last, lost):
+    (finding,) = (finding for finding in _guarded(last) if finding.code == "MD37")
+    assert (finding.version, finding.severity, len((finding.facts or {})["lost"])) == (2, Severity.WARNING, lost)

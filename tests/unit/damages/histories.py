@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
@@ -138,6 +139,11 @@ def checked() -> Table:
     )
     features = ["checkConstraints", "generatedColumns", "allowColumnDefaults"]
     return Table(*columns, features=features, properties={"delta.constraints.c": "v > 0"}).append(2)
+
+
+def required() -> Table:
+    """With a column that cannot be NULL."""
+    return Table(replace(KEY, nullable=False), V).append(2)
 
 
 def variants() -> Table:

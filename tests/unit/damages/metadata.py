@@ -28,11 +28,19 @@ from tests.unit.damages.histories import (
     partitioned,
     partly_described,
     plain,
+    required,
     unused,
     variants,
     with_domains,
 )
-from tests.unit.damages.steps import add_column, append, nothing_that_reads, only_append, set_property
+from tests.unit.damages.steps import (
+    add_column,
+    append,
+    nothing_that_reads,
+    only_append,
+    set_property,
+    write_with_column,
+)
 from tests.unit.log_builder import Damage, Table
 from tests.unit.mapped_tables import Json
 from tests.unit.states import field, struct, type_to_json
@@ -433,6 +441,16 @@ CASES = (
         "MD32", clustered_by_key, append, statistics(_without_key), "add", column="id", healed_by=FILES, name="column"
     ),
     Case("MD35", exact, append, _numbers(23, 25), "add", column="number", healed_by=FILES),
+    *(
+        Case("MD37", before, write_with_column, damage, "schemaString", column=of, name=name, about_operation=True)
+        for name, before, of, damage in (
+            ("not null", required, "id", column("id", nullable=True)),
+            ("generated", checked, "g", column("g", metadata={"delta.generationExpression": None})),
+            ("default", checked, "d", column("d", metadata={"CURRENT_DEFAULT": None})),
+            ("invariant", checked, "v", column("v", metadata={"delta.invariants": None})),
+            ("check", checked, None, configured(delta__constraints__c=None)),
+        )
+    ),
     Case("MD36", exact, append, _numbers(21, 21), "add", column="number", healed_by=FILES),
     Case("MD35", unused, append, _numbers(-2, -1), "add", column="number", healed_by=FILES, name="no mark"),
     Case("MD31", plain, add_column, column("extra", nullable=False), "schemaString", column="extra"),

@@ -32,6 +32,14 @@ def add_column(table: Table) -> Table:
     return table.add_column(field("extra", "string"))
 
 
+def write_with_column(table: Table) -> None:
+    """A write that adds a column, as an engine does that evolves the schema."""
+    schema = table.schema
+    schema["fields"].append({"name": "extra", "type": "string", "nullable": True, "metadata": {}})
+    changed = table._changed(schema)
+    table.commit("WRITE", changed, *table._written_under(changed["metaData"]), mode="Append")
+
+
 def carry_on(table: Table) -> Table:
     """What comes after a damage: data, and metadata that carry it along."""
     return table.append().set_properties(note="innocent").append()

@@ -153,31 +153,42 @@ IDENTITY_SET_BACK = _pair.warning(
 
 @on_change(IDENTITY_SET_BACK)
 def _set_back(transition: Transition) -> Iterator[Finding]:
-    if not is_compared(transition) or transition.keeps_no_file:
+    """Compare marks by names in files, as Delta does: a column that was made again by an old name is another one."""
+    is_restore = transition.restores and transition.past.had_identity
+    if len(transition.commit.metadata) != 1 or (transition.keeps_no_file and not is_restore):
         return
-    before, after = (_identity_marks(state.metadata) for state in (transition.before, transition.after))
-    for column, (step, mark) in before.items():
-        step_now, now = after.get(column, (0, None))
-        if step_now == step and mark is not None and (now is None or (now - mark) * step < 0):
+    before, after = (_by_name_in_files(state.metadata) for state in (transition.before, transition.after))
+    for name, was in before.items():
+        column = after.get(name)
+        start, step, mark = map(was.field.metadata.get, (START, STEP, HIGH_WATER_MARK))
+        if (
+            column is None
+            or len(was.parts) > 1
+            or type(step) is not int
+            or type(mark) is not int
+            or column.field.metadata.get(STEP) != step
+        ):
+            continue
+        if is_restore and (column.field.metadata.get(START) != start or (mark - start) * step < 0):
+            continue  # RESTORE keeps no mark that is not one of the column's own values
+        now = column.field.metadata.get(HIGH_WATER_MARK)
+        now = now if type(now) is int else None
+        if now is None or (now - mark) * step < 0:
             yield IDENTITY_SET_BACK.found(
-                f"The commit sets the identity column {{column}} back from {{before}} to "
-                f"{'its start' if now is None else '{after}'}.",
+                f"The commit {'restores an earlier version, and ' if is_restore else ''}sets the identity column "
+                f"{{column}} back from {{before}} to {'its start' if now is None else '{after}'}.",
+                effect="The next rows get values that were assigned before: to rows of versions that can still be "
+                "restored, if to no others. Delta Spark keeps the highest mark."
+                if is_restore
+                else None,
+                remedy="If nothing else keeps the values, nothing needs to be done. Otherwise RESTORE the version "
+                "before this commit with Delta Spark, make the changes again, and update the engine that wrote it."
+                if is_restore
+                else None,
                 column=column,
                 before=mark,
                 after=now,
             )
-
-
-def _identity_marks(metadata: Metadata) -> dict[str, tuple[int, int | None]]:
-    """Return step and highest value of the identity columns; a value is None where none was generated yet."""
-    if KEY not in metadata.schema_string:
-        return {}
-    found = {}
-    for column in metadata.readable_columns or ():
-        step, mark = map(column.field.metadata.get, (STEP, HIGH_WATER_MARK))
-        if len(column.parts) == 1 and type(step) is int:
-            found[str(column)] = (step, mark if type(mark) is int else None)
-    return found
 
 
 def _assigned(finding: Finding, transition: Transition) -> Details:

@@ -1,0 +1,178 @@
+"""Guards of rows that a data write takes away: MD37.
+
+A guard is NOT NULL, a CHECK constraint, an invariant, a generation expression or a default. Only statements that change
+a table's definition may take one away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.checks.check import on_transition
+from airflow_delta_provider.domain.checks.healing import Details, Healing
+from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER
+from airflow_delta_provider.domain.checks.metadata.family import FAMILY
+from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.delta.column import Column, lowered
+from airflow_delta_provider.domain.delta.features.columns import ALLOW_COLUMN_DEFAULTS, GENERATED_COLUMNS, INVARIANTS
+from airflow_delta_provider.domain.delta.mapped_schema import ID
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.delta.writer import writer_of
+from airflow_delta_provider.domain.report.finding import Finding
+
+#: Operations that write rows or arrange them, and must leave the table's definition as it is, but for new columns.
+_DATA_WRITES = frozenset(
+    {"WRITE", "STREAMING UPDATE", "MERGE", "UPDATE", "DELETE", "TRUNCATE", "OPTIMIZE", "REORG", "COPY INTO"}
+)
+#: Engines whose writes change existing columns only if the user asked for another schema (``overwriteSchema``).
+_ASKED = ("Delta Spark ", "Databricks Runtime ")
+_NOT_NULL, _CHECK = "NOT NULL", "CHECK"
+_KEYS = {
+    GENERATED_COLUMNS.field_key: "the generation expression",
+    ALLOW_COLUMN_DEFAULTS.field_key: "the default",
+    INVARIANTS.field_key: "the invariant",
+}
+#: Guards that no statement sets on a column that is there.
+_FOR_GOOD = (GENERATED_COLUMNS.field_key, INVARIANTS.field_key)
+#: Characters of an expression that are shown.
+_MOST_TEXT = 100
+
+
+@dataclass(frozen=True)
+class _Guard:
+    """What guards rows.
+
+    :param kind: key of the field's metadata, or one of the two names above
+    :param of: name of a constraint, else the column's id or, without one, its path
+    :param text: for people
+    """
+
+    kind: str
+    of: Any
+    text: str
+    column: Column | None = None
+
+    @property
+    def key(self) -> tuple[str, Any]:
+        return self.kind, self.of
+
+
+GUARD_LOST = FAMILY.of(Scope.PAIR, needs=OF_EARLIER).warning(
+    37,
+    "constraint, default or generation expression taken away by a data write",
+    effect="Rows that the table was to refuse are written from now on, or columns are NULL that were to have a value.",
+    remedy="Check the rows written since, and declare again what was lost (ALTER TABLE). Update the engine that wrote "
+    "the commit.",
+    source="PROTOCOL.md, Struct Field, CHECK Constraints, Column Invariants, Generated Columns and Default Columns",
+    threads=("delta-io/delta-rs#3744", "delta-io/delta-rs#4186"),
+    healing=Healing(
+        lambda later, _, details: _still_lost(later, details),
+        lambda finding, transition: _lost_keys(finding, transition),
+        needs_details=True,
+    ),
+)
+
+
+@on_transition(GUARD_LOST)
+def _guards_lost(transition: Transition) -> Iterator[Finding]:
+    commit = transition.commit
+    if not commit.metadata or commit.operation is None or commit.operation.upper() not in _DATA_WRITES:
+        return
+    if transition.before.metadata == transition.after.metadata or _is_restored(transition):
+        return
+    lost = _lost(transition)
+    if lost:
+        column = next((guard.column for guard in lost if guard.column is not None), None)
+        for_good = any(guard.kind in _FOR_GOOD for guard in lost)
+        yield GUARD_LOST.found(
+            "The commit calls itself {operation}, but takes away {lost}.",
+            remedy="RESTORE the table to the previous version and write the rows again, with an engine that keeps what "
+            "guards them: no statement gives a column its expression back."
+            if for_good
+            else None,
+            column=column,
+            operation=commit.operation,
+            lost=[guard.text for guard in lost],
+        )
+
+
+def _lost(transition: Transition) -> list[_Guard]:
+    """Return the guards that a commit takes away; those of columns that are gone with them are left out."""
+    before, after = transition.before.metadata, transition.after.metadata
+    columns, now = _columns(after), {guard.key for guard in _guards(after)}
+    guards = [guard for guard in _guards(before) if guard.key not in now]
+    whole = _overwrites_all(transition)
+    if whole and (writer_of(transition.commit.info) or "").startswith(_ASKED):
+        return []
+    left = []
+    for guard in guards:
+        is_there = columns.get(guard.of)
+        # In a table that is overwritten as a whole, a column of another type is another column.
+        if guard.column is None or (is_there and (not whole or is_there.data_type == guard.column.data_type)):
+            left.append(guard)
+    return left
+
+
+def _overwrites_all(transition: Transition) -> bool:
+    """Whether a commit overwrites the table without a condition, so that it may replace the schema, too."""
+    parameters = transition.commit.info.get("operationParameters")
+    if not isinstance(parameters, Mapping) or not transition.keeps_no_file:
+        return False
+    said = {str(parameters.get(key)).lower() for key in ("mode", "outputMode")}
+    return not said.isdisjoint(("overwrite", "complete")) and parameters.get("predicate") in (None, "", "[]")
+
+
+def _is_restored(transition: Transition) -> bool:
+    return transition.restores and transition.past.had_identity
+
+
+def _guards(metadata: Metadata) -> Iterator[_Guard]:
+    for name, text in metadata.check_constraints.items():
+        yield _Guard(_CHECK, name.lower(), f"the CHECK constraint {name} ({_short(text)})")
+    for of, column in _columns(metadata).items():
+        if not column.field.nullable:
+            yield _Guard(_NOT_NULL, of, f"NOT NULL of {column}", column)
+        for key, what in _KEYS.items():
+            text = column.field.metadata.get(key)
+            if text is not None:
+                yield _Guard(key, of, f"{what} of {column} ({_short(str(text))})", column)
+
+
+def _columns(metadata: Metadata) -> dict[Any, Column]:
+    """Return the columns and nested fields by their ids, those without one by their paths."""
+    is_mapped = metadata.properties.is_mapped
+    fields = (column for column in metadata.readable_columns or () if column.kinds[-1] == "field")
+    return {(is_mapped and _id(column)) or lowered(column.parts): column for column in fields}
+
+
+def _id(column: Column) -> int | None:
+    number = column.field.metadata.get(ID)
+    return number if isinstance(number, int) else None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}…"
+
+
+def _lost_keys(_: Finding, transition: Transition) -> Details:
+    return {"lost": [[guard.kind, guard.of] for guard in _lost(transition)]}
+
+
+def _still_lost(later: Transition, details: Details) -> bool:
+    """Until all guards are there again, or the columns are gone, or the table is replaced."""
+    operation = (later.commit.operation or "").upper()
+    if not later.commit.metadata:
+        return True
+    if later.replaces_all and operation not in _DATA_WRITES:
+        return False
+    metadata = later.after.metadata
+    columns = {key: column for column in _columns(metadata).values() for key in (_id(column), lowered(column.parts))}
+    now = {(guard.kind, guard.of if guard.column is None else guard.column) for guard in _guards(metadata)}
+    for kind, of in details["lost"]:
+        place = of if kind == _CHECK else columns.get(tuple(of) if isinstance(of, list) else of)
+        if place is not None and (kind, place) not in now:
+            return True
+    return False
