@@ -31,6 +31,7 @@ from airflow_delta_provider.domain.audit.violation import Detected, Violation
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.actions.deletion_vectors import check_vectors_left
 from airflow_delta_provider.domain.checks.actions.files import ROWS_CHANGED, check_paths
+from airflow_delta_provider.domain.checks.actions.partition_values import check_overwritten_partitions
 from airflow_delta_provider.domain.checks.check import (
     on_action,
     on_commit,
@@ -174,6 +175,7 @@ class TransitionJudge:
             on_transition.run(transition),
             check_commit(transition, ()),
             check_identity_values(transition, actions, are_new=True),
+            check_overwritten_partitions(transition, actions),
         )
         return self._violations.any_open(HEALED_BY_RESTORE) or any(f.code in _OF_VERSIONS for f in found)
 
@@ -200,7 +202,8 @@ class TransitionJudge:
                 self._open(Detected(finding), commit, actions)
         if lines is not None:
             self._lines.learn(lines, after, lambda action: not any(self.descriptions([action], transition, ())))
-        for finding in check_identity_values(transition, actions, are_new=are_new):
+        overwritten = check_overwritten_partitions(transition, actions)
+        for finding in (*check_identity_values(transition, actions, are_new=are_new), *overwritten):
             self._open(Detected(finding, still_open_after(finding, transition)), commit, actions)
 
     def descriptions(self, actions: Sequence[Action], transition: Transition, old: Container[str]) -> Iterator[Finding]:

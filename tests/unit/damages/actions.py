@@ -47,6 +47,12 @@ SINCE = "delta__inCommitTimestampEnablementVersion"
 SHOWN = "delta.inCommitTimestampEnablementTimestamp"
 
 
+def overwrite_a_partition(table: Table) -> None:
+    """Replace the rows of the only partition that there is."""
+    removed = [table._removed(key) for key in table.now.files]
+    table.commit("WRITE", *table._written([10]), *removed, mode="Overwrite", predicate="p = 1")
+
+
 def delete_a_row(table: Table) -> Table:
     return table.mark_deleted(table.paths[0])
 
@@ -173,6 +179,16 @@ CASES = (
     Case("AC11", timed_late, set_property, configured(**{SINCE: None}), SHOWN, healed_by=KEPT, name="taken away"),
     Case("AC12", partitioned, append, in_partition("one"), '"one"', column="p", healed_by=FILES),
     Case("AC13", vectors_off, delete_a_row, nothing, "deletionVector", healed_by=FILES),
+    Case(
+        "AC28",
+        partitioned,
+        overwrite_a_partition,
+        in_partition("2"),
+        '"2"',
+        column="p",
+        healed_by=FILES,
+        about_operation=True,
+    ),
     Case("AC14", plain, update, removed(path="part-no.parquet"), "part-no", healed_by=FILES),
     Case(
         "AC14", plain, lambda t: t.optimize(), removed(path="part-no.parquet"), "part-no", healed_by=FILES, name="moved"

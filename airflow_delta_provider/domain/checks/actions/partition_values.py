@@ -1,11 +1,11 @@
-"""The partition values of files that a commit names: AC08, AC12 and AC24.
+"""The partition values of files that a commit names: AC08, AC12, AC24 and AC28.
 
 PROTOCOL.md, Partition Value Serialization.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,15 +14,22 @@ from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.changes import ILLEGAL_MODE_CHANGE
 from airflow_delta_provider.domain.checks.column_mapping.state import UNKNOWN_MODE
 from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.metadata.changes import PARTITIONING_CHANGED
+from airflow_delta_provider.domain.checks.metadata.family import MOST_TEXT
 from airflow_delta_provider.domain.checks.metadata.schema import BAD_PARTITION_COLUMNS
 from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
-from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Scope, causes
+from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Need, Scope, causes
+from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
+from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.data_type import DataType
+from airflow_delta_provider.domain.delta.field_keys import CHAR_OR_VARCHAR
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.partition_predicate import allowed_values, comparable
 from airflow_delta_provider.domain.delta.partition_value import is_checked, is_partition_value
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
+from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -184,3 +191,94 @@ def _kinds(schema_string: str, partition_columns: tuple[str, ...], mode: Mapping
         for column in columns
         if len(column.parts) == 1 and column.field.name.lower() in named and is_checked(column.data_type)
     }
+
+
+def _is_not_undone(later: Transition, _: Finding, __: Details) -> bool:
+    return not (later.restores or (later.replaces_all and later.commit.removes))
+
+
+OTHER_PARTITION_WRITTEN = _commit.warning(
+    28,
+    "overwrite of other partitions than its predicate names",
+    effect="The rows that were to be replaced are gone, and another partition may have rows twice.",
+    remedy="Compare the table with its previous version. If rows are missing, RESTORE that version and write the "
+    "change again, with rows that fit the predicate.",
+    source="PROTOCOL.md, Commit Provenance Information",
+    threads=("delta-io/delta-rs#1220",),
+    healing=Healing(_is_not_undone, by_restore=True),
+    needs=(Need.FILES, Need.VERSIONS),
+    shows="add",
+)
+
+
+@on_demand(OTHER_PARTITION_WRITTEN)
+def check_overwritten_partitions(transition: Transition, actions: Iterable[Action]) -> Iterator[Finding]:
+    """Yield that an overwrite adds files to partitions that its predicate excludes.
+
+    :param actions: of the commit, as in the log
+    """
+    metadata, predicate = transition.after.metadata, _predicate_of(transition.commit)
+    columns = {} if predicate is None else _columns_by_name(metadata)
+    if predicate is None or not columns:
+        return
+    allowed = allowed_values(predicate, {name: column.data_type for name, column in columns.items()})
+    found: list[tuple[str, str, Any]] = []
+    new = {file.path for file in transition.new_files if file.data_change} if allowed else set()
+    for add in (action["add"] for action in actions if action.get("add")):
+        if add["path"] in new:
+            excluded = _excluded(add, allowed, columns, metadata.properties.mapping_mode)
+            found += [(add["path"], *excluded)] if excluded else []
+    if found:
+        path, name, value = found[0]
+        yield OTHER_PARTITION_WRITTEN.found(
+            "The commit overwrites the rows with {predicate}, but {files:new file is|new files are} in other "
+            "partitions, for example {path}, in which {column} is " + ("NULL." if value is None else "{value!r}."),
+            path=path,
+            column=columns[name],
+            predicate=predicate[:MOST_TEXT],
+            files=len(found),
+            value=value,
+        )
+
+
+def _predicate_of(commit: Commit) -> str | None:
+    """Return the predicate of an overwrite; None if there is none."""
+    parameters = commit.info.get("operationParameters")
+    if commit.operation != "WRITE" or not isinstance(parameters, Mapping):
+        return None
+    predicate, mode = parameters.get("predicate"), parameters.get("mode")
+    is_overwrite = isinstance(mode, str) and mode.lower() == "overwrite"
+    return predicate if is_overwrite and isinstance(predicate, str) and commit.adds else None
+
+
+def _columns_by_name(metadata: Metadata) -> dict[str, Column]:
+    """Return the partition columns by their lower-case names, but for those whose values are padded."""
+    named = {str(name).lower() for name in metadata.partition_columns}
+    return {
+        column.field.name.lower(): column
+        for column in (metadata.readable_columns or ())
+        if named
+        if len(column.parts) == 1
+        and column.field.name.lower() in named
+        and CHAR_OR_VARCHAR not in column.field.metadata
+    }
+
+
+def _excluded(
+    add: Mapping[str, Any], allowed: Mapping[str, frozenset[Any]], columns: Mapping[str, Column], mode: MappingMode
+) -> tuple[str, Any] | None:
+    """Return a column by whose value a file is excluded, and that value; None if it may be allowed."""
+    given = add.get("partitionValues")
+    if not isinstance(given, Mapping):
+        return None
+    values = {str(name).lower(): value for name, value in given.items()}
+    for name, possible in allowed.items():
+        column = columns[name]
+        physical = physical_name(column.field, mode).lower()
+        if physical not in values:
+            continue  # which AC08 or the family of column mapping reports
+        value = values[physical] or None
+        known = comparable(value, column.data_type) if isinstance(value, str) else None
+        if value is None or (known is not None and known not in possible):
+            return name, value
+    return None
