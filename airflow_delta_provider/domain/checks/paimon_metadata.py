@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
+from airflow_delta_provider.domain.report.finding import Finding
 
 _TRACKING = "Apache Paimon, Row Tracking"
 _SNAPSHOT = "Apache Paimon, Specification, Snapshot"
@@ -97,6 +98,15 @@ REASSIGNED = _pair.warning(
     effect=_ROWS_SEEM_REPLACED,
     remedy="If nothing follows row ids, nothing needs to be done. Otherwise do not run this operation on the table.",
 )
+#: What it means if the same rows have other ids.
+IF_SAME_ROWS = "If these are the same rows, consumers that follow row ids see them as deleted and inserted again."
+
+
+def is_reassigned(finding: Finding) -> bool:
+    """Whether a finding says that row ids were reassigned, and not only that they may have been."""
+    return finding.code == REASSIGNED.code and (finding.facts or {}).get("proven") is not False
+
+
 UNREADABLE_METADATA = _state.error(
     14,
     "snapshot, schema or manifest unreadable",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
@@ -37,6 +37,7 @@ from airflow_delta_provider.domain.paimon.schema_rules import (
 from airflow_delta_provider.domain.paimon.snapshot import KNOWN_VERSIONS, Snapshot
 from airflow_delta_provider.domain.paimon.snapshot_rules import missing_snapshots
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
+from airflow_delta_provider.domain.paimon.value_bounds import ValueBounds, may_be_same_rows
 from airflow_delta_provider.domain.paimon.violation import Violation, listed
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
@@ -145,10 +146,17 @@ class HistoryCheck:
             self._gone |= {file.key for file in change.deleted}
         return wanted
 
-    def add_deleted_rows(self, deleted: DeletedRows) -> None:
-        """Check the newest commit by the deletion vectors that :meth:`apply_commit` asked for."""
+    def add_deleted_rows(self, deleted: DeletedRows, bounds: Callable[[], Mapping[str, ValueBounds]]) -> None:
+        """Check the newest commit by the deletion vectors that :meth:`apply_commit` asked for.
+
+        :param bounds: returns the statistics of files that the commit names, by their names
+        """
+
+        def may_be_same(before: Sequence[DataFile], after: Sequence[DataFile]) -> bool | None:
+            return may_be_same_rows(before, after, bounds(), self._schemas)
+
         if self._new is not None:
-            self._add_all(check_rewritten(self._changes[-1], self._new, deleted))
+            self._add_all(check_rewritten(self._changes[-1], self._new, deleted, may_be_same))
 
     def add_index_damages(self, damages: Mapping[str, Damage]) -> None:
         """Add what is wrong with index manifests, by their names."""
@@ -226,7 +234,7 @@ class HistoryCheck:
     def _add_all(self, violations: Iterable[Violation]) -> None:
         for violation in violations:
             finding = violation.finding
-            if self._fail_on_reassigned and finding.code == rules.REASSIGNED.code:
+            if self._fail_on_reassigned and rules.is_reassigned(finding):
                 violation = replace(violation, finding=replace(finding, severity=Severity.ERROR))
             self._violations.add(violation, self._changes[-1].snapshot)
 

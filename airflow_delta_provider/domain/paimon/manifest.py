@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.paimon.format_error import LargeFileError, Pa
 T = TypeVar("T")
 
 #: The version of an entry of a manifest or a manifest list; Paimon reads no other.
-_ENTRY_VERSION = 2
+ENTRY_VERSION = 2
 #: After the format in a file's name, where the whole file is compressed.
 _COMPRESSIONS = frozenset({"gz", "bz2", "deflate", "snappy", "lz4", "zst"})
 
@@ -184,7 +184,7 @@ def read_manifest_lists(
     :param codecs: by Avro's names
     :returns: for each its manifests in order, or why it cannot be read
     """
-    return read_entries(files, _MANIFEST_FILE, _ENTRY_VERSION, codecs, lambda row: ManifestFile._make(row[1:]))
+    return read_entries(files, _MANIFEST_FILE, ENTRY_VERSION, codecs, lambda row: ManifestFile._make(row[1:]))
 
 
 def read_manifests(
@@ -196,7 +196,7 @@ def read_manifests(
     :param codecs: by Avro's names
     :returns: for each its entries in order, or why it cannot be read
     """
-    return read_entries(files, _ENTRY, _ENTRY_VERSION, codecs, _entry)
+    return read_entries(files, _ENTRY, ENTRY_VERSION, codecs, _entry)
 
 
 def read_entries(

@@ -7,7 +7,8 @@ branch. That shows in metadata and the rows that deletion vectors delete.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
@@ -24,6 +25,8 @@ from airflow_delta_provider.domain.paimon.violation import Violation, listed
 DeletedRows = Mapping[int, Mapping[str, int]]
 #: Reads the live files of branches, by name.
 BranchFiles = Callable[[], Mapping[str, DataFile]]
+#: Whether files may have the rows of others that they replace, by statistics; None if these do not tell.
+MayBeSame = Callable[[Sequence[DataFile], Sequence[DataFile]], bool | None]
 
 
 def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Iterator[Violation]:
@@ -70,7 +73,7 @@ def vectors_needed(change: Change, new: NewIds) -> tuple[Snapshot, ...]:
     return (previous, change.snapshot) if checked else ()
 
 
-def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows) -> Iterator[Violation]:
+def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows, may_be_same: MayBeSame) -> Iterator[Violation]:
     """Yield what is wrong with a commit that :func:`vectors_needed` names snapshots for."""
     if change.previous is None:
         return
@@ -78,13 +81,8 @@ def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows) -> Iterat
     gone = sum(after.values()) - sum(before.values())
     if _is_rewrite(change, new):
         replaced = _replaced(change, new)
-        if _count(replaced, before, new.data_evolution) == new.rows:
-            yield _reassigned(
-                "The commit names no operation, and wrote {rows:row} again with new ids, as sort compaction and "
-                "clustering do: {old} became {new}.",
-                replaced,
-                new,
-            )
+        if _count(replaced, before, new.data_evolution) == new.rows and _as_many(replaced, before, new):
+            yield from _written_again(change, replaced, before, new, may_be_same)
     elif _is_update(change):
         # A file that is deleted takes its vector along.
         lost = _count(change.deleted, {}, False) - _count(change.added, {}, False) + gone
@@ -100,6 +98,44 @@ def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows) -> Iterat
             new,
             gone=gone,
         )
+
+
+def _written_again(
+    change: Change, replaced: list[DataFile], before: Mapping[str, int], new: NewIds, may_be_same: MayBeSame
+) -> Iterator[Violation]:
+    """Yield that a commit wrote rows again. An overwrite may as well have written others, if nothing shows it."""
+    is_overwrite = change.snapshot.commit_kind == "OVERWRITE"
+    compared = not any(file.name in before for file in replaced)
+    same = may_be_same(replaced, new.assigned) if is_overwrite and compared else None
+    if not is_overwrite or same:
+        yield _reassigned(
+            "The commit names no operation, and wrote {rows:row} again with new ids, as sort compaction and "
+            "clustering do: {old} became {new}.",
+            replaced,
+            new,
+        )
+    elif same is None:
+        yield _reassigned(
+            "The commit names no operation, and replaced {rows:row} by as many with new ids: {old} became {new}. "
+            "Sort compaction writes the same rows again in this way, and an overwrite writes other rows; the metadata "
+            "does not show which.",
+            replaced,
+            new,
+            effect=rules.IF_SAME_ROWS,
+            proven=False,
+        )
+
+
+def _as_many(replaced: Iterable[DataFile], deleted: Mapping[str, int], new: NewIds) -> bool:
+    """Whether each partition has as many rows as before; True where rows are spread over files of columns."""
+    if new.data_evolution:
+        return True
+    rows: Counter[bytes] = Counter()
+    for file in replaced:
+        rows[file.partition] += file.row_count - deleted.get(file.name, 0)
+    for file in new.assigned:
+        rows[file.partition] -= file.row_count
+    return not any(rows.values())
 
 
 def _reassigned(evidence: str, old: Iterable[DataFile], new: NewIds, **facts: Any) -> Violation:

@@ -90,9 +90,18 @@ def _check_growth(before: Snapshot, after: Snapshot, files: Sequence[DataFile], 
         yield rules.NEW_IDS_FOR_OLD_ROWS.found(
             "{operation} assigned the new row ids {new}.", operation=after.operation, new=new
         )
-    elif after.operation is None and growth and (after.commit_kind == "COMPACT" or (_overwrites(after) and rows == 0)):
+    elif after.operation is None and growth and after.commit_kind == "COMPACT":
         yield rules.REASSIGNED.found(
             "The commit names no operation, kept the number of rows, and assigned the new row ids {new}.", new=new
+        )
+    elif after.operation is None and growth and _overwrites(after) and rows == 0:
+        yield rules.REASSIGNED.found(
+            "The commit names no operation, kept the number of rows, and assigned the new row ids {new}. Sort "
+            "compaction writes the same rows again in this way, and an overwrite writes other rows; the metadata does "
+            "not show which.",
+            effect=rules.IF_SAME_ROWS,
+            new=new,
+            proven=False,
         )
     elif _of_branches((before, after), files):
         yield rules.REASSIGNED.found(

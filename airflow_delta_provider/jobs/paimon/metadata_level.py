@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from airflow_delta_provider.domain.paimon.commit import Damage
 from airflow_delta_provider.domain.paimon.history_check import HistoryCheck
@@ -79,7 +80,7 @@ class MetadataLevel:
             deleted = {snapshot.id: self._deleted_rows(snapshot, vectors) for snapshot in wanted}
             known = {snapshot_id: rows for snapshot_id, rows in deleted.items() if rows is not None}
             if wanted and len(known) == len(deleted):
-                check.add_deleted_rows(known)
+                check.add_deleted_rows(known, partial(self._source.value_bounds, commit.delta or ()))
         return check, frozenset(unread)
 
     def _deleted_rows(

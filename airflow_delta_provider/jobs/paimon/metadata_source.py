@@ -37,6 +37,7 @@ from airflow_delta_provider.domain.paimon.manifest import (
 )
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
+from airflow_delta_provider.domain.paimon.value_bounds import ValueBounds, read_value_bounds
 from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
@@ -185,6 +186,11 @@ class MetadataSource:
         """Return the entries of manifests by name, and what is wrong with some."""
         files = self._files({manifest_path(manifest.name): manifest.size for manifest in manifests}, read_manifests)
         return {path.rpartition("/")[2]: entries for path, entries in files.values.items()}, [*files.damages.values()]
+
+    def value_bounds(self, manifests: Sequence[ManifestFile]) -> dict[str, ValueBounds]:
+        """Return the statistics of the files that manifests name, by their names, as far as they can be read."""
+        files = self._files({manifest_path(manifest.name): manifest.size for manifest in manifests}, read_value_bounds)
+        return {bounds.name: bounds for entries in files.values.values() for bounds in entries}
 
     def manifest_names(self) -> frozenset[str]:
         """Return the names of all manifests, lists of them included."""

@@ -107,6 +107,10 @@ def untracked(table: EditedTable, **keys: Any) -> None:
         table.snapshot(number, nextRowId=0)
 
 
+#: A row without fields, as pypaimon writes it in place of statistics.
+EMPTY_ROW = bytes(12)
+
+
 def again(kind: str, operation: str | None) -> Edit:
     """Write a live row again as a new one."""
 
@@ -114,6 +118,18 @@ def again(kind: str, operation: str | None) -> Edit:
         [file] = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] == 2]
         new = table.copied(file, first_row_id=3, min_sequence_number=5, max_sequence_number=5)
         table.commit(kind, operation, new, deleted=[file], nextRowId=4)
+
+    return edit
+
+
+def overwritten(**stats: Any) -> Edit:
+    """Replace a row by one with other statistics, as an overwrite does whose writer names no operation."""
+
+    def edit(table: EditedTable) -> None:
+        [file] = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] == 2]
+        known = {**file["_FILE"]["_VALUE_STATS"], **stats}
+        new = table.copied(file, first_row_id=3, min_sequence_number=5, max_sequence_number=5, value_stats=known)
+        table.commit("OVERWRITE", None, new, deleted=[file], nextRowId=4)
 
     return edit
 
@@ -301,6 +317,18 @@ DAMAGES = {
     "M7 a compaction that clusters, where that is an error": Damage(
         W, again("COMPACT", None), [("PM13", 5, None)], options={"fail_on_reassigned": True}
     ),
+    "M7 an overwrite by rows with the same statistics": Damage(
+        W, overwritten(), [("PM13", 5, None)], options={"fail_on_reassigned": True}, says="again with new ids"
+    ),
+    "M7 an overwrite by rows without statistics": Damage(
+        W,
+        overwritten(_MIN_VALUES=EMPTY_ROW, _MAX_VALUES=EMPTY_ROW, _NULL_COUNTS=[]),
+        [("PM13", 5, None)],
+        Verdict.PASS,
+        options={"fail_on_reassigned": True},
+        says="does not show which",
+    ),
+    "M7 an overwrite by other rows": Damage(W, overwritten(_NULL_COUNTS=[0, 1]), [], Verdict.PASS),
     "M7 a compaction that applies deletion vectors": Damage(
         "big/de3/07_call", apply_vectors, [("PM13", 7, None)], Verdict.PASS, says="2 rows again with new ids, as sort"
     ),

@@ -119,7 +119,7 @@ class PaimonCatalogCheck:
 
     def _reported(self, finding: Finding) -> Finding:
         """Return a finding as weighty as was asked for, without the names that the catalog did not show."""
-        reassigned = finding.code in (rules.REASSIGNED.code, row_rules.REASSIGNED.code)
+        reassigned = rules.is_reassigned(finding) or finding.code == row_rules.REASSIGNED.code
         severity = Severity.ERROR if reassigned and self._options.fail_on_reassigned else finding.severity
         return replace(finding, user=finding.user or None, severity=severity)
 
