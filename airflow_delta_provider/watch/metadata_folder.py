@@ -30,8 +30,8 @@ _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 class FileState:
     """A file, as the store describes it.
 
-    :param stamp: changes when the file is rewritten
-    :param written: when it was written, in seconds since the epoch; None where the store does not say
+    :param stamp: text that changes when the file is rewritten
+    :param written: time of writing, in seconds since the epoch; None if the store does not say
     """
 
     stamp: str
@@ -82,7 +82,7 @@ class MetadataFolder:
         return None if state is None else state.stamp
 
     def state(self, name: str) -> FileState | None:
-        """Return the state of a file, past the filesystem's own cache; None where there is none.
+        """Return the state of a file, past the filesystem's own cache; None if there is no file.
 
         A listing may be older than the file is, so this asks for the file alone.
         """

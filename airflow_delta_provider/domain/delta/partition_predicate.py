@@ -1,6 +1,6 @@
 """The partitions that a predicate allows, as far as it is simple enough to be decided without an engine.
 
-That is equality and ``IN`` of a partition column and literals, also joined by ``AND``. Nothing is known of the rest.
+That is equality and ``IN`` of a partition column and literals, also joined by ``AND``. The rest allows any value.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 def _of_level(
     tokens: Sequence[_Token], columns: Mapping[str, DataType], depth: int
 ) -> Iterator[tuple[str, frozenset[Any]]]:
-    """Yield what each condition of a list says that ``AND`` joins."""
+    """Yield column and allowed values of each condition in a list joined by ``AND``."""
     parts: list[list[_Token]] = [[]]
     level = 0
     for token in tokens:
@@ -125,7 +125,7 @@ def _closes_last(tokens: Sequence[_Token]) -> bool:
 
 
 def _condition(tokens: Sequence[_Token], columns: Mapping[str, DataType]) -> tuple[str, frozenset[Any]] | None:
-    """Return what a comparison says; None if it is of another kind."""
+    """Return column and allowed values of a comparison; None if it is of another kind."""
     signs = [number for number, token in enumerate(tokens) if token.kind == "sign" and token.text in ("=", "==")]
     if len(signs) == 1:
         left, right = tokens[: signs[0]], tokens[signs[0] + 1 :]

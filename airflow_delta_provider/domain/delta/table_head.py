@@ -36,7 +36,7 @@ class TableHead:
 
     @property
     def committed_at(self) -> int | None:
-        """When the version was committed, in milliseconds since the epoch; None where nothing says so.
+        """The time of the commit, in milliseconds since the epoch; None if it is unknown.
 
         As the commit states it, else when its file was written; but no earlier than the commits before it.
         """

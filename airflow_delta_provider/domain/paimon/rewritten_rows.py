@@ -127,7 +127,7 @@ def _written_again(
 
 
 def _as_many(replaced: Iterable[DataFile], deleted: Mapping[str, int], new: NewIds) -> bool:
-    """Whether each partition has as many rows as before; True where rows are spread over files of columns."""
+    """Return True if each partition has as many rows as before, or if several files hold columns of one row."""
     if new.data_evolution:
         return True
     rows: Counter[bytes] = Counter()

@@ -34,10 +34,10 @@ _RESERVED = fields_of(
 class ValueBounds(NamedTuple):
     """Statistics of a data file.
 
-    :param name: of the file
-    :param least: a row of the lowest values
-    :param most: a row of the greatest ones
-    :param nulls: how many values are NULL; an item is None where that is not known
+    :param name: name of the file
+    :param least: lowest value of each column, as a row
+    :param most: greatest value of each column, as a row
+    :param nulls: number of NULL values of each column; None if it is unknown
     :param columns: names of the columns; None for all of the file's
     """
 
@@ -53,8 +53,8 @@ def read_value_bounds(
 ) -> list[tuple[ValueBounds, ...] | PaimonFormatError]:
     """Read the statistics in manifests.
 
-    :param files: their contents
-    :param codecs: by Avro's names
+    :param files: contents of the manifests
+    :param codecs: codecs by Avro's names
     :returns: for each the statistics of its entries, or why it cannot be read
     """
     return read_entries(files, _COLUMNS, ENTRY_VERSION, codecs, _bounds)
@@ -70,7 +70,7 @@ def may_be_same_rows(
 
     None if the statistics do not cover all columns.
 
-    :param bounds: by the name of the file
+    :param bounds: statistics by the name of the file
     """
     files = (*before, *after)
     schema = schemas.get(files[0].schema_id) if len({file.schema_id for file in files}) == 1 else None

@@ -198,7 +198,7 @@ class ProtocolAudit:
     def _last_until(self, time: datetime, versions: Sequence[int]) -> int | None:
         """Return the newest version that is not later than a time; None if all are.
 
-        Times only increase, except where in-commit timestamps begin: until then, the clocks of writers decide.
+        Times increase, except at the first in-commit timestamp: those before it come from the clocks of writers.
         """
         found, ends_in_commit = None, any(made.is_in_commit for made in commit_times(self._log, versions[-1:]))
         for made in commit_times(self._log, versions):

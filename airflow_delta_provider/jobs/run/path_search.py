@@ -25,7 +25,7 @@ class FolderNotListedError(Exception):
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the listing of a directory shows: tables, and where to look next; or why it could not be listed."""
+    """The listing of a directory: tables, and folders to search next; or the error that it failed with."""
 
     tables: tuple[str, ...] = ()
     below: Mapping[str, States] | None = None

@@ -38,7 +38,7 @@ def run(
     """Do what ``request`` asks for and report on every table.
 
     :param take: takes the report of each table as soon as it is made, and returns what is kept of it
-    :param errors: by the name of a table or folder, an error that was met while tables were looked up
+    :param errors: errors met while tables were looked up, by the name of a table or folder
     :raises RuntimeError: if the session has no Delta and the job needs it: then there is nothing to say of any table
     :raises RequestError: if it takes Spark, and the session has none
     :raises SubmitterGoneError: if the process that waits for the report is gone

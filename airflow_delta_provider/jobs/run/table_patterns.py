@@ -23,7 +23,7 @@ DELTA_MARKS = frozenset({"_delta_log"})
 class NamedTables:
     """The tables that a request names, each once.
 
-    :param errors: by the name of a schema or folder whose tables are not known, what is wrong with it
+    :param errors: errors by the name of the schema or folder whose tables are not known
     """
 
     tables: tuple[str, ...]
@@ -34,7 +34,7 @@ class NamedTables:
 class Matches:
     """The tables that fit a pattern, sorted.
 
-    :param errors: by folder, why it could not be listed
+    :param errors: errors by the folder that could not be listed
     """
 
     tables: list[str]

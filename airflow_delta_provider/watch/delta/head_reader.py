@@ -128,7 +128,7 @@ class HeadReader:
         return head
 
     def _dated(self, head: TableHead) -> TableHead:
-        """Return the head with the time of its file, and, if it states another one, with that of earlier commits."""
+        """Return the head with the time of its file; if it states an earlier one, also with that of earlier commits."""
         if head.version not in self._written:
             self._stamp(head.version)
         head = replace(head, written=self._written.get(head.version))

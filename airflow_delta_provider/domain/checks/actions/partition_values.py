@@ -215,7 +215,7 @@ OTHER_PARTITION_WRITTEN = _commit.warning(
 def check_overwritten_partitions(transition: Transition, actions: Iterable[Action]) -> Iterator[Finding]:
     """Yield that an overwrite adds files to partitions that its predicate excludes.
 
-    :param actions: of the commit, as in the log
+    :param actions: actions of the commit, as in the log
     """
     metadata, predicate = transition.after.metadata, _predicate_of(transition.commit)
     columns = {} if predicate is None else _columns_by_name(metadata)
@@ -252,7 +252,7 @@ def _predicate_of(commit: Commit) -> str | None:
 
 
 def _columns_by_name(metadata: Metadata) -> dict[str, Column]:
-    """Return the partition columns by their lower-case names, but for those whose values are padded."""
+    """Return the partition columns by lower-case name, without those whose values are padded."""
     named = {str(name).lower() for name in metadata.partition_columns}
     return {
         column.field.name.lower(): column
@@ -267,7 +267,7 @@ def _columns_by_name(metadata: Metadata) -> dict[str, Column]:
 def _excluded(
     add: Mapping[str, Any], allowed: Mapping[str, frozenset[Any]], columns: Mapping[str, Column], mode: MappingMode
 ) -> tuple[str, Any] | None:
-    """Return a column by whose value a file is excluded, and that value; None if it may be allowed."""
+    """Return a partition column whose value excludes a file, with the value; None if the file may be allowed."""
     given = add.get("partitionValues")
     if not isinstance(given, Mapping):
         return None

@@ -43,7 +43,7 @@ _MOST_TEXT = 100
 
 @dataclass(frozen=True)
 class _Guard:
-    """What guards rows.
+    """A guard of rows.
 
     :param kind: key of the field's metadata, or one of the two names above
     :param of: name of a constraint, else the column's id or, without one, its path
@@ -60,19 +60,37 @@ class _Guard:
         return self.kind, self.of
 
 
+def _lost_keys(_: Finding, transition: Transition) -> Details:
+    return {"lost": [[guard.kind, guard.of] for guard in _lost(transition)]}
+
+
+def _still_lost(later: Transition, _: Finding, details: Details) -> bool:
+    """Until all guards are there again, or the columns are gone, or the table is replaced."""
+    operation = (later.commit.operation or "").upper()
+    if not later.commit.metadata:
+        return True
+    if later.replaces_all and operation not in _DATA_WRITES:
+        return False
+    metadata = later.after.metadata
+    fields = _columns(metadata).values()
+    columns = {key: str(column) for column in fields for key in (_id(column), lowered(column.parts))}
+    now = {(guard.kind, guard.of if guard.column is None else str(guard.column)) for guard in _guards(metadata)}
+    for kind, of in details["lost"]:
+        place = of if kind == _CHECK else columns.get(tuple(of) if isinstance(of, list) else of)
+        if place is not None and (kind, place) not in now:
+            return True
+    return False
+
+
 GUARD_LOST = FAMILY.of(Scope.PAIR, needs=OF_EARLIER).warning(
     37,
     "constraint, default or generation expression taken away by a data write",
     effect="Rows that the table was to refuse are written from now on, or columns are NULL that were to have a value.",
-    remedy="Check the rows written since, and declare again what was lost (ALTER TABLE). Update the engine that wrote "
-    "the commit.",
+    remedy="Check the rows written since, and declare the guards again (ALTER TABLE). Update the engine that wrote the "
+    "commit.",
     source="PROTOCOL.md, Struct Field, CHECK Constraints, Column Invariants, Generated Columns and Default Columns",
     threads=("delta-io/delta-rs#3744", "delta-io/delta-rs#4186"),
-    healing=Healing(
-        lambda later, _, details: _still_lost(later, details),
-        lambda finding, transition: _lost_keys(finding, transition),
-        needs_details=True,
-    ),
+    healing=Healing(_still_lost, _lost_keys, needs_details=True),
 )
 
 
@@ -89,8 +107,8 @@ def _guards_lost(transition: Transition) -> Iterator[Finding]:
         for_good = any(guard.kind in _FOR_GOOD for guard in lost)
         yield GUARD_LOST.found(
             "The commit calls itself {operation}, but takes away {lost}.",
-            remedy="RESTORE the table to the previous version and write the rows again, with an engine that keeps what "
-            "guards them: no statement gives a column its expression back."
+            remedy="RESTORE the table to the previous version and write the rows again, with an engine that keeps the "
+            "column's expression: no statement gives it back."
             if for_good
             else None,
             column=column,
@@ -100,7 +118,7 @@ def _guards_lost(transition: Transition) -> Iterator[Finding]:
 
 
 def _lost(transition: Transition) -> list[_Guard]:
-    """Return the guards that a commit takes away; those of columns that are gone with them are left out."""
+    """Return the guards that a commit takes away, unless their columns are removed, too."""
     before, after = transition.before.metadata, transition.after.metadata
     columns, now = _columns(after), {guard.key for guard in _guards(after)}
     guards = [guard for guard in _guards(before) if guard.key not in now]
@@ -117,7 +135,7 @@ def _lost(transition: Transition) -> list[_Guard]:
 
 
 def _overwrites_all(transition: Transition) -> bool:
-    """Whether a commit overwrites the table without a condition, so that it may replace the schema, too."""
+    """Return True if a commit overwrites the table without a condition, and so may replace the schema."""
     parameters = transition.commit.info.get("operationParameters")
     if not isinstance(parameters, Mapping) or not transition.keeps_no_file:
         return False
@@ -155,24 +173,3 @@ def _id(column: Column) -> int | None:
 
 def _short(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}…"
-
-
-def _lost_keys(_: Finding, transition: Transition) -> Details:
-    return {"lost": [[guard.kind, guard.of] for guard in _lost(transition)]}
-
-
-def _still_lost(later: Transition, details: Details) -> bool:
-    """Until all guards are there again, or the columns are gone, or the table is replaced."""
-    operation = (later.commit.operation or "").upper()
-    if not later.commit.metadata:
-        return True
-    if later.replaces_all and operation not in _DATA_WRITES:
-        return False
-    metadata = later.after.metadata
-    columns = {key: column for column in _columns(metadata).values() for key in (_id(column), lowered(column.parts))}
-    now = {(guard.kind, guard.of if guard.column is None else guard.column) for guard in _guards(metadata)}
-    for kind, of in details["lost"]:
-        place = of if kind == _CHECK else columns.get(tuple(of) if isinstance(of, list) else of)
-        if place is not None and (kind, place) not in now:
-            return True
-    return False
