@@ -154,9 +154,9 @@ def _guards(metadata: Metadata) -> Iterator[_Guard]:
         if not column.field.nullable:
             yield _Guard(_NOT_NULL, of, f"NOT NULL of {column}", column)
         for key, what in _KEYS.items():
-            text = column.field.metadata.get(key)
-            if text is not None:
-                yield _Guard(key, of, f"{what} of {column} ({_short(str(text))})", column)
+            expression = column.field.metadata.get(key)
+            if expression is not None:
+                yield _Guard(key, of, f"{what} of {column} ({_short(str(expression))})", column)
 
 
 def _columns(metadata: Metadata) -> dict[Any, Column]:

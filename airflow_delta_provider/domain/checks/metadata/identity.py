@@ -169,7 +169,9 @@ def _set_back(transition: Transition) -> Iterator[Finding]:
             or column.field.metadata.get(STEP) != step
         ):
             continue
-        if is_restore and (column.field.metadata.get(START) != start or (mark - start) * step < 0):
+        if is_restore and (
+            type(start) is not int or column.field.metadata.get(START) != start or (mark - start) * step < 0
+        ):
             continue  # RESTORE keeps no mark that is not one of the column's own values
         now = column.field.metadata.get(HIGH_WATER_MARK)
         now = now if type(now) is int else None
