@@ -43,7 +43,8 @@ class MigrationDraft(Draft):
         """Where the rows are rewritten anyway, new files have the wider types: the table needs no type widening."""
         changes = self.columns
         has_to_rewrite = any(w.parts in changes.rewritable and not self._can_widen(w) for w in changes.widenings)
-        if changes.casts or has_to_rewrite or is_partitioned_otherwise(self.state.metadata, self.spec):
+        renamed = Metadata.from_json(edited(steps.RenameColumns(tuple(changes.renames)), self.state.metadata.to_json()))
+        if changes.casts or has_to_rewrite or is_partitioned_otherwise(renamed, self.spec):
             changes.casts += [steps.Cast(w.parts, w.old, w.new) for w in changes.widenings]
             changes.widenings.clear()
 

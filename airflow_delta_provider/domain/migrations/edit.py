@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.changes.alter_columns.altered_schema import (
     added,
     dropped,
     field_of,
+    statistics_columns_after,
     with_field,
     with_struct,
 )
@@ -21,7 +22,7 @@ from airflow_delta_provider.domain.changes.step import Parts
 from airflow_delta_provider.domain.delta.field_keys import CHAR_OR_VARCHAR, COMMENT, CURRENT_DEFAULT
 from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
-from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, STATISTICS_COLUMNS
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
 
 Change = TypeVar("Change")
@@ -66,7 +67,7 @@ def _with_columns(step: steps.Step, metadata: Json) -> Json:
         case steps.AddColumns():
             return _with_schema(metadata, added, step.columns)
         case steps.DropColumns():
-            return _with_schema(metadata, dropped, step.columns)
+            return _with_statistics(_with_schema(metadata, dropped, step.columns), drops=step.columns)
         case steps.RenameColumns():
             return _with_names(metadata, step.columns)
         case steps.WidenColumns():
@@ -99,7 +100,7 @@ def _with_fields(metadata: Json, edits: Iterable[tuple[Parts, FieldEdit]]) -> Js
     return _with_schema(metadata, lambda schema, edit: _at_field(schema, *edit), edits)
 
 
-def _with_names(metadata: Json, columns: Iterable[steps.ColumnName]) -> Json:
+def _with_names(metadata: Json, columns: Sequence[steps.ColumnName]) -> Json:
     """The paths are those before: so the deepest are renamed first, and those of one struct all at once."""
     by_struct: dict[Parts, dict[str, str]] = {}
     for column in columns:
@@ -111,7 +112,17 @@ def _with_names(metadata: Json, columns: Iterable[steps.ColumnName]) -> Json:
 
     partitions = [top.get(name.lower(), name) for name in metadata.get("partitionColumns", ())]
     renamed = _with_schema(metadata, rename, sorted(by_struct, key=len, reverse=True))
-    return {**renamed, "partitionColumns": partitions}
+    return _with_statistics({**renamed, "partitionColumns": partitions}, renames=columns)
+
+
+def _with_statistics(metadata: Json, drops: Iterable[Parts] = (), renames: Iterable[steps.ColumnName] = ()) -> Json:
+    """Return the metadata with the list of columns with statistics as the engine's ALTER TABLE leaves it."""
+    configuration = metadata.get("configuration") or {}
+    listed = configuration.get(STATISTICS_COLUMNS)
+    if not isinstance(listed, str):
+        return metadata
+    after = statistics_columns_after(listed, drops, renames)
+    return {**metadata, "configuration": {**configuration, STATISTICS_COLUMNS: after}}
 
 
 def _without_properties(metadata: Json, names: Iterable[str]) -> Json:

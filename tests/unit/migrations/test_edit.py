@@ -184,3 +184,22 @@ def test_rewriting_forgets_only_what_is_recorded_of_the_type_that_changes() -> N
 def test_a_column_that_does_not_exist(parts: tuple[str, ...]) -> None:
     with pytest.raises(LookupError):
         edited(steps.CommentColumns((steps.ColumnText(parts, "x"),)), metadata())
+
+
+@pytest.mark.parametrize(
+    ("step", "listed"),
+    [
+        (steps.RenameColumns((steps.ColumnName(("qty",), "a.b"),)), "`a.b`,S.x,s,`odd,name`"),
+        (
+            steps.RenameColumns((steps.ColumnName(("s",), "t"), steps.ColumnName(("s", "x"), "z"))),
+            "qty,t.z,t,`odd,name`",
+        ),
+        (steps.DropColumns((("s", "x"),)), "qty,s,`odd,name`"),
+        (steps.DropColumns((("s",), ("qty",), ("odd,name",))), ""),
+    ],
+)
+def test_list_of_columns_with_statistics_follows_the_columns(step: steps.Step, listed: str) -> None:
+    inner = struct(field("x", "integer"), field("y", "integer"))
+    schema = struct(*(field(name, "integer") for name in ("id", "qty", "odd,name")), field("s", inner))
+    before = metadata(schema, (), **{"delta.dataSkippingStatsColumns": "qty,S.x,s,`odd,name`"})
+    assert edited(step, before)["configuration"] == {"delta.dataSkippingStatsColumns": listed}

@@ -335,3 +335,13 @@ def test_a_struct_needs_fields_and_each_field_a_type() -> None:
     empty = ColumnSpec(name="e", shape=Struct(()))
     untyped = ColumnSpec(name="u", shape=Struct((ColumnSpec(name="x", comment="a"),)))
     assert refused(plain(), empty, untyped) == [("RQ52", "e"), ("RQ10", "u.x")]
+
+
+def test_partition_column_is_renamed_without_rewriting_even_where_another_column_is_widened_at_once() -> None:
+    state = by_name()
+    state = replace(state, metadata=replace(state.metadata, partition_columns=("name",)))
+    declared = (col("qty", "bigint"), col("title", "string", renamed_from="name"))
+    assert told(state, *declared, partition_by=("title",)) == ["rename name to title", "widen qty int -> bigint"]
+    plan = planned(state, *declared, partition_by=("title",)).plan
+    assert plan is not None
+    assert plan.metadata_after.partition_columns == ("title",)

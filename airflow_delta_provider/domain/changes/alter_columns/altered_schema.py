@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -9,10 +10,11 @@ from typing import Any
 from uuid import uuid4
 
 from airflow_delta_provider.domain.changes.step import Alteration, ColumnName, NewColumn, Parts
-from airflow_delta_provider.domain.delta.column import folded
+from airflow_delta_provider.domain.delta.column import folded, lowered, path_text
 from airflow_delta_provider.domain.delta.column_mapping import is_plain_name
 from airflow_delta_provider.domain.delta.data_type import StructField, type_to_json
 from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, PhysicalPath
+from airflow_delta_provider.domain.engine.sql_identifier import SqlNameError, split_name
 
 Json = dict[str, Any]
 
@@ -170,6 +172,34 @@ def added(schema: Json, add: NewColumn, mapper: Mapper | None = None) -> Json:
         return {**struct, "fields": [*struct["fields"], new]}
 
     return with_struct(schema, add.parts[:-1], append)
+
+
+def statistics_columns_after(listed: str, drops: Iterable[Parts], renames: Iterable[ColumnName]) -> str:
+    """Return ``delta.dataSkippingStatsColumns`` after columns were dropped or renamed, as Delta Spark writes it.
+
+    :param listed: its value before
+    :param drops: paths before
+    :param renames: with paths before any of the renames
+    """
+    gone = [lowered(parts) for parts in drops]
+    names = {lowered(rename.parts): rename.new for rename in renames}
+    after = []
+    for entry in _ENTRY.findall(listed):
+        try:
+            parts = split_name(entry.strip())
+        except SqlNameError:
+            after.append(entry)
+            continue
+        above = [lowered(parts[: length + 1]) for length in range(len(parts))]
+        if any(path in gone for path in above):
+            continue
+        new = tuple(names.get(path, part) for path, part in zip(above, parts))
+        after.append(entry if new == parts else path_text(new))
+    return ",".join(after)
+
+
+#: An entry of a list of columns: a comma in backticks separates nothing.
+_ENTRY = re.compile(r"(?:`(?:[^`]|``)*`|[^,`])+")
 
 
 def _new_field(mapper: Mapper | None, field: StructField, above: PhysicalPath) -> Json:

@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.changes.alter_columns.restrictions import che
 from airflow_delta_provider.domain.changes.plan import Draft, Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_not_tracked, check_table
 from airflow_delta_provider.domain.changes.step import AddColumns, Alteration, DropColumns, RenameColumn, Step
+from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.column import lowered, path_text
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
@@ -57,9 +58,21 @@ def _statements(alteration: Alteration) -> Iterator[Step]:
 def resolve_allowed(
     options: AlterColumnsOptions, state: TableState, past: PastColumns
 ) -> tuple[Alteration, tuple[Finding, ...]]:
-    """Return what a request changes, and every reason why the table does not allow it."""
+    """Return what a request changes, and every reason why this provider must not make the change itself."""
     alteration, refusals = resolve(options, state.metadata, past)
-    return alteration, (*refusals, *check_alteration(alteration, state))
+    return alteration, (*refusals, *check_alteration(alteration, state), *_partitions_renamed(alteration, state))
+
+
+def _partitions_renamed(alteration: Alteration, state: TableState) -> Iterator[Finding]:
+    partitions = {lowered((name,)) for name in state.metadata.partition_columns}
+    for rename in alteration.renames:
+        if lowered(rename.parts) in partitions:
+            yield requests.COLUMN_NEEDED.found(
+                "{column} cannot be renamed: the table is partitioned by it, and commits of this provider do not "
+                "rename partition columns.",
+                remedy="Drop the feature columnMappingUsageTracking; then the engine can rename the column.",
+                column=path_text(rename.parts),
+            )
 
 
 def alteration_plan(table: TableName, state: TableState, alteration: Alteration, steps: tuple[Step, ...]) -> Plan:

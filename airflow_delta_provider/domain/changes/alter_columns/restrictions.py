@@ -1,8 +1,10 @@
-"""What a table's other metadata does not let happen to its columns."""
+"""Reasons in a table's metadata why a column cannot be dropped, renamed or added, as Delta Spark has them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.altered_schema import BELOW, CHANGE_DATA_NAMES, altered
@@ -16,33 +18,40 @@ from airflow_delta_provider.domain.delta.expression import expression_of_invaria
 from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS, INVARIANTS
 from airflow_delta_provider.domain.delta.features.lists import has_feature
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.delta.table_properties import STATISTICS_COLUMNS
+from airflow_delta_provider.domain.delta.features.state import is_active
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 
 
 def check_alteration(alteration: Alteration, state: TableState) -> tuple[Finding, ...]:
     """Return a refusal for each reason against the change; nothing if it may be made."""
+    renamed = [rename.parts for rename in alteration.renames]
     return (
         *_needs_mapping(alteration, state),
-        *(
-            finding
-            for column in _changed(alteration, state)
-            for rule in _COLUMN_RULES
-            for finding in rule(column, state)
-        ),
+        *_needed_columns(alteration.drops, state, is_renamed=False),
+        *_needed_columns(renamed, _without(alteration.drops, state) if renamed else state, is_renamed=True),
         *_leaves_nothing(alteration, state),
         *(finding for add in alteration.adds for finding in _added(add, state)),
         *(f for r in alteration.renames for f in _named(r.renamed, state)),
     )
 
 
-def _changed(alteration: Alteration, state: TableState) -> Iterator[Column]:
-    paths = {*alteration.drops, *(rename.parts for rename in alteration.renames)}
+def _needed_columns(changed: Collection[Parts], state: TableState, *, is_renamed: bool) -> Iterator[Finding]:
+    """Yield why columns cannot be dropped, or renamed."""
     for column in all_columns(state.metadata.schema):
-        if column.kinds[-1] == "field" and column.parts in paths:
-            yield column
+        if column.kinds[-1] == "field" and column.parts in changed:
+            for rule in _COLUMN_RULES:
+                yield from rule(column, state, is_renamed)
+
+
+def _without(drops: Sequence[Parts], state: TableState) -> TableState:
+    """Return the table as it is when columns are renamed: after those that are dropped."""
+    if not drops:
+        return state
+    schema = altered(parse_json(state.metadata.schema_string), Alteration(tuple(drops)))
+    return replace(state, metadata=replace(state.metadata, schema_string=json.dumps(schema)))
 
 
 def _needs_mapping(alteration: Alteration, state: TableState) -> Iterator[Finding]:
@@ -54,79 +63,110 @@ def _needs_mapping(alteration: Alteration, state: TableState) -> Iterator[Findin
         )
 
 
-def _partition(column: Column, state: TableState) -> Iterator[Finding]:
-    if lowered(column.parts) in {lowered((name,)) for name in state.metadata.partition_columns}:
-        yield _needed(column, "the table is partitioned by it.", "Only rewriting the table can change that.")
+def _partition(column: Column, state: TableState, is_renamed: bool) -> Iterator[Finding]:
+    if lowered(column.parts) not in {lowered((name,)) for name in state.metadata.partition_columns}:
+        return
+    if not is_renamed:
+        yield _needed(
+            column,
+            is_renamed,
+            "the table is partitioned by it.",
+            "Rewrite the table with other partition columns first: declare partition_by and rewrite: true in a spec.",
+        )
+        return
+    for feature in FEATURES.values():
+        if feature.keeps_iceberg and is_active(feature, state.protocol, state.metadata):
+            yield _needed(
+                column,
+                is_renamed,
+                "the table is partitioned by it, and with {feature}, partition columns keep their names.",
+                f"Disable {feature.name} first, or keep the name.",
+                feature=feature.name,
+            )
 
 
-def _clustering(column: Column, state: TableState) -> Iterator[Finding]:
+def _clustering(column: Column, state: TableState, is_renamed: bool) -> Iterator[Finding]:
+    """Refuse to drop a clustering column: the table lists it by its name in data files, so it may be renamed."""
+    if is_renamed and state.metadata.properties.is_mapped:
+        return
     metadata = state.metadata
     path = lowered(physical_parts(column, metadata.schema, metadata.properties.mapping_mode))
     for readings in clustering_columns(state.domains.get(CLUSTERING)):
         if any(lowered(reading)[: len(path)] == path for reading in readings):
             yield _needed(
-                column, "the table is clustered by it.", "Choose other columns first: ALTER TABLE … CLUSTER BY."
+                column,
+                is_renamed,
+                "the table is clustered by it.",
+                "Choose other columns first: ALTER TABLE … CLUSTER BY.",
             )
 
 
-def _constraints(column: Column, state: TableState) -> Iterator[Finding]:
+def _constraints(column: Column, state: TableState, is_renamed: bool) -> Iterator[Finding]:
     for name, expression in state.metadata.check_constraints.items():
         if refers_to(expression, column.parts):
             yield _needed(
                 column,
+                is_renamed,
                 "the CHECK constraint {constraint!r} uses it ({expression}).",
-                "Drop the constraint first.",
+                f"Drop the constraint first: ALTER TABLE … DROP CONSTRAINT {quote(name)}."
+                + (" Then rename the column, and add the constraint again with the new name." if is_renamed else ""),
                 constraint=name,
                 expression=expression,
             )
+
+
+def _invariants(column: Column, state: TableState, is_renamed: bool) -> Iterator[Finding]:
+    """Refuse changes after which an invariant names a column that is not there; a dropped column loses its own."""
     for other, text in column_texts(state.metadata.schema, INVARIANTS.field_key):
         expression = str(expression_of_invariant(text) or text)
         is_within = lowered(other.parts[: len(column.parts)]) == lowered(column.parts)
-        if is_within or refers_to(expression, column.parts):
+        if refers_to(expression, column.parts) and (is_renamed or not is_within):
             yield _needed(
                 column,
-                "{other} has an invariant ({expression}).",
-                "Remove the invariant first.",
+                is_renamed,
+                "the invariant of {other} uses it ({expression}).",
+                _drop_first(other, state, "No statement removes an invariant from a column"),
                 other=other,
                 expression=text,
             )
 
 
-def _generated(column: Column, state: TableState) -> Iterator[Finding]:
+def _generated(column: Column, state: TableState, is_renamed: bool) -> Iterator[Finding]:
     for other, expression in column_texts(state.metadata.schema, GENERATED_COLUMNS.field_key):
         if refers_to(expression, column.parts) and other.parts != column.parts:
             yield _needed(
                 column,
+                is_renamed,
                 "the generated column {other} uses it ({expression}).",
-                "Drop that column first.",
+                _drop_first(other, state, "No statement adds a generated column again, or changes its expression"),
                 other=other,
                 expression=expression,
             )
 
 
-def _statistics(column: Column, state: TableState) -> Iterator[Finding]:
-    listed = state.metadata.properties.statistics_columns
-    if refers_to(listed, column.parts):
-        yield _needed(
-            column,
-            "{property} lists it ({listed}).",
-            "Remove it from that property first, or unset the property.",
-            property=STATISTICS_COLUMNS,
-            listed=listed,
-        )
+def _drop_first(other: Column, state: TableState, why: str) -> str:
+    """Return the remedy where a column keeps another one from being changed: to drop it, if that is possible.
+
+    :param why: what cannot be done instead, as a sentence without its full stop
+    """
+    kept = any(finding for rule in (_partition, _clustering, _constraints) for finding in rule(other, state, False))
+    copy = "copy the table to a new one, created as it should be"
+    if kept:
+        return f"{why}, and {other} cannot be dropped either: {copy}."
+    return f"{why}: {copy}, or drop {other} before, in a request of its own."
 
 
-_COLUMN_RULES: tuple[Callable[[Column, TableState], Iterator[Finding]], ...] = (
+_COLUMN_RULES: tuple[Callable[[Column, TableState, bool], Iterator[Finding]], ...] = (
     _partition,
     _clustering,
     _constraints,
+    _invariants,
     _generated,
-    _statistics,
 )
 
 
-def _needed(column: Column, why: str, remedy: str, **facts: Any) -> Finding:
-    evidence = f"{{column}} cannot be dropped or renamed: {why}"
+def _needed(column: Column, is_renamed: bool, why: str, remedy: str, **facts: Any) -> Finding:
+    evidence = f"{{column}} cannot be {'renamed' if is_renamed else 'dropped'}: {why}"
     return requests.COLUMN_NEEDED.found(evidence, remedy=remedy, column=column, **facts)
 
 

@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.changes.alter_columns.altered_schema import (
     Naming,
     altered,
     random_name,
+    statistics_columns_after,
     taken_paths,
 )
 from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
@@ -31,7 +32,7 @@ from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED, MAX_COLUMN_ID
+from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED, MAX_COLUMN_ID, STATISTICS_COLUMNS
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions
 from airflow_delta_provider.domain.request.table_name import TableName
@@ -108,8 +109,11 @@ def altering_edit(alteration: Alteration, base: CommitBase, past: PastColumns) -
     reserved = state.metadata.properties.materialized_columns
     after = alter_tracked(text.schema, state.metadata, alteration, past, reserved)
     operation, parameters = _operation(alteration)
+    properties = dict(after.properties)
+    if listed := state.metadata.properties.statistics_columns:
+        properties[STATISTICS_COLUMNS] = statistics_columns_after(listed, alteration.drops, alteration.renames)
     return Edit(
-        operation, parameters, schema_string=replace(text, schema=after.schema).write(), set_properties=after.properties
+        operation, parameters, schema_string=replace(text, schema=after.schema).write(), set_properties=properties
     )
 
 
