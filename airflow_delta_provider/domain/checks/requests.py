@@ -198,6 +198,13 @@ ROWS_BREAK_CONSTRAINT = _rule(
     "rows break a new CHECK constraint",
     remedy="Correct or delete these rows, or declare a constraint that they satisfy.",
 )
+NOT_ENFORCED = _rule(
+    74,
+    "NOT NULL that no writer enforces",
+    effect="Delta Spark enforces NOT NULL on columns and fields of structs, and refuses it within arrays and maps.",
+    remedy="Declare it nullable. A CHECK constraint can test the elements: forall(items, x -> x.price IS NOT NULL).",
+    source="DELTA_NESTED_NOT_NULL_CONSTRAINT of Delta Spark",
+)
 NEEDS_TIME_ZONE = _rule(
     72,
     "change of type that depends on a time zone",

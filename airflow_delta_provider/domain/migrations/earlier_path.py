@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from airflow_delta_provider.domain.changes.step import AddColumns, ColumnName, InOneCommit, Parts, RenameColumns, Step
+from airflow_delta_provider.domain.changes.step import (
+    AddColumns,
+    ColumnName,
+    ForbidNulls,
+    InOneCommit,
+    Parts,
+    RenameColumns,
+    Step,
+)
 from airflow_delta_provider.domain.delta.column import lowered
 
 
@@ -43,3 +51,15 @@ def before_renames(path: Parts, renames: Sequence[ColumnName]) -> Parts:
 def renamed_path(path: Parts, renames: Mapping[Parts, str]) -> Parts:
     """Return the path after renames, which name columns as they were before."""
     return tuple(renames.get(path[: length + 1], path[length]) for length in range(len(path)))
+
+
+def forbidden_nulls(step: Step, before: Sequence[Step] = ()) -> Iterator[tuple[Parts, Parts | None]]:
+    """Yield the columns that a step sets NOT NULL, each with its path before ``before``, None where it was not there.
+
+    :param before: steps that come before this one
+    """
+    if isinstance(step, ForbidNulls):
+        yield from ((parts, earlier_path(parts, before)) for parts in step.columns)
+    elif isinstance(step, InOneCommit):
+        for index, each in enumerate(step.steps):
+            yield from forbidden_nulls(each, (*before, *step.steps[:index]))

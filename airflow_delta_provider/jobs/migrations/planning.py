@@ -19,6 +19,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.migrations.disproof import claims_of, disproved, values_in
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
 from airflow_delta_provider.domain.migrations.planned import planned_migration
 from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration
@@ -87,7 +88,22 @@ def plan_for(
         planned = plan_migration(table.name, spec, state, engine, DropSurvey(costs))
     if planned.plan is None or not planned.plan.steps:
         return planned
+    if refusals := _disproved(table, planned.plan, state):
+        return replace(planned, plan=None, refusals=refusals)
     return replace(planned, plan=_judged(table, planned.plan, options))
+
+
+def _disproved(table: OpenTable, plan: MigrationPlan, state: TableState) -> tuple[Finding, ...]:
+    """Return why rows that are there contradict a plan, as far as the statistics in the log prove it."""
+    claims = claims_of(plan.steps, state)
+    if not claims:
+        return ()
+    if state.files is None:
+        state = table.log.read_state(with_files=True, version=state.version)
+    for add in table.log.live_adds(state):
+        for claim in claims:
+            claim.take(add["path"], values_in(add, claim.column, state))
+    return disproved(claims, state.version)
 
 
 def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> MigrationPlan:

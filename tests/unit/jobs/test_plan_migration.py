@@ -143,3 +143,35 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, capsys
     assert ended.value.code == 2
     assert "line 2, column 1" in (said := capsys.readouterr().err)
     assert "columns" in said
+
+
+def file_with(nulls: int, **known: Any) -> dict[str, Any]:
+    stats = json.dumps({"numRecords": 3, "minValues": {"q": 1}, "maxValues": {"q": 5}, "nullCount": {"q": nulls}})
+    return {"add": {"path": "a.parquet", "partitionValues": {}, "size": 9, "dataChange": True, "stats": stats, **known}}
+
+
+def test_plan_that_the_statistics_of_live_files_disprove_is_refused(tmp_path: Path) -> None:
+    log = Log(tmp_path / "t").commit(3, SPARK, protocol(), METADATA, file_with(2))
+    required = {"columns": [{"name": "q", "nullable": False}]}
+    (finding,) = planned(log.path, required).findings
+    assert finding.code == "RQ70"
+    assert "q is NULL in at least 2 rows of version 0" in finding.message
+    assert planned(log.path, {"constraints": {"c": "q < 5"}}).findings[0].code == "RQ73"
+    gone = log.commit(2, SPARK, {"remove": {"path": "a.parquet", "dataChange": True}}).path
+    assert planned(gone, required).verdict is Verdict.PASS
+    assert planned(gone, {"constraints": {"c": "q < 5"}}).verdict is not Verdict.REFUSED
+
+
+def test_not_null_within_an_array_and_within_a_new_struct_of_a_table_with_rows_is_refused(tmp_path: Path) -> None:
+    field = {"name": "p", "type": "int", "nullable": False}
+    array = {"columns": [{"name": "l", "type": "array", "element": {"type": "struct", "fields": [field]}}]}
+    struct = {"columns": [{"name": "s", "type": "struct", "fields": [field]}]}
+    empty = Log(tmp_path / "empty").commit(3, SPARK, protocol(), METADATA).path
+    full = Log(tmp_path / "full").commit(3, SPARK, protocol(), METADATA, file_with(0)).path
+    for path in (empty, full):
+        (finding,) = planned(path, array).findings
+        assert (finding.code, finding.column) == ("RQ74", "l.element.p")
+    assert planned(empty, struct).verdict is Verdict.PASS
+    (finding,) = planned(full, struct).findings
+    assert (finding.code, finding.column) == ("RQ52", "s.p")
+    assert "s is NULL in the rows that are there" in finding.message

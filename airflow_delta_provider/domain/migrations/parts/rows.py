@@ -85,14 +85,23 @@ def forbid_nulls(draft: MigrationDraft) -> None:
     required = draft.columns.required
     if not required:
         return
-    added = [(*add.parent.new, add.name) for add in draft.columns.adds if add.required]
+    present = {lowered(column.parts): column for column in all_columns(draft.state.metadata.schema)}
+    inside = [path for path in required if set(present[lowered(path)].kinds) != {"field"}]
+    draft.refusals += [
+        requests.NOT_ENFORCED.found("{column} cannot be NOT NULL: it is in an array or a map.", column=path_text(path))
+        for path in inside
+    ]
+    places = [(*add.parent.new, add.name) for add in draft.columns.adds]
+    added = {path: place for path in required for place in places if path[: len(place)] == place and path not in inside}
     if added and draft.files():
-        for path in added:
+        for path, place in added.items():
+            which = "it" if path == place else "{place}"
             draft.refusals.append(
                 requests.UNSUPPORTED_COLUMN.found(
-                    "{column} cannot be added NOT NULL: it is NULL in the rows that are there.",
+                    f"{{column}} cannot be added NOT NULL: {which} is NULL in the rows that are there.",
                     remedy="Declare it nullable, fill it, and then declare it nullable: false.",
                     column=path_text(path),
+                    place=path_text(place),
                 )
             )
     draft.take(steps.ForbidNulls(tuple(required)))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.changes.commit.edit import lines_of
 from airflow_delta_provider.domain.changes.commit.rule_check import check_commit
-from airflow_delta_provider.domain.changes.step import ForbidNulls, InOneCommit, Parts, Step
+from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.migrations.earlier_path import earlier_path
+from airflow_delta_provider.domain.migrations.earlier_path import forbidden_nulls
 from airflow_delta_provider.domain.migrations.edit import edited
 from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
@@ -61,18 +60,6 @@ def base_of(transaction: EngineTransaction, table: OpenTable, since: TableState)
             f"{since.version}, on which this was planned. This step was not done."
         )
     return base
-
-
-def forbidden_nulls(step: Step, before: Sequence[Step] = ()) -> Iterator[tuple[Parts, Parts | None]]:
-    """Yield the columns that a step sets NOT NULL, each with its path before ``before``, None where it was not there.
-
-    :param before: steps that come before this one
-    """
-    if isinstance(step, ForbidNulls):
-        yield from ((parts, earlier_path(parts, before)) for parts in step.columns)
-    elif isinstance(step, InOneCommit):
-        for index, each in enumerate(step.steps):
-            yield from forbidden_nulls(each, (*before, *step.steps[:index]))
 
 
 def _intended_actions(

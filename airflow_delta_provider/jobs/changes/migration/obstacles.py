@@ -15,12 +15,11 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.sql_identifier import quote
-from airflow_delta_provider.domain.migrations.earlier_path import earlier_path
+from airflow_delta_provider.domain.migrations.earlier_path import earlier_path, forbidden_nulls
 from airflow_delta_provider.domain.migrations.edit import edited
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.jobs.changes.column_values import rows_of
 from airflow_delta_provider.jobs.changes.migration.lost_values import find_lost, find_nulls
-from airflow_delta_provider.jobs.changes.migration.metadata_commit import forbidden_nulls
 from airflow_delta_provider.jobs.changes.migration.rewrite import in_zone_of
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession

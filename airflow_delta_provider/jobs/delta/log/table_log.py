@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
@@ -23,7 +24,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
     version_of,
 )
-from airflow_delta_provider.domain.delta.snapshot import CheckpointPart
+from airflow_delta_provider.domain.delta.snapshot import CheckpointPart, file_key
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 from airflow_delta_provider.domain.formats.budget import Budget
@@ -218,6 +219,22 @@ class TableLog:
             first = segment.version + 1
         versions = (later for later in commit_versions(names) if later >= first)
         return base, (parse_commit(name, content) for _, name, content in self.commits(versions))
+
+    def live_adds(self, state: TableState) -> Iterator[Action]:
+        """Yield the bodies of the ``add`` actions of live files, oldest first; of some files more than one.
+
+        :param state: with its files
+        :raises MissingFileError: if a file of the log is gone
+        :raises BrokenLogError: if the log is damaged
+        """
+        files = state.files or {}
+        segment = select_segment(self.list_names(), state.version)
+        contents = zip(segment.commits, self.read_files(segment.commits))
+        commits = (action for name, content in contents for action in parse_commit(name, content))
+        for action in chain(self._checkpoint_actions(segment, with_files=True), commits):
+            add = action.get("add")
+            if add is not None and file_key(add) in files:
+                yield add
 
     def newest_commits(self) -> Iterator[tuple[int, list[Action]]]:
         """Yield the commits that are kept and whole, newest first, with their versions."""
