@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from airflow_delta_provider.domain.changes.rehearsal import NOT_REHEARSED
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.log.damaged_files import DAMAGED_CHECKPOINT
 from airflow_delta_provider.domain.report.job_report import JobReport
@@ -40,6 +41,9 @@ def compared(report: JobReport) -> Any:
         del wire[key]
     for table in wire["tables"]:
         table.pop("timings", None)
+        if plan := table.get("plan"):  # only Spark rehearses plans
+            plan["notes"] = [note for note in plan["notes"] if note != NOT_REHEARSED]
+            plan.pop("checksum", None)
         for finding in table["findings"]:
             if finding["code"] in _IN_WORDS_OF_READERS:
                 del finding["message"], finding["evidence"]

@@ -118,7 +118,7 @@ KINDS: Mapping[str, Kind] = {
             "Plan what makes tables what is declared of them",
             example="--spec tables/orders.yaml",
             options="domain.request.migration_options:PlanMigrationOptions",
-            job="jobs.migrations.planning:run",
+            job="jobs.changes.kinds:plan_migration",
             reading_job="jobs.migrations.planning:run",
             operator="operators.plan_migration:DeltaPlanMigrationOperator",
         ),

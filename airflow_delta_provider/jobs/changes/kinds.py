@@ -10,11 +10,14 @@ from airflow_delta_provider.domain.changes.enable_features import looks_at_files
 from airflow_delta_provider.domain.changes.preconditions import is_tracked
 from airflow_delta_provider.domain.changes.usage_tracking.enable import concerns_tracking
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.migrations.plan import MigrationPlan
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.changes.disable_mapping import DisableMappingByEngine
 from airflow_delta_provider.jobs.changes.migration.apply import ApplyMigration
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
+from airflow_delta_provider.jobs.changes.rehearsal import RehearsalFailedError, not_rehearsed, rehearse
 from airflow_delta_provider.jobs.changes.sql_changes import AlterColumns, DropFeatures, EnableFeatures, WidenTypes
 from airflow_delta_provider.jobs.changes.table_change import TableChange
 from airflow_delta_provider.jobs.changes.usage_tracking import (
@@ -22,6 +25,8 @@ from airflow_delta_provider.jobs.changes.usage_tracking import (
     DisableTrackedMapping,
     EnableTracking,
 )
+from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.migrations import planning
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
@@ -54,6 +59,18 @@ class ChangeJob:
 
         table, needs_files = session.open_table(text), self.needs_files(request.options)
         return TableChange(session, table, choose, request, progress, needs_files=needs_files).run()
+
+
+def plan_migration(session: SparkDeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+    """Plan the migration of one table, and let the engine try the plan on an empty copy of the table."""
+
+    def tried(table: OpenTable, plan: MigrationPlan) -> tuple[MigrationPlan, tuple[Finding, ...]]:
+        try:
+            return plan, rehearse(session, table, plan.before.domains, plan.steps)
+        except RehearsalFailedError as error:
+            return not_rehearsed(plan, error), ()
+
+    return planning.run(session, text, request, progress, tried)
 
 
 enable_feature = ChangeJob(EnableFeatures, EnableTracking, concerns_tracking, looks_at_files)

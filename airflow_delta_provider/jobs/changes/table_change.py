@@ -15,11 +15,13 @@ from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.changes.step import RewriteTable, Step
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.registry import rule_of
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
 from airflow_delta_provider.domain.delta.history_events import events_after, history_of
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS
+from airflow_delta_provider.domain.migrations.left_behind import left_behind
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
@@ -31,6 +33,7 @@ from airflow_delta_provider.jobs.changes.expected_protocol import expected_proto
 from airflow_delta_provider.jobs.changes.migration.obstacles import find_file_outside
 from airflow_delta_provider.jobs.changes.own_commits import earlier_commits, is_own
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
+from airflow_delta_provider.jobs.changes.rehearsal import RehearsalFailedError, not_rehearsed, rehearse
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.migrations.planning import locked_out
 from airflow_delta_provider.jobs.process.progress import Progress
@@ -107,6 +110,22 @@ class TableChange:
         compares_rows = getattr(self._options, "verify", None) in ("data", "full")
         if outside := find_file_outside(self.session, self.table, before, plan.steps, compares_rows=compares_rows):
             return TableReport.refused(self._name, outside, **known)
+        try:
+            with self.timings.phase("rehearse"):
+                refusals = rehearse(self.session, self.table, before.domains, plan.steps)
+        except RehearsalFailedError as error:
+            if not self.request.dry_run:
+                return TableReport(
+                    self._name,
+                    Verdict.FAULT,
+                    retryable=error.meaning.retryable,
+                    findings=(error.finding(self._name),),
+                    **known,
+                )
+            plan = not_rehearsed(plan, error)
+            known["plan"] = plan.to_json()
+        if refusals:
+            return TableReport.refused(self._name, *refusals, **known)
         for note in plan.notes:
             self.progress(f"{self._name}: {note}")
         if self.request.dry_run:
@@ -190,7 +209,8 @@ class TableChange:
             "history": _history(before, after, later),
         }
         if failure is not None:
-            return self._failed(failure, sent.outcome(commits) if known["changed"] else "", known)
+            done = f"{sent.outcome(commits)} {left_behind(plan.steps[: sent.done], before, after.protocol)}".rstrip()
+            return self._failed(failure, done if known["changed"] else "", known)
         try:
             with self.timings.phase("verify"):
                 findings = change.verify(after, commits)
@@ -274,7 +294,8 @@ class TableChange:
             moved = requests.TABLE_MOVED.found("{why}{done}", why=Prose(failure), done=Prose(done and f" {done}"))
             return TableReport.refused(self._name, moved, retryable=True, **known)
         if isinstance(failure, CommitRefusedError):
-            return TableReport.refused(self._name, *failure.findings, **known)
+            findings = (_after_steps(finding, done) for finding in failure.findings)
+            return TableReport.refused(self._name, *findings, **known)
         error = understand(failure)
         return TableReport(
             self._name, error.verdict, retryable=error.retryable, findings=(error.finding(done),), **known
@@ -348,6 +369,13 @@ def _history(before: TableState, after: TableState, later: Mapping[int, list[Act
         known = ((version, actions) for version, actions in later.items() if version <= after.version)
         return history_of(after, events_after(before, known))
     return None
+
+
+def _after_steps(finding: Finding, done: str) -> Finding:
+    """Return a refusal that also says what was committed before."""
+    if not done:
+        return finding
+    return rule_of(finding).worded(replace(finding, evidence=f"{finding.evidence} {done}"))
 
 
 def _judged(name: str, findings: tuple[Finding, ...], known: Mapping[str, Any]) -> TableReport:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -11,6 +11,7 @@ from typing import Any, cast
 from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.preflight import affects_engines, plan_lockouts
+from airflow_delta_provider.domain.changes.rehearsal import NOT_REHEARSED, steps_to_rehearse
 from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.column_mapping import physical_parts
 from airflow_delta_provider.domain.delta.commit import parse_commit
@@ -40,15 +41,33 @@ from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
+#: Tries a plan on an empty copy of the table; returns the plan with its notes, and why the engine refuses it.
+Rehearse = Callable[[OpenTable, MigrationPlan], tuple[MigrationPlan, tuple[Finding, ...]]]
 
-def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
+
+def without_rehearsal(table: OpenTable, plan: MigrationPlan) -> tuple[MigrationPlan, tuple[Finding, ...]]:
+    """Return a plan with a note that says that no engine has tried it."""
+    del table
+    notes = (NOT_REHEARSED,) if steps_to_rehearse(plan.steps) else ()
+    return replace(plan, notes=(*plan.notes, *notes)), ()
+
+
+def run(
+    session: DeltaSession,
+    text: str,
+    request: JobRequest,
+    progress: Progress,
+    rehearse: Rehearse = without_rehearsal,
+) -> TableReport:
     """Plan the migration of one table."""
     options, timings = cast("PlanMigrationOptions", request.options), Timings()
     table = session.open_table(text)
     with timings.phase("plan"):
         state = table.log.read_state()
         planned = plan_for(session, table, options.spec_of(text), options, state)
-    plan = planned.plan
+    plan, refusals = planned.plan, planned.refusals
+    if plan is not None:
+        plan, refusals = rehearse(table, plan)
     known: dict[str, Any] = {
         "version": state.version,
         "version_before": state.version,
@@ -57,8 +76,8 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
         "plan": None if plan is None else plan.to_json(),
         "timings": timings,
     }
-    if plan is None:
-        return TableReport.refused(table.name.text, *planned.refusals, **known)
+    if plan is None or refusals:
+        return TableReport.refused(table.name.text, *refusals, **known)
     commits = f"{len(plan.steps)} step{'s' * (len(plan.steps) != 1)}" if plan.steps else "nothing to do"
     progress(f"{table.name.text}: {commits} at version {state.version}")
     return TableReport.judged(table.name.text, *plan.findings, **known)

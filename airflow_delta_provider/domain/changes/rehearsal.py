@@ -1,0 +1,124 @@
+"""Rehearsing a plan: which of its steps, on which empty table, and the row that is written at the end."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from airflow_delta_provider.domain.changes import step as steps
+from airflow_delta_provider.domain.changes.sql import literal
+from airflow_delta_provider.domain.changes.step import Step, each_step
+from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, DecimalType, MapType, StructType
+from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS
+from airflow_delta_provider.domain.delta.field_keys import CURRENT_DEFAULT
+from airflow_delta_provider.domain.delta.identity import START
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.sql_type import render_sql_type
+from airflow_delta_provider.domain.engine.sql_identifier import quote
+from airflow_delta_provider.domain.request.table_name import TableName
+
+#: Note on a plan that was made where no engine could rehearse it.
+NOT_REHEARSED = (
+    "Not rehearsed: this plan was made without Spark. Before the plan is applied, the engine tries its steps on an "
+    "empty table with the same schema."
+)
+#: The engine reads history or data files for these, which an empty table does not have.
+_ABOUT_FILES = (steps.DropFeature, steps.RewriteWithoutMapping)
+#: Steps without SQL, which this provider commits and checks itself.
+_NOT_BY_ENGINE = (steps.TrackUsage, steps.CreateTable, steps.MapColumns, steps.Alteration, steps.DisableMapping)
+#: The engine may store the expressions of these, and then fail to evaluate them.
+_WITH_EXPRESSIONS = (steps.AddConstraint, steps.SetDefaults)
+#: Metadata of columns that the engine fills.
+_FILLED = frozenset({GENERATED_COLUMNS.field_key, CURRENT_DEFAULT, START})
+
+
+def steps_to_rehearse(planned: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps to try on an empty table: none if a refusal of the engine would leave nothing behind.
+
+    A plan of one commit is refused as a whole, unless its expressions are stored first and evaluated later.
+    """
+    if sum(step.commits for step in planned) < 2 and not stores_expressions(planned):
+        return ()
+    return tuple(takewhile(lambda step: not isinstance(step, (*_ABOUT_FILES, *_NOT_BY_ENGINE)), planned))
+
+
+def stores_expressions(planned: Iterable[Step]) -> bool:
+    """Return True if steps add expressions that writers will evaluate."""
+    return any(isinstance(step, _WITH_EXPRESSIONS) for step in each_step(planned))
+
+
+def empty_copy(protocol: Mapping[str, Any], metadata: Mapping[str, Any], domains: Mapping[str, str]) -> list[Action]:
+    """Return the actions of the first commit of a table that is like another one, but has no rows.
+
+    :param protocol: body of the other table's ``protocol`` action
+    :param metadata: body of its ``metaData`` action
+    :param domains: configuration of its domains, by name
+    """
+    now = int(time.time() * 1000)
+    info = {
+        "inCommitTimestamp": now,
+        "timestamp": now,
+        "operation": "CREATE TABLE",
+        "operationParameters": {},
+        "isBlindAppend": True,
+        "txnId": str(uuid.uuid4()),
+    }
+    return [
+        {"commitInfo": info},
+        {"protocol": dict(protocol)},
+        {"metaData": {**metadata, "id": str(uuid.uuid4())}},
+        *(
+            {"domainMetadata": {"domain": name, "configuration": text, "removed": False}}
+            for name, text in domains.items()
+        ),
+    ]
+
+
+def insert_one_row(table: TableName, metadata: Metadata) -> str | None:
+    """Return a statement that inserts one row; None if a column needs a value of a type without literals here.
+
+    The engine fills columns with defaults and generated columns; the others are NULL where they may be.
+    """
+    names, values = [], []
+    for field in metadata.schema.fields:
+        if _FILLED & field.metadata.keys():
+            continue
+        value = "NULL" if field.nullable else _value(field.data_type)
+        if value is None:
+            return None
+        names.append(quote(field.name))
+        values.append(value)
+    return f"INSERT INTO {table.sql} ({', '.join(names)}) VALUES ({', '.join(values)})" if names else None
+
+
+def _value(data_type: DataType) -> str | None:
+    """Return an SQL literal of a type."""
+    if isinstance(data_type, StructType):
+        fields = list(_fields(data_type))
+        return None if None in fields else f"named_struct({', '.join(map(str, fields))})"
+    if isinstance(data_type, ArrayType):
+        return f"CAST(array() AS {render_sql_type(data_type)})"
+    if isinstance(data_type, MapType):
+        return f"CAST(map() AS {render_sql_type(data_type)})"
+    kind = "decimal" if isinstance(data_type, DecimalType) else str(data_type)
+    plain = _LITERALS.get(kind.partition("(")[0])
+    return None if plain is None else f"CAST({plain} AS {render_sql_type(data_type)})"
+
+
+def _fields(struct: StructType) -> Iterator[str | None]:
+    for field in struct.fields:
+        value = _value(field.data_type) if not field.nullable else f"CAST(NULL AS {render_sql_type(field.data_type)})"
+        yield None if value is None else f"{literal(field.name)}, {value}"
+
+
+_LITERALS: Mapping[str, str] = {
+    **dict.fromkeys(("byte", "short", "integer", "long", "float", "double", "decimal"), "0"),
+    **dict.fromkeys(("string", "char", "varchar"), "''"),
+    "boolean": "false",
+    "binary": "X''",
+    **dict.fromkeys(("date", "timestamp", "timestamp_ntz"), "'2000-01-01'"),
+}
