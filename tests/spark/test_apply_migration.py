@@ -175,3 +175,31 @@ def test_row_that_comes_between_plan_and_rewrite_ends_it_there_and_a_rerun_goes_
     assert report.changed
     spark.sql(f"UPDATE delta.`{path}` SET b = '2' WHERE id = 2")
     assert apply(path).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("statement", "retryable", "codes"),
+    [
+        ("ALTER TABLE {t} SET TBLPROPERTIES ('team' = 'other')", False, ["RQ15", "RQ64"]),
+        ("INSERT INTO {t} SELECT * FROM {t} LIMIT 0", None, []),
+    ],
+)
+def test_change_by_others_under_an_approved_plan_is_retryable_only_if_a_retry_can_succeed(
+    spark, table, apply, plan, statement, retryable, codes
+):
+    path = table(plain)
+    approved = plan(path)
+    first, done = approved["steps"][0]["explanation"], []
+
+    def someone_else(line: str) -> None:
+        if first in line and not done:
+            done.append(line)
+            spark.newSession().sql(statement.format(t=f"delta.`{path}`"))
+
+    report = apply(path, spec=None, plan=(approved,), progress=someone_else)
+    assert done
+    assert [finding.code for finding in report.findings] == codes
+    if codes:
+        assert (report.verdict, report.retryable, report.changed) == (Verdict.REFUSED, retryable, False)
+        again = apply(path, spec=None, plan=(approved,))
+        assert [finding.code for finding in again.findings] == ["RQ64"]

@@ -387,9 +387,7 @@ def test_append_between_plan_and_apply_is_harmless(table, widen, spark):
     "statement",
     [
         "ALTER TABLE {t} ADD COLUMN other int",
-        "ALTER TABLE {t} ALTER COLUMN q TYPE bigint",
         "ALTER TABLE {t} SET TBLPROPERTIES ('team' = 'b')",
-        "ALTER TABLE {t} ADD CONSTRAINT c CHECK (q IS NULL OR q > 0)",
     ],
 )
 def test_metadata_changed_between_plan_and_apply_is_refused_retryable_and_nothing_is_done(
@@ -403,6 +401,23 @@ def test_metadata_changed_between_plan_and_apply_is_refused_retryable_and_nothin
     assert f"in version {report.version}" in report.findings[0].message
     assert log.newest(path) == report.version_before + 1
     assert log.fields(path)["q"]["type"] != "double"
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("ALTER TABLE {t} ALTER COLUMN q TYPE bigint", "RQ11"),
+        ("ALTER TABLE {t} ADD CONSTRAINT c CHECK (q IS NULL OR q > 0)", "RQ12"),
+    ],
+)
+def test_metadata_changed_so_that_the_request_no_longer_fits_is_not_retryable(table, widen, spark, statement, code):
+    path = table(flat)
+    act = when_applying(lambda: spark.newSession().sql(statement.format(t=f"delta.`{path}`")))
+    report = widen(path, {"q": "double"}, progress=act)
+    assert (report.verdict, report.retryable, report.changed) == (Verdict.REFUSED, False, False)
+    assert [finding.code for finding in report.findings] == ["RQ15", code]
+    assert "Running the job again does not help" in report.findings[0].message
+    assert [finding.code for finding in widen(path, {"q": "double"}).findings] == [code], "as was said"
 
 
 def test_same_plan_carried_out_by_another_run_meanwhile_is_another_writer(table, widen, spark):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -47,6 +47,10 @@ class PlannedChange(ABC):
     def labels(self) -> Mapping[str, str]:
         """Labels of its commits, in addition to those of the request and the digest of the plan."""
         return {}
+
+    def refusals_on(self, state: TableState) -> tuple[Finding, ...]:
+        """Return why the same request would be refused on another state: then no retry helps."""
+        return replace(self, state=state).planned.refusals
 
     def commit(self, step: Step, since: TableState) -> PlannedChange:
         """Commit a step that has no SQL; return the change as planned on the version that the commit follows.

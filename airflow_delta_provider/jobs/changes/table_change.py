@@ -42,6 +42,8 @@ from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSess
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 
 _TRIES = 3
+#: Remedy after another writer changed the table so that the request no longer fits it.
+_NO_RETRY = "Running the job again does not help: the same request is now refused."
 
 
 @dataclass(frozen=True)
@@ -209,8 +211,10 @@ class TableChange:
             "history": _history(before, after, later),
         }
         if failure is not None:
-            done = f"{sent.outcome(commits)} {left_behind(plan.steps[: sent.done], before, after.protocol)}".rstrip()
-            return self._failed(failure, done if known["changed"] else "", known)
+            lasting = self._refusals_now(change, failure, after)
+            done = sent.outcome(commits, resumes=not lasting)
+            done = f"{done} {left_behind(plan.steps[: sent.done], before, after.protocol)}".strip()
+            return self._failed(failure, done if known["changed"] else "", known, lasting)
         try:
             with self.timings.phase("verify"):
                 findings = change.verify(after, commits)
@@ -285,20 +289,37 @@ class TableChange:
                 self.progress(f"{self._name}: another writer was faster, try {attempt + 1} of {tries}")
         return change
 
-    def _failed(self, failure: Exception, done: str, known: dict[str, Any]) -> TableReport:
+    def _refusals_now(self, change: PlannedChange, failure: Exception, after: TableState) -> tuple[Finding, ...]:
+        """Return why the request would be refused again, if another writer changed the table."""
+        if isinstance(failure, TableMovedError) or understand(failure).rule is requests.TABLE_MOVED:
+            with suppress(Exception):  # a retry finds out
+                return change.refusals_on(after)
+        return ()
+
+    def _failed(
+        self, failure: Exception, done: str, known: dict[str, Any], lasting: tuple[Finding, ...] = ()
+    ) -> TableReport:
         """Return the report if a step failed.
 
         :param done: what was committed before, as a sentence; empty if nothing was
+        :param lasting: why another run of the same request would be refused
         """
         if isinstance(failure, TableMovedError):
-            moved = requests.TABLE_MOVED.found("{why}{done}", why=Prose(failure), done=Prose(done and f" {done}"))
-            return TableReport.refused(self._name, moved, retryable=True, **known)
+            moved = requests.TABLE_MOVED.found(
+                "{why}{done}",
+                remedy=_NO_RETRY if lasting else None,
+                why=Prose(failure),
+                done=Prose(done and f" {done}"),
+            )
+            return TableReport.refused(self._name, moved, *lasting, retryable=not lasting, **known)
         if isinstance(failure, CommitRefusedError):
             findings = (_after_steps(finding, done) for finding in failure.findings)
             return TableReport.refused(self._name, *findings, **known)
         error = understand(failure)
+        if lasting:
+            error = replace(error, remedy=_NO_RETRY, retryable=False)
         return TableReport(
-            self._name, error.verdict, retryable=error.retryable, findings=(error.finding(done),), **known
+            self._name, error.verdict, retryable=error.retryable, findings=(error.finding(done), *lasting), **known
         )
 
     def _commits_since(
@@ -341,10 +362,11 @@ class _Sent:
             return bool(self.done)
         return not isinstance(failure, (TableMovedError, CommitRefusedError))
 
-    def outcome(self, commits: Mapping[int, Any] | None) -> str:
+    def outcome(self, commits: Mapping[int, Any] | None, *, resumes: bool = True) -> str:
         """Return a sentence about the steps that were committed.
 
         :param commits: commits of this run by version; None if the log could not be read
+        :param resumes: whether another run can go on from there; if not, there may be nothing to say
         """
         if self.done == self.planned:
             return "All steps of the plan were sent, and the engine reported no error."
@@ -356,8 +378,8 @@ class _Sent:
                 committed.append(f"{last} may have been committed, or part of it")
             elif any(version > self.follows for version in commits):
                 committed.append(f"{last} was committed, or part of it")
-        said = "; ".join((*committed, "a rerun resumes there."))
-        return f"{said[:1].upper()}{said[1:]}"
+        said = "; ".join((*committed, "a rerun resumes there") if resumes else committed)
+        return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
 def _history(before: TableState, after: TableState, later: Mapping[int, list[Action]]) -> dict[str, Any] | None:

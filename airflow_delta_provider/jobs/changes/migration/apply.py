@@ -85,6 +85,12 @@ class ApplyMigration(PlannedChange):
             against = tuple(find_obstacles(self.session, self.table, self.state, planned.plan.steps))
         return replace(planned, refusals=against)
 
+    def refusals_on(self, state: TableState) -> tuple[Finding, ...]:
+        """Return why the same request would be refused on another state; the rows are not read."""
+        change = replace(self, state=state)
+        planned = change._plan_on(state)
+        return planned.refusals if planned.plan is None else tuple(change._not_approved(planned.plan))
+
     def commit(self, step: Step, since: TableState) -> PlannedChange:
         """Commit changes of metadata in one transaction of the engine, or rewrite the table in one."""
         if isinstance(step, RewriteTable):
