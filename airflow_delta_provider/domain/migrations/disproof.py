@@ -1,8 +1,8 @@
-"""Steps that the statistics in the log disprove: rows that are NULL, break a constraint, or do not fit a new type.
+"""Steps that the statistics in the log disprove: rows are NULL, break a constraint, or do not fit a new type.
 
-Only what statistics prove is used. PROTOCOL.md, Per-file Statistics: bounds and counts of nulls are exact without a
-deletion vector and with tight bounds. Bounds of integers are values of the file; those of other types may be rounded or
-cut off.
+Statistics are used only as far as they are a proof. PROTOCOL.md, Per-file Statistics: bounds and counts of nulls are
+exact if the file has no deletion vector and its bounds are tight. Bounds of integers are values of the file; bounds of
+other types may be rounded or cut off.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NOT_NULL = re.compile(rf"({_PATH})\s+is\s+not\s+null", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Values:
-    """What the log proves about one column of one file.
+    """Values of one column in one file, as far as the log proves them.
 
     :param nulls: rows that are NULL, at least
     :param least: the lowest value; None if unknown
@@ -78,7 +78,7 @@ class Limits:
 class Claim:
     """A condition that a step puts on a column.
 
-    :param step: that needs it
+    :param step: the step with the condition
     :param name: path of the column after the plan
     :param column: the column as the table has it
     :param nulls: number of NULL rows by file
@@ -94,7 +94,7 @@ class Claim:
     example: tuple[str, int] | None = None
 
     def take(self, path: str, values: Values) -> None:
-        """Take what is known about a file."""
+        """Compare the values of a file with the condition."""
         if values.nulls and not self.allows_null:
             self.nulls[path] = values.nulls
         for value in (values.least, values.most):
@@ -180,7 +180,7 @@ def _of_casts(step: steps.RewriteTable, before: Sequence[Step], known: Mapping[P
 
 
 def values_in(add: Mapping[str, Any], column: Column, state: TableState) -> Values:
-    """Return what the log proves about a column of a live file.
+    """Return the values of a column in a live file, as far as the log proves them.
 
     :param add: body of its ``add`` action
     """

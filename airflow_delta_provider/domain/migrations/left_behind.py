@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.migrations.effects import effects_of
 
 
 def left_behind(done: Sequence[Step], before: TableState, after: Protocol) -> str:
-    """Return what the first steps of a plan did and how they are undone, in sentences.
+    """Return the effects of the first steps of a plan and how to undo them, in sentences.
 
     :param done: the steps that succeeded
     :param before: the table that the plan was made on

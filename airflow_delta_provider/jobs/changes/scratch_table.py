@@ -1,4 +1,4 @@
-"""A scratch table: an empty copy of a table, in which an engine can try statements, and which is removed afterwards."""
+"""A scratch table: an empty copy of a table, on which an engine tries statements. It is removed afterwards."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def scratch_table(session: SparkDeltaSession, location: str, domains: Mapping[st
     It lies in a temporary folder of this machine if Spark runs only here. Otherwise it lies within the table's folder:
     the machines of a cluster can read and write there, and so may this job.
 
-    :param location: of the other table
+    :param location: the other table's location
     :param domains: configuration of its domains, by name
     """
     if _runs_here(session):
@@ -73,14 +73,14 @@ def _table_at(
 
 
 def _forget(session: SparkDeltaSession, location: str) -> None:
-    """Let Delta drop what it keeps in memory of a table."""
+    """Let Delta drop its cached state of a table."""
     jvm: Any = session.spark._jvm
     path = jvm.org.apache.hadoop.fs.Path(location)
     jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(session.spark._jsparkSession, path)
 
 
 def _remove(session: SparkDeltaSession, parent: str, scratch: str) -> None:
-    """Remove a scratch table, those that killed processes left, and the folder if nothing else is in it."""
+    """Remove a scratch table and leftovers of killed processes; remove the folder if it is empty then."""
     jvm: Any = session.spark._jvm
     path = jvm.org.apache.hadoop.fs.Path
     files = path(parent).getFileSystem(session.spark._jsparkSession.sessionState().newHadoopConf())

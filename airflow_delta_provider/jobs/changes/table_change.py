@@ -394,7 +394,7 @@ def _history(before: TableState, after: TableState, later: Mapping[int, list[Act
 
 
 def _after_steps(finding: Finding, done: str) -> Finding:
-    """Return a refusal that also says what was committed before."""
+    """Return a refusal with a sentence about the steps that were committed before."""
     if not done:
         return finding
     return rule_of(finding).worded(replace(finding, evidence=f"{finding.evidence} {done}"))

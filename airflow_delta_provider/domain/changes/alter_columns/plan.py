@@ -58,7 +58,7 @@ def _statements(alteration: Alteration) -> Iterator[Step]:
 def resolve_allowed(
     options: AlterColumnsOptions, state: TableState, past: PastColumns
 ) -> tuple[Alteration, tuple[Finding, ...]]:
-    """Return what a request changes, and every reason why this provider must not make the change itself."""
+    """Return the change that a request asks for, and why this provider must not commit it itself."""
     alteration, refusals = resolve(options, state.metadata, past)
     return alteration, (*refusals, *check_alteration(alteration, state), *_partitions_renamed(alteration, state))
 

@@ -47,7 +47,7 @@ def _needed_columns(changed: Collection[Parts], state: TableState, *, is_renamed
 
 
 def _without(drops: Sequence[Parts], state: TableState) -> TableState:
-    """Return the table as it is when columns are renamed: after those that are dropped."""
+    """Return the table after columns are dropped, which happens before others are renamed."""
     if not drops:
         return state
     schema = altered(parse_json(state.metadata.schema_string), Alteration(tuple(drops)))
@@ -147,7 +147,7 @@ def _generated(column: Column, state: TableState, is_renamed: bool) -> Iterator[
 def _drop_first(other: Column, state: TableState, why: str) -> str:
     """Return the remedy where a column keeps another one from being changed: to drop it, if that is possible.
 
-    :param why: what cannot be done instead, as a sentence without its full stop
+    :param why: the reason that nothing simpler helps, as a sentence without its full stop
     """
     kept = any(finding for rule in (_partition, _clustering, _constraints) for finding in rule(other, state, False))
     copy = "copy the table to a new one, created as it should be"
