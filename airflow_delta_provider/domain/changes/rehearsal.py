@@ -32,6 +32,8 @@ _ABOUT_FILES = (steps.DropFeature, steps.RewriteWithoutMapping)
 _NOT_BY_ENGINE = (steps.TrackUsage, steps.CreateTable, steps.MapColumns, steps.Alteration, steps.DisableMapping)
 #: The engine may store the expressions of these, and then fail to evaluate them.
 _WITH_EXPRESSIONS = (steps.AddConstraint, steps.SetDefaults)
+#: Beginnings of properties by which others follow a table, or it leads elsewhere: nobody may follow a scratch table.
+_OF_OTHERS = ("delta.universalformat.", "delta.redirect", "delta.coordinatedcommits.", "io.unitycatalog.")
 #: Metadata of columns that the engine fills.
 _FILLED = frozenset({GENERATED_COLUMNS.field_key, CURRENT_DEFAULT, START})
 
@@ -43,7 +45,14 @@ def steps_to_rehearse(planned: Sequence[Step]) -> tuple[Step, ...]:
     """
     if sum(step.commits for step in planned) < 2 and not stores_expressions(planned):
         return ()
-    return tuple(takewhile(lambda step: not isinstance(step, (*_ABOUT_FILES, *_NOT_BY_ENGINE)), planned))
+    return tuple(takewhile(_can_be_tried, planned))
+
+
+def _can_be_tried(step: Step) -> bool:
+    """Return True if an engine can do a step on an empty table that nobody else knows."""
+    if isinstance(step, steps.SetProperties):
+        return not any(name.lower().startswith(_OF_OTHERS) for name, _ in step.properties)
+    return not isinstance(step, (*_ABOUT_FILES, *_NOT_BY_ENGINE))
 
 
 def stores_expressions(planned: Iterable[Step]) -> bool:
@@ -58,6 +67,11 @@ def empty_copy(protocol: Mapping[str, Any], metadata: Mapping[str, Any], domains
     :param metadata: body of its ``metaData`` action
     :param domains: configuration of its domains, by name
     """
+    kept = {
+        name: value
+        for name, value in (metadata.get("configuration") or {}).items()
+        if not name.lower().startswith(_OF_OTHERS)
+    }
     now = int(time.time() * 1000)
     info = {
         "inCommitTimestamp": now,
@@ -70,7 +84,7 @@ def empty_copy(protocol: Mapping[str, Any], metadata: Mapping[str, Any], domains
     return [
         {"commitInfo": info},
         {"protocol": dict(protocol)},
-        {"metaData": {**metadata, "id": str(uuid.uuid4())}},
+        {"metaData": {**metadata, "id": str(uuid.uuid4()), "configuration": kept}},
         *(
             {"domainMetadata": {"domain": name, "configuration": text, "removed": False}}
             for name, text in domains.items()
