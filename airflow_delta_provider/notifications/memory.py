@@ -1,10 +1,10 @@
-"""Which findings were sent: each is sent once, and none is forgotten."""
+"""Which findings were sent to which notifier: each is sent once, and none is forgotten."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -47,9 +47,65 @@ class Trace:
         sent_at = None if wire["told"] is None else datetime.fromisoformat(wire["told"])
         return cls(wire["table"], wire["source"], sent_at, wire["standing"], wire["says"])
 
+    def is_like(self, other: Trace) -> bool:
+        """Return True if both lead to the same alerts; the times at which they were sent may differ."""
+        return (self.sent_at is None) is (other.sent_at is None) and replace(self, sent_at=other.sent_at) == other
+
+
+#: New traces by the keys of findings; None removes a trace.
+Changes = Mapping[str, "Trace | None"]
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """Traces of findings, for each notifier.
+
+    :param traces: by the keys of findings, see :func:`key_of`
+    :param missed: by notifier, the traces that replace those for it: it failed when others did not
+    """
+
+    traces: Mapping[str, Trace] = field(default_factory=dict)
+    missed: Mapping[str, Mapping[str, Trace]] = field(default_factory=dict)
+
+    def of(self, notifier: str) -> Mapping[str, Trace]:
+        """Return the traces that hold for a notifier."""
+        return {**self.traces, **self.missed.get(notifier, {})}
+
+    def changes(self, by_notifier: Mapping[str, Changes], failed: Collection[str]) -> dict[str | None, Changes]:
+        """Return the changes of :attr:`missed` by notifier, and those of :attr:`traces` under None.
+
+        :param by_notifier: changes of the traces that hold for each notifier of an alert
+        :param failed: the notifiers that failed
+        """
+        after = {name: _updated(self.of(name), changes) for name, changes in by_notifier.items()}
+        lead = after[min(after, key=lambda name: (name in failed, len(self.missed.get(name, {}))))]
+        keys = {key for name in after for key in (*by_notifier[name], *self.missed.get(name, {}))}
+        changes: dict[str | None, Changes] = {
+            None: {key: lead.get(key) for key in keys if lead.get(key) != self.traces.get(key)}
+        }
+        for name, own in after.items():
+            missed = {key: own[key] for key in keys & own.keys() if not (key in lead and own[key].is_like(lead[key]))}
+            before = self.missed.get(name, {})
+            changes[name] = {key: missed.get(key) for key in keys if missed.get(key) != before.get(key)}
+        return changes
+
+    def updated(self, changes: Mapping[str | None, Changes]) -> Remembered:
+        """Return the same with changes applied. A finding that is forgotten is forgotten for every notifier."""
+        traces = _updated(self.traces, changes.get(None, {}))
+        names = {name for name in (*self.missed, *changes) if name is not None}
+        missed = {name: _updated(self.missed.get(name, {}), changes.get(name, {})) for name in sorted(names)}
+        return Remembered(traces, missed).only(traces)
+
+    def only(self, keys: Collection[str]) -> Remembered:
+        """Return the traces of some findings."""
+        keys = frozenset(keys)
+        missed = {name: {key: trace for key, trace in own.items() if key in keys} for name, own in self.missed.items()}
+        traces = {key: trace for key, trace in self.traces.items() if key in keys}
+        return Remembered(traces, {name: own for name, own in missed.items() if own})
+
 
 class Memory:
-    """What is remembered, asked and brought up to date by one task run.
+    """The traces that hold for a notifier, compared and updated by one task run.
 
     :param traces: by the keys of findings, see :func:`key_of`; empty without a memory
     """
@@ -82,15 +138,15 @@ class Memory:
         *,
         delivered: bool,
         left_out: Collection[str] = (),
-    ) -> dict[str, Trace | None]:
-        """Return what has to be remembered from now on; None of what can be forgotten.
+    ) -> Changes:
+        """Return the changes to remember.
 
-        Forgotten is what this task reported of a table that it has looked at again, and is not there any more.
+        Findings that this task reported earlier and no longer finds in a table that it has checked are dropped.
 
         :param findings: all of the report
         :param sent: keys of those that were sent
         :param looked_at: tables whose findings are all among ``findings``
-        :param delivered: whether anybody was reached; if not, what is open is sent the next time
+        :param delivered: True if the notifier succeeded; otherwise what was to be sent is sent the next time
         :param left_out: keys of those that there was no room for; those that are open are sent the next time
         """
         found = {key_of(each): each for each in findings}
@@ -110,22 +166,27 @@ class Memory:
             **dict.fromkeys(gone),
         }
 
-    def _after(self, key: str, found: TableFinding, *, sent: bool, delivered: bool) -> Trace | None:
+    def _after(self, key: str, found: TableFinding, *, sent: bool, delivered: bool) -> Trace:
         finding, before = found.finding, self._traces.get(key)
         seen = Trace(found.table, self._source, self._now, finding.is_open, _says(finding))
         if sent and delivered:
             return seen
         if sent:
             # A resolved finding that was not sent stays as it was: it may be reported again.
-            return replace(seen, sent_at=None) if finding.is_open else before
+            unsent = replace(seen, sent_at=None, was_open=True)
+            return unsent if finding.is_open or before is None else before
         if finding.is_open:
             return before or seen
         # Accepted or fixed: if it is open again, that is news.
         return before if before and not before.was_open else replace(seen, sent_at=None)
 
 
+def _updated(traces: Mapping[str, Trace], changes: Changes) -> dict[str, Trace]:
+    return {key: trace for key, trace in {**traces, **changes}.items() if trace is not None}
+
+
 def key_of(found: TableFinding) -> str:
-    """Return under what a finding is remembered: its fingerprint, else what names it, in its table."""
+    """Return the key of a finding: its fingerprint, or else its code and place within the table."""
     finding = found.finding
     named = (finding.code, finding.version, finding.path, finding.column)
     key = "\0".join([found.table, *([finding.fingerprint] if finding.fingerprint else map(str, named))])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow_delta_provider.local_file import read_regular, replace_file
-from airflow_delta_provider.notifications.memory import Trace
+from airflow_delta_provider.notifications.memory import Changes, Remembered, Trace
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import ObjectStoragePath
@@ -36,8 +36,8 @@ class StateFile:
         self._path = ObjectStoragePath(path)
         _ = self._path.fs  # an unknown scheme is an error here; by itself Airflow 3.1 says so when it opens the file
 
-    def load(self) -> dict[str, Trace]:
-        """Return what is remembered; nothing where the file is missing or no such file.
+    def load(self) -> Remembered:
+        """Return the traces in the file; none if the file is missing, or is not one of these.
 
         :raises OSError: if the storage cannot be reached
         """
@@ -45,12 +45,13 @@ class StateFile:
             kept = json.loads(self._content())
             if kept["schema_version"] != SCHEMA_VERSION:
                 raise ValueError(f"schema version {kept['schema_version']!r}")
-            return {key: Trace.from_json(wire) for key, wire in kept["findings"].items()}
+            missed = {name: _traces(wire) for name, wire in kept.get("missed", {}).items()}
+            return Remembered(_traces(kept["findings"]), missed)
         except FileNotFoundError:
-            return {}
+            return Remembered()
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             log.warning("%s is not what this notifier writes (%s); it is started over", self._path, error)
-            return {}
+            return Remembered()
 
     def _content(self) -> bytes:
         if self._path.protocol not in ("", "file"):
@@ -58,15 +59,15 @@ class StateFile:
             return content
         return read_regular(self._path.path)
 
-    def apply(self, changes: Mapping[str, Trace | None]) -> None:
-        """Write ``changes`` over what is remembered by now; None forgets.
+    def apply(self, changes: Mapping[str | None, Changes]) -> None:
+        """Apply the changes of :meth:`Remembered.changes` to the file as it is now.
 
         :raises OSError: if the storage cannot be reached
         """
-        if not changes:
+        if not any(changes.values()):
             return
-        merged = {**self.load(), **changes}
-        kept = {key: trace for key, trace in merged.items() if trace is not None}
+        remembered = self.load().updated(changes)
+        kept = remembered.traces
         if len(kept) > MAX_TRACES:
             log.warning(
                 "%s remembers the %d findings that were sent last; %d older ones may be sent again",
@@ -74,10 +75,11 @@ class StateFile:
                 MAX_TRACES,
                 len(kept) - MAX_TRACES,
             )
-        newest = sorted(kept.items(), key=lambda entry: entry[1].sent_at.timestamp() if entry[1].sent_at else 0)[
-            -MAX_TRACES:
-        ]
-        document = {"schema_version": SCHEMA_VERSION, "findings": {key: trace.to_json() for key, trace in newest}}
+        oldest_first = sorted(kept, key=lambda key: sent_at.timestamp() if (sent_at := kept[key].sent_at) else 0)
+        newest = remembered.only(oldest_first[-MAX_TRACES:])
+        document: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "findings": _wire(newest.traces)}
+        if newest.missed:
+            document["missed"] = {name: _wire(own) for name, own in newest.missed.items()}
         self._write(json.dumps(document, indent=1))
 
     def _write(self, content: str) -> None:
@@ -87,3 +89,11 @@ class StateFile:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(self._path.path, content.encode())
+
+
+def _traces(wire: Mapping[str, Any]) -> dict[str, Trace]:
+    return {key: Trace.from_json(trace) for key, trace in wire.items()}
+
+
+def _wire(traces: Mapping[str, Trace]) -> dict[str, Any]:
+    return {key: trace.to_json() for key, trace in traces.items()}

@@ -6,6 +6,7 @@ import copy
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
@@ -20,7 +21,7 @@ from airflow_delta_provider.exceptions import DeltaAlertError, DeltaRequestError
 from airflow_delta_provider.notifications.alert import SEVERITIES, Alert, Item, Outcome, worst_first
 from airflow_delta_provider.notifications.delivery import NAME as DELIVERY
 from airflow_delta_provider.notifications.delivery import Delivery
-from airflow_delta_provider.notifications.memory import Memory, Trace, key_of
+from airflow_delta_provider.notifications.memory import Changes, Memory, Remembered, key_of
 from airflow_delta_provider.notifications.message import NAME, Message, with_objects
 from airflow_delta_provider.notifications.outcome import outcome_of
 from airflow_delta_provider.notifications.state_file import StateFile
@@ -59,8 +60,8 @@ class DeltaViolationNotifier(BaseNotifier):
     :param notifiers: what delivers: notifiers, or any callable that takes a context. A template field
         that is ``"{{ delta.blocks }}"`` (or ``findings``, ``counts``) and nothing else gets the object
         itself, not its text.
-    :param state_path: path or URI of a small JSON file that remembers what was sent, so it is
-        sent once; read and written through Airflow's object storage. (templated)
+    :param state_path: path or URI of a small JSON file that remembers what was sent to which notifier, so each gets it
+        once; read and written through Airflow's object storage. (templated)
     :param remind_after: send a finding again that is still open after that time; needs ``state_path``
     :param severities: which findings are sent: of ``"ERROR"``, ``"UNDECIDED"``, ``"WARNING"``; all by default
     :param max_findings: how many are written out with their messages, the worst first, and one of each rule before
@@ -104,24 +105,26 @@ class DeltaViolationNotifier(BaseNotifier):
         whole = outcome_of(context)
         outcome = whole.of_severity(self.severities)
         refusals: list[Exception] = []
-        state, traces = self._remembered(context, refusals)
-        memory = Memory(traces, outcome.origin.source, datetime.now(timezone.utc))
-        alert = self._alert(outcome, memory)
-        message = Message(alert)
-        context[NAME] = message  # type: ignore[literal-required]  # a key of ours
-        if alert.quiet:
-            self.log.info("%s, %d unchanged: nothing is sent", alert.subject, alert.unchanged)
-        errors = [] if alert.quiet else self._deliver(context, message)
-        delivered = len(errors) < len(self.notifiers)
-        left_out = _left_out(alert, whole)
+        state, remembered = self._remembered(context, refusals)
+        recipients = self._recipients(outcome, remembered)
+        alerts = list({id(each.alert): each.alert for each in recipients}.values())
+        main = next((alert for alert in alerts if not alert.quiet), alerts[0])
+        messages = {id(alert): Message(alert) for alert in alerts}
+        context[NAME] = messages[id(main)]  # type: ignore[literal-required]  # a key of ours
+        if main.quiet:
+            self.log.info("%s, %d unchanged: nothing is sent", main.subject, main.unchanged)
+        failed: dict[str, Exception] = {}
+        for each in recipients:
+            error = None if each.alert.quiet else self._error_of(each.notifier, context, messages[id(each.alert)])
+            if error is not None:
+                failed[each.name] = error
+        errors = list(failed.values())
         if not errors:
-            self._confirm(context, whole, left_out)
+            self._confirm(context, whole, frozenset().union(*(_left_out(alert, whole) for alert in alerts)))
         if state is not None:
-            sent = set(map(key_of, alert.sent))
+            changes = {each.name: each.changes(whole, outcome, failed) for each in recipients}
             try:
-                state.apply(
-                    memory.changes(outcome.findings, sent, outcome.looked_at, delivered=delivered, left_out=left_out)
-                )
+                state.apply(remembered.changes(changes, failed))
             except Exception as error:
                 self.log.exception("%s could not be written: what was sent now may be sent again", self.state_path)
                 errors.append(error)
@@ -140,25 +143,37 @@ class DeltaViolationNotifier(BaseNotifier):
                 had[found.table].append(identity(found.finding))
         delivery.reached(self.recipients, had if outcome.truncated or left_out else None)
 
-    def _remembered(self, context: Context, refusals: list[Exception]) -> tuple[StateFile | None, dict[str, Trace]]:
+    def _remembered(self, context: Context, refusals: list[Exception]) -> tuple[StateFile | None, Remembered]:
         """Return the file and what it remembers; without it, rather send something twice than not at all.
 
         :param refusals: gets the error where the file must not be used: it is neither read nor written
         """
         if not self.state_path:
-            return None, {}
+            return None, Remembered()
         try:
             Access.of(context).check_path("state_path", ReportPlace(str(self.state_path)).bare, used_here=True)
         except DeltaRequestError as error:
             self.log.error("%s What was sent before may be sent again.", error)
             refusals.append(error)
-            return None, {}
+            return None, Remembered()
         try:
             state = StateFile(self.state_path)
             return state, state.load()
         except Exception:
             self.log.exception("%s could not be read: what was sent before may be sent again", self.state_path)
-            return None, {}
+            return None, Remembered()
+
+    def _recipients(self, outcome: Outcome, remembered: Remembered) -> list[_Recipient]:
+        """Return the notifiers with their alerts. Those that have received the same share one."""
+        now, shared = datetime.now(timezone.utc), {}
+        recipients = []
+        for notifier, name in zip(self.notifiers, _names(self.notifiers), strict=True):
+            known = name if name in remembered.missed else None
+            if known not in shared:
+                memory = Memory(remembered.of(name), outcome.origin.source, now)
+                shared[known] = memory, self._alert(outcome, memory)
+            recipients.append(_Recipient(name, notifier, *shared[known]))
+        return recipients
 
     def _alert(self, outcome: Outcome, memory: Memory) -> Alert:
         judged = [(found, memory.news_of(found, self.remind_after)) for found in outcome.findings]
@@ -169,17 +184,37 @@ class DeltaViolationNotifier(BaseNotifier):
             limit=self.max_findings,
         )
 
-    def _deliver(self, context: Context, message: Message) -> list[Exception]:
-        """Call every notifier, each on a context of its own; return what went wrong."""
-        errors = []
-        for notifier in self.notifiers:
-            own = cast("Context", {**context, NAME: message})
-            try:
-                _prepared(notifier)(own)
-            except Exception as error:
-                self.log.exception("%s failed; the other notifiers are called all the same", _name(notifier))
-                errors.append(error)
-        return errors
+    def _error_of(self, notifier: Callable[[Context], Any], context: Context, message: Message) -> Exception | None:
+        """Call a notifier on a context of its own; return its error."""
+        try:
+            _prepared(notifier)(cast("Context", {**context, NAME: message}))
+        except Exception as error:
+            self.log.exception("%s failed; the other notifiers are called all the same", _name(notifier))
+            return error
+        return None
+
+
+@dataclass(frozen=True)
+class _Recipient:
+    """A notifier with the alert that it gets.
+
+    :param name: its key in the state file, see :func:`_names`
+    """
+
+    name: str
+    notifier: Callable[[Context], Any]
+    memory: Memory
+    alert: Alert
+
+    def changes(self, whole: Outcome, outcome: Outcome, failed: Collection[str]) -> Changes:
+        """Return what to remember of the findings for this notifier."""
+        return self.memory.changes(
+            outcome.findings,
+            set(map(key_of, self.alert.sent)),
+            outcome.looked_at,
+            delivered=self.name not in failed,
+            left_out=_left_out(self.alert, whole),
+        )
 
 
 def _left_out(alert: Alert, outcome: Outcome) -> frozenset[str]:
@@ -197,6 +232,15 @@ def _prepared(notifier: Callable[[Context], Any]) -> Callable[[Context], Any]:
         if hasattr(notifier, field):
             setattr(prepared, field, with_objects(getattr(notifier, field)))
     return prepared
+
+
+def _names(notifiers: Sequence[Callable[[Context], Any]]) -> list[str]:
+    """Return the key of each notifier in a state file: its class, and its place among those of the same class.
+
+    Arguments do not count: a notifier whose wrong channel is corrected still gets what it missed.
+    """
+    names = list(map(_name, notifiers))
+    return [f"{name} {names[: index + 1].count(name)}" for index, name in enumerate(names)]
 
 
 def _name(notifier: Callable[[Context], Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -31,6 +32,8 @@ from airflow_delta_provider.exceptions import (
     DeltaUndeterminedError,
     DeltaViolationError,
 )
+from airflow_delta_provider.notifications.alert import TableFinding
+from airflow_delta_provider.notifications.memory import key_of
 from airflow_delta_provider.notifications.violation import DeltaViolationNotifier
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from tests.airflow.reports import NOW, ORDERS, RETURNS, finding, report
@@ -62,6 +65,20 @@ class Unreachable(BaseNotifier):
 
     def notify(self, context: Context) -> None:
         raise ConnectionError("server is down")
+
+
+class Failing(Recorder):
+    """A notifier whose server is down some nights."""
+
+    def __init__(self, *nights: int, **fields: Any) -> None:
+        super().__init__(**fields)
+        self.night = 0
+        self.nights = nights
+
+    def notify(self, context: Context) -> None:
+        if self.night in self.nights:
+            raise ConnectionError("server is down")
+        super().notify(context)
 
 
 class Supervisor:
@@ -396,6 +413,72 @@ class TestMemory:
             self.notifier(path, Unreachable(), recorder)(failed(finding(status=Status.KNOWN)))
         self.notifier(path, recorder)(failed(finding(status=Status.KNOWN)))
         assert len(recorder.sent) == 1
+
+    def nights(self, tmp_path: Path, notifiers: list[Any], *nights: list[Any]) -> None:
+        """Run the task once per night, with the findings of that night."""
+        for number, findings in enumerate(nights, 1):
+            for notifier in notifiers:
+                notifier.night = number
+            with contextlib.suppress(DeltaAlertError):
+                self.notifier(str(tmp_path / "state.json"), *notifiers)(failed(*findings))
+
+    def test_notifier_that_failed_gets_its_alert_the_next_night_and_the_others_do_not(self, tmp_path: Path) -> None:
+        mail, chat = Recorder(), Failing(1)
+        self.nights(tmp_path, [mail, chat], *[[finding("RT01"), finding("RT02")]] * 3)
+        assert mail.subjects == chat.subjects == ["Delta VIOLATED: 2 new in nightly.audit"]
+        assert "missed" not in json.loads((tmp_path / "state.json").read_text())
+
+    def test_notifier_that_failed_gets_old_news_with_the_new(self, tmp_path: Path) -> None:
+        mail, chat = Recorder(), Failing(1, 2)
+        self.nights(
+            tmp_path, [chat, mail], [finding("RT01")], [finding("RT01"), finding("RT02")], [finding("RT01"), finding()]
+        )
+        assert [[told["code"] for told in sent.delta.findings] for sent in mail.sent] == [["RT01"], ["RT02"], ["RT08"]]
+        assert [[told["code"] for told in sent.delta.findings] for sent in chat.sent] == [["RT01", "RT08"]]
+
+    def test_notifiers_that_fail_on_different_nights_miss_nothing(self, tmp_path: Path) -> None:
+        mail, chat = Failing(2), Failing(1)
+        self.nights(tmp_path, [mail, chat], [finding("RT01")], *[[finding("RT01"), finding("RT02")]] * 3)
+        assert [[told["code"] for told in sent.delta.findings] for sent in mail.sent] == [["RT01"], ["RT02"]]
+        assert [[told["code"] for told in sent.delta.findings] for sent in chat.sent] == [["RT01", "RT02"]]
+
+    def test_end_that_a_notifier_missed_is_told_to_it(self, tmp_path: Path) -> None:
+        mail, chat = Recorder(), Failing(2)
+        ended = [finding(status=Status.RESOLVED)]
+        self.nights(tmp_path, [mail, chat], [finding()], ended, ended, ended)
+        for each in (mail, chat):
+            assert each.subjects == [
+                f"Delta {told} in nightly.audit" for told in ("VIOLATED: 1 new", "PASS: 1 resolved")
+            ]
+
+    def test_notifier_that_failed_is_known_by_its_class_and_place_whatever_its_arguments(self, tmp_path: Path) -> None:
+        mail, wrong = Recorder(), Failing(1, text="wrong channel")
+        self.nights(tmp_path, [mail, wrong], [finding()])
+        corrected = Failing(text="channel")
+        self.nights(tmp_path, [corrected, mail], [finding()])
+        assert len(mail.sent) == len(corrected.sent) == 1
+
+    def test_notifier_that_is_added_is_told_what_is_new_from_then_on(self, tmp_path: Path) -> None:
+        mail, chat = Recorder(), Failing()
+        self.nights(tmp_path, [mail], [finding("RT01")])
+        self.nights(tmp_path, [chat, mail], [finding("RT01"), finding("RT02")])
+        assert [[told["code"] for told in sent.delta.findings] for sent in chat.sent] == [["RT02"]]
+
+    def test_what_a_removed_notifier_missed_is_forgotten_with_the_finding(self, tmp_path: Path) -> None:
+        mail, chat = Recorder(), Failing(1)
+        self.nights(tmp_path, [mail, chat], [finding()])
+        assert [*json.loads((tmp_path / "state.json").read_text())["missed"]] == ["Failing 1"]
+        self.nights(tmp_path, [mail], [finding()], [])
+        assert json.loads((tmp_path / "state.json").read_text()) == {"schema_version": 1, "findings": {}}
+
+    def test_file_of_an_earlier_release_is_read(self, tmp_path: Path) -> None:
+        mail, chat = Recorder(), Failing()
+        key = key_of(TableFinding(ORDERS, finding()))
+        told = {"table": ORDERS, "source": "nightly.audit", "told": NOW, "standing": True, "says": "f:1 7"}
+        kept = {"schema_version": 1, "findings": {key: told}}
+        (tmp_path / "state.json").write_text(json.dumps(kept))
+        self.nights(tmp_path, [mail, chat], [finding(), finding("RT01")])
+        assert [[told["code"] for told in sent.delta.findings] for sent in (*mail.sent, *chat.sent)] == [["RT01"]] * 2
 
     @pytest.mark.parametrize(
         "content", ["", "[]", '{"schema_version": 2}', '{"schema_version": 1, "findings": {"f": {}}}']
