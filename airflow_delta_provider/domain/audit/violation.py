@@ -99,10 +99,8 @@ def worded(finding: Finding) -> Finding:
     """Return a finding with its message composed again: of what it says now."""
     rule = RULES.get(finding.code)
     if rule is None or finding.evidence is None:
-        extra = finding.alike_text
-        return (
-            finding if not extra or extra in finding.message else replace(finding, message=f"{finding.message} {extra}")
-        )
+        extra = [text for text in (finding.alike_text, finding.expired_text) if text not in finding.message]
+        return replace(finding, message=" ".join((finding.message, *extra)))
     return rule.worded(finding)
 
 

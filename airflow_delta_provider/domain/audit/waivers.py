@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
+from airflow_delta_provider.domain.audit.violation import worded
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.finding import Finding, Waiver
 from airflow_delta_provider.domain.suggestion import did_you_mean
@@ -54,17 +55,16 @@ class Waivers:
         return cls(_entry(number, entry) for number, entry in enumerate(entries, start=1))
 
     def apply(self, findings: Iterable[Finding], table: str, today: date) -> list[Finding]:
-        """Return the findings; those that a waiver covers which has not expired carry it."""
+        """Return the findings with the waivers that cover them; an open finding also shows that its waiver expired."""
         waived = []
         for finding in findings:
             covering = [entry for entry in self._entries if entry.covers(finding, table)]
             valid = next((entry for entry in covering if entry.expires >= today), None)
             if valid is not None:
                 finding = replace(finding, waiver=valid.waiver)
-            elif covering:
+            elif covering and finding.healed_version is None:
                 last = max(covering, key=lambda entry: entry.expires).waiver
-                message = f"{finding.message} The waiver of {last.owner} expired on {last.expires}."
-                finding = replace(finding, message=message)
+                finding = worded(replace(finding, expired_waiver=last))
             waived.append(finding)
         return waived
 

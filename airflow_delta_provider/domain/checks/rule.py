@@ -228,6 +228,7 @@ class Rule:
         parts = (
             finding.evidence,
             finding.alike_text,
+            finding.expired_text,
             self.effect if finding.effect is None else finding.effect,
             self.remedy if finding.remedy is None else finding.remedy,
         )

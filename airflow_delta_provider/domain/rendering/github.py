@@ -59,6 +59,8 @@ def _message(problem: Problem, wording: Wording, shown_as: Presentation) -> Iter
     if len(tables) > _MAX_TABLES:
         tables[_MAX_TABLES:] = [f"… and {counted(len(tables) - _MAX_TABLES, 'more table')}"]
     yield ", ".join(tables)
+    if len(problem.occurrences) > 1:
+        yield from problem.expired_waivers
     yield from said(wording)
     yield shown_as.rules.shown(problem.code)
 

@@ -78,15 +78,22 @@ class Problem:
 
     @property
     def extent(self) -> str:
-        """How many findings there are, in how many tables; of jobs that remember, also how many are new."""
+        """The numbers of findings, tables, findings by status for jobs that remember, and expired waivers."""
         number, tables = len(self.occurrences), len(self.tables)
         statuses = Counter(o.finding.status.value.lower() for o in self.occurrences if o.finding.status is not None)
         return " · ".join(
             (
                 counted(tables, "table") if number == tables else f"{number:,} in {counted(tables, 'table')}",
                 *(f"{count:,} {status}" for status, count in statuses.items()),
+                *self.expired_waivers,
             )
         )
+
+    @property
+    def expired_waivers(self) -> tuple[str, ...]:
+        """The number of findings with an expired waiver, in words; empty if there are none."""
+        expired = sum(occurrence.finding.expired_waiver is not None for occurrence in self.occurrences)
+        return (f"{expired:,} with an expired waiver",) if expired else ()
 
 
 def is_open(finding: Finding) -> bool:

@@ -13,8 +13,8 @@ class Wording:
     """The parts of a finding's message.
 
     :param title: what the rule calls it; empty for a code that this version does not know
-    :param evidence: what is wrong, and how many more have the same problem; the whole message of a finding that has
-        no evidence, and may then have several lines
+    :param evidence: what is wrong, how many more have the same problem, and whether a waiver has expired; the whole
+        message of a finding that has no evidence, and may then have several lines
     :param effect: what it does to readers or writers; empty where the message says it, or it is not known
     :param remedy: what to do; empty as the effect
     """
@@ -34,7 +34,7 @@ class Wording:
             return cls(rule.title, finding.message)
         return cls(
             rule.title,
-            " ".join(filter(None, (finding.evidence, finding.alike_text))),
+            " ".join(filter(None, (finding.evidence, finding.alike_text, finding.expired_text))),
             rule.effect if finding.effect is None else finding.effect,
             rule.remedy if finding.remedy is None else finding.remedy,
         )

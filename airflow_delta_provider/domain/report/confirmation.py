@@ -201,7 +201,7 @@ class Comparison:
                 said[key] = self._said(key, accepted=finding.waiver is not None)
             if key not in self._open or finding.code in self._once:
                 said[key] = None
-                over[key] = replace(finding, status=None, waiver=None)
+                over[key] = replace(finding, status=None, waiver=None, expired_waiver=None)
         confirmed = {key: known for key, known in self._reported.confirmed.items() if key in {*self._open, *over}}
         news = {key: now for key, now in said.items() if now is None or confirmed.get(key) != now}
         pending = tuple(_still(self._reported.pending, confirmed, {*self._open, *over}))

@@ -25,6 +25,7 @@ class Status(str, Enum):
 
 #: What a digest of facts begins with. Releases that compared sentences wrote 16 or 32 hexadecimal digits alone.
 DIGEST_OF_FACTS = "f:"
+_WAIVERS = frozenset({"waiver", "expired_waiver"})
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Finding:
     :param status: against the reports that were received before, of jobs that remember; RESOLVED ones are of those, and
         gone since
     :param waiver: by whom the finding is accepted, why, and until which day
+    :param expired_waiver: the last waiver of the finding, if it has expired
     :param earliest: when what it waits for may be done
     :param evidence: what is wrong, with names and numbers, in a sentence
     :param facts: the names and numbers of the evidence, without where it applies: plain JSON. A finding is CHANGED
@@ -95,6 +97,7 @@ class Finding:
     fingerprint: str | None = None
     status: Status | None = None
     waiver: Waiver | None = None
+    expired_waiver: Waiver | None = None
     earliest: str | None = field(default=None, metadata=TIME)
     evidence: str | None = None
     facts: Mapping[str, Any] | None = field(default=None, hash=False)
@@ -124,6 +127,12 @@ class Finding:
         return f"{who} the same problem{until}."
 
     @property
+    def expired_text(self) -> str:
+        """A sentence about the waiver that has expired; empty if there is none."""
+        expired = self.expired_waiver
+        return "" if expired is None else f"The waiver of {expired.owner} expired on {expired.expires}."
+
+    @property
     def digest(self) -> str:
         """The same as long as the finding says the same, 18 characters: of its facts, not of its sentences."""
         said = (self.severity.value, self.facts or {}, self.alike or 0, self.alike_until)
@@ -138,7 +147,8 @@ class Finding:
         """Return the wire form; what is not known is left out."""
         wire = {known.name: getattr(self, known.name) for known in fields(self)}
         wire |= {name: value.value for name, value in wire.items() if isinstance(value, Enum)}
-        wire["waiver"] = None if self.waiver is None else vars(self.waiver)
+        for name in _WAIVERS:
+            wire[name] = None if wire[name] is None else vars(wire[name])
         wire["facts"] = dict(self.facts) if self.facts else None
         return {key: value for key, value in wire.items() if value is not None}
 
@@ -149,6 +159,6 @@ class Finding:
         known["severity"] = Severity(wire["severity"])
         if "status" in known:
             known["status"] = Status(known["status"])
-        if "waiver" in known:
-            known["waiver"] = Waiver(*(known["waiver"][name] for name in Waiver.__dataclass_fields__))
+        for name in _WAIVERS & known.keys():
+            known[name] = Waiver(*(known[name][part] for part in Waiver.__dataclass_fields__))
         return cls(**known)

@@ -5,6 +5,7 @@ import json
 import re
 import textwrap
 from collections.abc import Callable
+from datetime import date
 from html.parser import HTMLParser
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace
@@ -218,6 +220,15 @@ def test_alert_of_a_report_that_is_cut_says_how_much_is_missing(written: Callabl
 def test_alert_is_not_quiet_where_what_is_cut_may_be_news() -> None:
     assert not alert(truncated=True, missing=3).quiet
     assert alert().quiet
+
+
+@pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
+def test_alert_says_that_a_waiver_has_expired(written: Callable[[Alert], str]) -> None:
+    waiver = {"code": "MD03", "owner": "ann", "reason": "a pilot", "expires": "2026-05-31"}
+    several = [RULES["MD03"].found("The commit has {n} metaData actions.", n=n, version=n) for n in (2, 3)]
+    accepted = Waivers.parse([{**waiver, "table": "/lake/a"}]).apply(several, "/lake/a", date(2026, 6, 1))
+    told = alert(*(Item("/lake/a", each, News.NEW) for each in accepted))
+    assert "The waiver of ann expired on 2026-05-31." in words(written(told))
 
 
 def test_failure_without_a_report_is_said_in_every_format() -> None:

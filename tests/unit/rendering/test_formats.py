@@ -5,24 +5,28 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from datetime import date
 
 import pytest
 from hypothesis import given, settings
 
+from airflow_delta_provider.domain.audit.waivers import Waivers
+from airflow_delta_provider.domain.rendering import text
 from airflow_delta_provider.domain.rendering.formats import FORMATS, Format
 from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.report.job_report import JobReport
-from tests.unit.rendering.reports import nasty_reports, of_everything, report_of, sound, violated
+from tests.unit.rendering.reports import found, nasty_reports, of_everything, report_of, sound, violated
 
 each_format = pytest.mark.parametrize("known", FORMATS.values(), ids=list(FORMATS))
 
 
 @each_format
 def test_every_way_to_end_can_be_shown(known: Format) -> None:
-    text = known.render(of_everything())
-    assert text.endswith("\n")
-    assert "MD03" in text
+    written = known.render(of_everything())
+    assert written.endswith("\n")
+    assert "MD03" in written
 
 
 @each_format
@@ -41,6 +45,26 @@ def test_anything_in_names_and_messages_can_be_encoded(known: Format, report: Jo
 def test_many_tables_can_be_shown_and_the_same_report_is_shown_alike(known: Format) -> None:
     report = report_of(*(violated(f"/lake/t{n}") if n % 3 else sound(f"/lake/t{n}") for n in range(1000)))
     assert known.render(report) == known.render(report)
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one finding", "another of the same rule"])
+@pytest.mark.parametrize(
+    "render", [*(known.render for known in FORMATS.values()), text.render], ids=[*FORMATS, "task log"]
+)
+def test_expired_waiver_is_said(render: Callable[[JobReport], str], several: bool) -> None:
+    known = {"code": "MD03", "owner": "ann", "reason": "a pilot", "expires": "2026-05-31", "table": "/lake/t"}
+    (expired,) = Waivers.parse([known]).apply([found()], "/lake/t", date(2026, 6, 1))
+    others = [violated("/lake/a")] if several else []
+    said = " ".join(render(report_of(*others, violated("/lake/t", expired))).split())
+    assert "The waiver of ann expired on 2026-05-31." in said or (several and "1 with an expired waiver" in said)
+    assert "Accepted" not in said
+
+
+@each_format
+def test_expired_waiver_of_a_finding_that_was_fixed_is_not_said(known: Format) -> None:
+    waiver = {"code": "MD03", "owner": "ann", "reason": "a pilot", "expires": "2026-05-31"}
+    (fixed,) = Waivers.parse([waiver]).apply([found(healed_version=4)], "/lake/t", date(2026, 6, 1))
+    assert "waiver" not in known.render(report_of(violated("/lake/t", fixed)))
 
 
 def test_json_is_the_report_itself() -> None:
