@@ -59,8 +59,9 @@ class DeltaTableEventTrigger(BaseEventTrigger):
     Reads the table's log without Spark, in threads of the triggerer. From Airflow 3.3 on, all triggers of one table,
     connection and interval share each poll, and what was reported is kept with the asset: a triggerer that is
     restarted, or killed, continues from there. Each event is delivered at least once: its place is kept only after
-    Airflow has stored the event. Before 3.3 each trigger polls for itself, and begins with the version that it finds at
-    its start.
+    Airflow has stored the event, and no later event is sent before that. A restart sends the events of one poll again
+    at most, with the same ``key``. Before 3.3 each trigger polls for itself, and begins with the version that it finds
+    at its start.
 
     The first start reports nothing of what happened before. Storage that fails is asked again, later and later, up to
     every five minutes; no error ends the trigger.
@@ -97,6 +98,10 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         self._state_key = f"delta_provider.{on}.{short_digest(address.url)}"
         self._position: Position | None = None
         self._kept: Position | None = None
+        #: The last poll with news; and the versions at which events end that may not have been stored, also before a
+        #: restart.
+        self._sent: Tick | None = None
+        self._ends: list[int] = []
         self._head: TableHead | None = None
         self._history: int | None = None
         self._look: tuple[Hashable, SharedLook[Any]] | None = None
@@ -143,6 +148,8 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         await self._check_access()
         await self._load()
         async for tick in shared_stream:
+            if self._sent is not None and not self._sent.over:
+                continue  # a later poll has its news, too
             behind = True
             while behind:
                 try:
@@ -153,6 +160,8 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                 except Exception as error:
                     self._say("warning", f"Reading the log of {self.table} failed, and is tried again. {error!r}")
                     break
+                if events:
+                    await self._announce(position)
                 for event in events:
                     yield TriggerEvent(dict(event.payload))  # type: ignore[no-untyped-call]  # Airflow's has no types
                 moved = position != self._position
@@ -160,6 +169,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                 behind = moved and position.version < max((h.version for h in tick.followed.heads), default=-1)
             if self._position is not None and self._position != self._kept:
                 tick.when_stored(partial(self._keep, self._position))
+                self._sent = tick
 
     async def _news(self, tick: Tick) -> tuple[list[TableEvent], Position, TableHead | None]:
         """Return events, and what is known after them."""
@@ -177,6 +187,9 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         progress = await self._progress(tick, position)
         if progress is None:
             return [], position, self._head
+        following = next((version for version in self._ends if version > position.version), None)
+        if following is not None:
+            progress = progress.until(following)
         newest = progress.newest
         if newest.version == position.version and not progress.recreated:
             return [], position, newest
@@ -277,6 +290,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                 for store in asset_states(self):
                     if (kept := await store.aget(self._state_key)) is not None:
                         self._position = self._kept = Position.from_json(kept)
+                        self._ends = list(kept.get("sent") or ())
                         self.log.info("Watching %s on from version %d.", self.table, self._position.version)
                         return
                 return
@@ -288,10 +302,22 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                 await asyncio.sleep(pause)
                 pause = min(30.0, pause * 2)
 
+    async def _announce(self, position: Position) -> None:
+        """Keep the version at which the next events end, so that a restart can send the same ones again."""
+        if self._kept is None:
+            return
+        if position.version not in self._ends:
+            self._ends.append(position.version)
+        try:
+            for store in asset_states(self):
+                await store.aset(self._state_key, {**self._kept.to_json(), "sent": self._ends})
+        except Exception as error:
+            self._say("warning", f"After a restart, events of {self.table} may cover other versions. {error!r}")
+
     async def _keep(self, position: Position) -> None:
         for store in asset_states(self):
             await store.aset(self._state_key, position.to_json())
-        self._kept = position
+        self._kept, self._ends = position, []
 
     def _table_log(self) -> ObjectStorageLog:
         return ObjectStorageLog(self.table, self.storage_conn_id)

@@ -26,9 +26,11 @@ class Tick:
     """One poll.
 
     :param followed: what it saw
+    :param over: True once its events are stored, or Airflow has given up storing them
     """
 
     followed: Followed
+    over: bool = False
     _afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 
     def when_stored(self, action: Callable[[], Awaitable[None]]) -> None:
@@ -45,6 +47,7 @@ class Tick:
                     "What was reported of a table could not be stored; a restart would report it again. %r",
                     error,
                 )
+        self.over = True
 
 
 async def ticks(table: str, storage_conn_id: str | None, interval: float) -> AsyncIterator[Tick]:

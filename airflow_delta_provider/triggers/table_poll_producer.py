@@ -33,6 +33,7 @@ class TablePollProducer(SharedStreamProducer):
         for item in batch:
             if item.outcome.is_clean:
                 await item.broker_payload.settle()
+            item.broker_payload.over = True
 
     def get_advance_lane(self, broker_payload: Any) -> None:
         """Return the one lane: polls follow one another."""

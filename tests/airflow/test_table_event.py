@@ -169,6 +169,7 @@ class TestWhatIsTold:
         happen = [lambda: commit(log, 1, protocol(reader=1, writer=4), schema("id", "b"), userName="ann")]
         (event,) = told(trigger(log), *happen)
         assert event == {
+            "key": "commit:a-table:0:1",
             "on": "commit",
             "table": log.location,
             "table_id": "a-table",
@@ -515,8 +516,10 @@ class TestSharing:
         pytest.importorskip("airflow.triggers.shared_stream", reason="Airflow shares streams since 3.3")
 
     @asynccontextmanager
-    async def subscribed(self, *made: DeltaTableEventTrigger, stores: bool = True) -> AsyncIterator[Any]:
-        """Run triggers as a triggerer does; what ``stored`` is called with is confirmed."""
+    async def subscribed(
+        self, *made: DeltaTableEventTrigger, stores: Callable[[], bool] = lambda: True
+    ) -> AsyncIterator[Any]:
+        """Run triggers as a triggerer does; events are confirmed as stored while ``stores`` holds."""
         from airflow.triggers.shared_stream import SharedStreamManager
 
         manager = SharedStreamManager()
@@ -530,7 +533,7 @@ class TestSharing:
                 events.append((number, dict(event.payload)))
                 seq = manager.bind_pending_event(trigger_id=number, key=key)
                 assert seq is not None
-                if stores:
+                if stores():
                     manager.confirm_persisted([seq])
 
         tasks = [asyncio.create_task(run(number, one)) for number, one in enumerate(made)]
@@ -572,7 +575,7 @@ class TestSharing:
 
     def test_place_moves_only_after_airflow_stored_the_event(self, log: TableLog, store: Store) -> None:
         async def watch(stores: bool) -> list[Any]:
-            async with self.subscribed(trigger(log, "commit", store), stores=stores) as events:
+            async with self.subscribed(trigger(log, "commit", store), stores=lambda: stores) as events:
                 if not stores:
                     commit(log, 1, *append())
                 await asyncio.sleep(0.4)
@@ -582,6 +585,59 @@ class TestSharing:
         assert store.version == 0
         ((_, again),) = asyncio.run(watch(stores=True))
         assert (again["from_version"], again["to_version"], store.version) == (0, 1, 1)
+
+    @pytest.mark.parametrize("on", ["commit", "schema"])
+    def test_restart_repeats_the_events_of_one_poll_as_they_were(self, log: TableLog, store: Store, on: str) -> None:
+        made = 0
+
+        def change() -> None:
+            nonlocal made
+            made += 1
+            commit(log, made, schema(f"c{made}"))
+
+        async def until(holds: Callable[[], bool]) -> None:
+            while not holds():
+                change()
+                await asyncio.sleep(0.02)
+
+        async def dies_before_the_last_are_stored() -> list[dict[str, Any]]:
+            confirmed = True
+            async with self.subscribed(trigger(log, on, store), stores=lambda: confirmed) as events:
+                await until(lambda: store.kept != {} and store.version > 0)
+                confirmed, known = False, len(events)
+                await until(lambda: len(events) > known)
+                change()
+                await asyncio.sleep(0.3)  # polls see that, too
+            return [event for _, event in events]
+
+        async def starts_again() -> list[dict[str, Any]]:
+            async with self.subscribed(trigger(log, on, store)) as events:
+                while store.version < made:
+                    await asyncio.sleep(0.02)
+            return [event for _, event in events]
+
+        first = asyncio.run(dies_before_the_last_are_stored())
+        sent = [event for event in first if event["to_version"] > store.version]
+        again = asyncio.run(starts_again())
+        assert sent
+        assert again[: len(sent)] == sent
+        covered = [*first[: -len(sent)], *again]
+        assert [event["from_version"] for event in covered] == [0, *(event["to_version"] for event in covered[:-1])]
+        assert len({event["key"] for event in covered}) == len(covered)
+
+    def test_event_that_cannot_be_stored_does_not_stop_the_next(self, log: TableLog, store: Store) -> None:
+        async def watch() -> list[dict[str, Any]]:
+            async with self.subscribed(trigger(log, "commit", store)) as events:
+                store.aset = unreachable  # type: ignore[method-assign]
+                for version in (1, 2):
+                    commit(log, version, *append())
+                    await asyncio.sleep(0.3)
+            return [event for _, event in events]
+
+        async def unreachable(key: str, value: Any) -> None:
+            raise OSError(f"the API is away for {key}")
+
+        assert ranges(asyncio.run(watch())) == [(0, 1), (1, 2)]
 
     def test_one_who_joins_late_goes_on_from_its_own_place(self, log: TableLog) -> None:
         first, second = Store(), Store()

@@ -89,12 +89,19 @@ class Progress:
         """The last."""
         return self.heads[-1]
 
+    def until(self, version: int) -> Progress:
+        """Return the part that ends with a version; all of it if that version is not in it, or the part is broken."""
+        heads = [head for head in self.heads if head.version <= version]
+        if self.recreated or self.gap or not heads or heads[-1].version != version:
+            return self
+        return Progress(heads)
+
 
 @dataclass(frozen=True)
 class TableEvent:
     """An event.
 
-    :param payload: JSON
+    :param payload: JSON; its ``key`` is the same whenever the event is sent
     :param position: what is known after it
     """
 
@@ -162,6 +169,7 @@ def _event(
     **more: Any,
 ) -> TableEvent:
     payload = {
+        "key": f"{kind.value}:{head.metadata.id}:{position.version}:{head.version}",
         "on": kind.value,
         "table": table,
         "table_id": head.metadata.id,
