@@ -587,8 +587,11 @@ class TestSharing:
         assert (again["from_version"], again["to_version"], store.version) == (0, 1, 1)
 
     @pytest.mark.parametrize("on", ["commit", "schema"])
-    def test_restart_repeats_the_events_of_one_poll_as_they_were(self, log: TableLog, store: Store, on: str) -> None:
-        made = 0
+    def test_restart_repeats_the_events_of_one_poll_as_they_were(
+        self, log: TableLog, store: Store, on: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made, polls = 0, Polls()
+        monkeypatch.setattr(table_poll, "next_look", polls.next_look)
 
         def change() -> None:
             nonlocal made
@@ -607,7 +610,7 @@ class TestSharing:
                 confirmed, known = False, len(events)
                 await until(lambda: len(events) > known)
                 change()
-                await asyncio.sleep(0.3)  # polls see that, too
+                await polls.go_by(0.1)
             return [event for _, event in events]
 
         async def starts_again() -> list[dict[str, Any]]:
