@@ -152,6 +152,18 @@ def test_names_in_the_list_are_text(table: str, dag_id: str, words: str, verdict
     assert [known["name"] for known in page.attributes("input")] == ["q"]
 
 
+def test_path_in_the_list_breaks_after_slashes_only() -> None:
+    page = tables_page([look("s3://lake/sales_2026/orders")], Search(), Reach(30)).html
+    assert ">s3://<wbr>lake/<wbr>sales_2026/<wbr>orders</a>" in page
+
+
+def test_list_explains_or_before() -> None:
+    assert (
+        "“Or before” means that no other verdict is known" in Page(tables_page([look()], Search(), Reach(30)).html).text
+    )
+    assert "Or before" not in tables_page([], Search(), Reach(30)).html
+
+
 def test_list_is_sorted_from_the_worst() -> None:
     looks = [look("/good"), look("/bad", verdict=Verdict.VIOLATED)]
     text = Page(tables_page(looks, Search(), Reach(30)).html).text

@@ -25,7 +25,7 @@ from tests.unit.rendering.reports import (
     violated,
 )
 
-VOID = {"meta", "input", "br"}
+VOID = {"meta", "input", "br", "wbr"}
 #: What a paragraph, and a summary, cannot hold: a browser would end it there.
 BLOCKS = {"p", "div", "ul", "li", "dl", "h1", "h2", "h3", "h4", "details", "pre", "section", "article", "figure"}
 
@@ -177,6 +177,16 @@ def test_column_that_looks_like_a_script_is_a_name() -> None:
     assert page.scripts == []
     assert "<script>alert(1)</script>" in page.text
     assert "</style><script>" in page.text
+
+
+@pytest.mark.parametrize(("tables", "drawn"), [(30, True), (200, True), (201, False)])
+def test_tables_are_drawn_at_once_unless_they_are_very_many(tables: int, drawn: bool) -> None:
+    page = render(many(tables))
+    listed = re.search(r'<ul class="(tables[^"]*)"', page)
+    assert listed is not None
+    left_blank = re.findall(r"^ *(\S+) > li {[^}]*content-visibility: auto", page, re.MULTILINE)
+    assert left_blank == [".tables.many"]
+    assert listed[1] == ("tables" if drawn else "tables many")
 
 
 def test_thousand_tables_are_bounded() -> None:

@@ -31,3 +31,29 @@ def test_filter_runs_and_a_name_does_not(tmp_path: Path) -> None:
     assert "hidden" not in form
     assert "<title>Delta audit: VIOLATED</title>" in done.stdout
     assert page.attributes("img") == []
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+def test_every_table_of_a_small_page_is_drawn_and_none_is_wider_than_a_phone(tmp_path: Path) -> None:
+    from tests.browser.chromium import Chromium
+
+    kinds = ("created", "protocol", "added", "widened", "renamed", "dropped", "changed")
+    events = [{"version": number, "kind": kind, "text": f"{kind} " * 9} for number, kind in enumerate(kinds)]
+    history = {"events": events, "protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
+    tables = (violated(f"/lake/a_long_name_of_a_zone/table_{number}", history=history) for number in range(30))
+    (tmp_path / "page.html").write_text(render(report_of(*tables)), encoding="utf-8")
+    with Chromium(tmp_path / "profile") as browser:
+        browser.send("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
+        browser.go(f"file://{tmp_path}/page.html")
+        browser.value("document.getElementById('open').click()")
+        drawn = "[...document.querySelectorAll('h4')].map(e => e.checkVisibility({contentVisibilityAuto: true}))"
+        assert browser.value(drawn) == [True] * 30
+        wide = (
+            "[...document.querySelectorAll('main *')].filter(e => !e.parentElement.closest('figure, .wide, pre') && "
+            "e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 99))"
+        )
+        assert browser.value(wide) == []
+        assert browser.value("document.documentElement.scrollWidth") == 390
+        shown = "[...document.querySelectorAll('figure')].every(e => getComputedStyle(e).overflowX === 'auto')"
+        assert browser.value(shown), "a long legend scrolls in its figure"

@@ -62,7 +62,9 @@ h1 .badge { font-size: 1.1rem; line-height: 2rem; vertical-align: .1em; }
   background: var(--card); scroll-margin-top: .5rem; }
 .tables { list-style: none; margin: 0; padding: 0; }
 /* Not list items: browsers number those anew, one by one, when a thousand are hidden. */
-.tables > li { display: block; content-visibility: auto; contain-intrinsic-size: auto 2.6rem; }
+.tables > li { display: block; }
+/* What is out of sight is left blank, also in pictures of the page: only where drawing it takes long. */
+.tables.many > li { content-visibility: auto; contain-intrinsic-size: auto 2.6rem; }
 summary { cursor: pointer; }
 .rules > details > summary, .tables > li > details > summary, .row { padding: .45rem .75rem; }
 .row { padding-left: 1.8rem; }
@@ -86,7 +88,7 @@ summary { cursor: pointer; }
 #filter button { font: inherit; color: var(--link); background: none; border: 1px solid var(--line);
   border-radius: .3rem; padding: .25rem .7rem; cursor: pointer; }
 
-figure { margin: .5rem 0 1rem; }
+figure { margin: .5rem 0 1rem; overflow: auto hidden; }
 .timeline { display: block; font-size: .8rem; overflow: visible; }
 .timeline text { fill: currentColor; }
 .timeline line, .timeline path { stroke: currentColor; stroke-width: 2; fill: none; stroke-linecap: round; }
@@ -108,7 +110,7 @@ th { font-weight: 600; }
 tbody th { font-weight: 500; }
 .wide { overflow-x: auto; }
 .wide th, .wide td { overflow-wrap: normal; }
-.wide .name { overflow-wrap: anywhere; min-width: 12rem; }
+.wide .name { overflow-wrap: break-word; min-width: 12rem; }
 .features { width: auto; }
 .events, .state-of-table { margin: .3rem 0; }
 .plan { border-top: 1px solid var(--line); padding: .7rem 0; }
@@ -141,7 +143,9 @@ tbody th { font-weight: 500; }
 }
 @media print {
   #filter, nav { display: none; }
-  .tables > li { content-visibility: visible; break-inside: avoid; }
+  .tables.many > li { content-visibility: visible; }
+  .finding { break-inside: avoid; }
+  h2, .tables summary { break-after: avoid; }
 }
 """
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 
 from airflow_delta_provider.domain.visible import visible
 
 #: Elements that have no content, and no end tag.
-_VOID = frozenset({"br", "input", "meta"})
+_VOID = frozenset({"br", "input", "meta", "wbr"})
 Attribute = str | int | bool | None
 
 
@@ -54,3 +55,9 @@ def _attribute(name: str, value: Attribute) -> str:
         return ""
     name = name.removesuffix("_").replace("_", "-")
     return f" {name}" if value is True else f' {name}="{text(str(value))}"'
+
+
+def breakable(path: str) -> Markup:
+    """Return a path that may be broken after each slash; a copy of it is the same path."""
+    first, *others = re.split("(?<=/)(?=[^/])", path)
+    return joined(first, ((element("wbr"), part) for part in others))

@@ -29,6 +29,8 @@ _MAX_FINDINGS = 3000
 _MAX_OPEN = 2
 #: Tables that need no filter, and so no script.
 _MAX_UNFILTERED = 5
+#: Tables that are all drawn at once.
+_MAX_DRAWN = 200
 #: Title of a tab.
 _TITLE = "Delta {kind}: {verdict}"
 
@@ -109,7 +111,12 @@ def _sections(report: JobReport, shown_as: Presentation, total: int) -> Iterator
             "section",
             element("h2", f"Tables ({total:,})", id="tables", tabindex=-1),
             _filter(ranked) if len(ranked) > _MAX_UNFILTERED else "",
-            element("ul", _rows(ranked[:_MAX_TABLES], report.kind, shown_as.rules), class_="tables", role="list"),
+            element(
+                "ul",
+                _rows(ranked[:_MAX_TABLES], report.kind, shown_as.rules),
+                class_="tables" if len(ranked) <= _MAX_DRAWN else "tables many",
+                role="list",
+            ),
             element("p", f"… and {counted(left, 'more table')}, none worse") if left > 0 else "",
             aria_labelledby="tables",
         )

@@ -11,12 +11,16 @@ from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.rendering.html_page.document import Document
 from airflow_delta_provider.domain.rendering.html_page.findings import badge
 from airflow_delta_provider.domain.rendering.html_page.look import THEME_SCRIPT
-from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined
+from airflow_delta_provider.domain.rendering.html_page.markup import Markup, breakable, element, joined
 from airflow_delta_provider.domain.report.table_rows import LatestLook, Origin
 from airflow_delta_provider.domain.report.verdict import Verdict
 
 PAGE_SIZE = 50
 _TITLE = "Delta tables"
+_SINCE = (
+    "Since: the first of the looks in a row that ended with this verdict. “Or before” means that no other verdict is "
+    "known from earlier, so the table may have been like this for longer."
+)
 _COLUMNS = ("Verdict", "Table", "Job", "Version", "Since", "Last look", "DAG and task")
 
 
@@ -78,6 +82,7 @@ def tables_page(looks: Sequence[LatestLook], search: Search, reach: Reach) -> Do
             _form(looks, search),
             element("p", f"{counted(len(found), 'row')} found", role="status"),
             _table(shown, number, last) if shown else "",
+            element("p", _SINCE, class_="dim") if shown else "",
             element("nav", _pages(search, number, last), class_="pages", aria_label="Pages") if last > 1 else "",
         ),
     )
@@ -148,7 +153,7 @@ def _row(look: LatestLook) -> Markup:
     return element(
         "tr",
         element("td", badge(row.verdict.value)),
-        element("th", element("a", row.table, href=report_href(origin)), scope="row", class_="name"),
+        element("th", element("a", breakable(row.table), href=report_href(origin)), scope="row", class_="name"),
         element("td", look.kind),
         element("td", "" if row.version is None else str(row.version)),
         element("td", since),
