@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
+from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
 from airflow_delta_provider.access import Access
@@ -67,6 +68,15 @@ class DeltaProtocolHealthSensor(TableSensor):
         self.waivers = waivers
         self.state_path = cast("str | None", state_path)  # as soon as Airflow has rendered it
         self._check_literals()
+
+    def execute(self, context: Context) -> Any:
+        """Look once, and wait in the triggerer if that was not enough; leave no temporary folder."""
+        from airflow_delta_provider.watch.delta.auditor import remove_folders  # a worker has it, a DAG file need not
+
+        try:
+            return super().execute(context)
+        finally:
+            remove_folders()
 
     def check_access(self, access: Access) -> None:
         """Check the table, and the folder where audits remember."""

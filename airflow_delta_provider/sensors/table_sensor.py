@@ -158,7 +158,7 @@ class TableSensor(BaseSensorOperator):
             raise DeltaLogUnreadableError("the trigger ended without an event. The triggerer's log says why.")
         status = WaitStatus(event["status"])
         if status is WaitStatus.TIMED_OUT:
-            raise AirflowSensorTimeout(self.timeout_message())
+            raise AirflowSensorTimeout(" ".join(filter(None, (self.timeout_message(), event.get("said")))))
         if status is WaitStatus.FAILED:
             raise (DeltaLogUnreadableError if event["retryable"] else DeltaWatchImpossibleError)(event["error"])
         result = {key: value for key, value in event.items() if key != "status"}

@@ -25,7 +25,7 @@ class WaitStatus(str, Enum):
     HOLDS = "holds"
     """What was waited for is there; the event has what the watch returns."""
     TIMED_OUT = "timed_out"
-    """The deadline passed."""
+    """The deadline passed; the event has ``said``, the state of the table as the last look saw it."""
     FAILED = "failed"
     """The table cannot be read; the event has ``error``, and ``retryable``."""
 
@@ -92,7 +92,7 @@ class TableTrigger(BaseTrigger):
                 yield _event(WaitStatus.HOLDS, **seen)
                 return
             if time.monotonic() >= ends:
-                yield _event(WaitStatus.TIMED_OUT)
+                yield _event(WaitStatus.TIMED_OUT, said=watch.said)
                 return
             pause = pause_after(watch.failures, self.backoff)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from typing import Any, ClassVar
 
+from airflow_delta_provider.domain.rendering.counts import shortened
 from airflow_delta_provider.exceptions import DeltaProviderError
 from airflow_delta_provider.watch.errors import DeltaLogUnreadableError
 from airflow_delta_provider.watch.shared_look import SharedLook, answer_of, shared_look
@@ -17,6 +18,7 @@ log = logging.getLogger(__name__)
 
 #: So many failed looks in a row end the wait.
 MAX_FAILURES = 5
+_MAX_SAID = 1000
 
 
 class TableWatch(ABC):
@@ -42,6 +44,11 @@ class TableWatch(ABC):
         self._look: tuple[Hashable, SharedLook[Any]] | None = None
         #: How many looks failed in a row, those of earlier processes included.
         self.failures = 0
+
+    @property
+    def said(self) -> str:
+        """What the last looks said of the table, shortened; empty if there was none."""
+        return shortened(self._said, _MAX_SAID)
 
     @property
     def known(self) -> Any:

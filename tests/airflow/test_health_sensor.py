@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException
+from airflow.providers.common.compat.sdk import (
+    AirflowFailException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    TaskDeferred,
+)
 
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.sensors.health import DeltaProtocolHealthSensor
@@ -112,6 +117,27 @@ def test_waived_finding_does_not_count(log: TableLog) -> None:
 def test_table_that_does_not_exist_yet_is_waited_for(tmp_path: Path) -> None:
     log = TableLog(tmp_path / "later")
     assert resumed(sensor(log), lambda: commit(log, 0, PLAIN, metadata()))["version"] == 0
+
+
+def test_time_out_says_that_there_is_no_table_or_names_the_findings(log: TableLog, tmp_path: Path) -> None:
+    commit(log, 1, BROKEN)
+    for table, said in ((tmp_path / "none", "There is no Delta table at"), (log, r"(?s)VIOLATED:.*CM01")):
+        waiting = sensor(table, on_violation="wait", timeout=0.5)
+        event = asyncio.run(event_of(trigger_of(waiting)))
+        with pytest.raises(AirflowSensorTimeout, match=said):
+            waiting.execute_complete(context(), event)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"on_violation": "wait"}, {"deferrable": False, "mode": "reschedule"}])
+def test_task_leaves_no_folder_behind(
+    log: TableLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    kept = set(tmp_path.iterdir())
+    commit(log, 1, BROKEN)
+    with pytest.raises((UnhealthyTableError, TaskDeferred)):
+        sensor(log, **arguments).execute(context())
+    assert set(tmp_path.iterdir()) == kept
 
 
 def test_log_with_a_gap_is_a_violation(log: TableLog) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,6 +18,8 @@ from airflow_delta_provider.watch.delta.head_reader import HeadReader
 from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
 
 log = logging.getLogger(__name__)
+#: Temporary folders of this process.
+_folders: list[TemporaryDirectory[str]] = []
 
 
 @dataclass(frozen=True)
@@ -87,9 +90,19 @@ class Auditor:
 
     @property
     def _memory(self) -> str:
-        if self._folder is None:
-            self._folder = TemporaryDirectory(prefix="delta-audit-")
+        if self._folder is None or not os.path.isdir(self._folder.name):
+            self._folder = TemporaryDirectory(prefix="delta-audit-", ignore_cleanup_errors=True)
+            _folders.append(self._folder)
         return self._folder.name
+
+
+def remove_folders() -> None:
+    """Remove the temporary folders of all auditors: Airflow ends a task's process without running finalizers.
+
+    An auditor that audits again makes a new one, and begins with the whole history.
+    """
+    while _folders:
+        _folders.pop().cleanup()
 
 
 def audit(table: str, storage_conn_id: str | None, **options: Any) -> TableReport:
