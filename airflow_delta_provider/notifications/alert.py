@@ -11,12 +11,13 @@ from itertools import islice
 from typing import Any
 
 from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.rendering.problem import by_cause
 from airflow_delta_provider.domain.rendering.timeline import Mark, Timeline
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.domain.visible import visible
 
 #: Severities from worst to least: warnings do not count for a verdict.
@@ -246,7 +247,13 @@ class Alert(Outcome):
             said = ", ".join(filter(None, (said, f"{self.missing} cut off")))
         if not said:
             said = "the task failed" if self.failure is not None else "nothing new"
-        return f"Delta {self.verdict or 'NO REPORT'}: {said} in {self.origin.task}"
+        return f"Delta {self.verdict or 'NO REPORT'}: {self._violated}{said} in {self.origin.task}"
+
+    @property
+    def _violated(self) -> str:
+        """The number of violated tables, as the beginning of a list, if the verdict does not say it."""
+        number = sum(report.verdict is Verdict.VIOLATED for report in self.reports.values())
+        return f"{counted(number, 'table')} VIOLATED, " if number and self.verdict != Verdict.VIOLATED.value else ""
 
 
 def worst_first(items: Iterable[Item]) -> tuple[Item, ...]:

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.rendering.problem import is_about_table
 from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.notifications.alert import News, TableFinding
 
 #: Where nothing is remembered of an open finding, why it is sent, by its status.
+_OVER = "{table} has been checked again."
 _BY_STATUS = {Status.KNOWN: None, Status.CHANGED: News.CHANGED}
 
 
@@ -23,6 +26,7 @@ class Trace:
     :param sent_at: when it was last sent, or first seen as known; None if it has to be sent once it is open
     :param was_open: whether it was open then
     :param says: digest of what it said
+    :param code: rule of a finding that is not about a table, so that its end can be sent
     """
 
     table: str
@@ -30,10 +34,12 @@ class Trace:
     sent_at: datetime | None
     was_open: bool
     says: str
+    code: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what is kept in a file."""
         return {
+            **({} if self.code is None else {"code": self.code}),
             "table": self.table,
             "source": self.source,
             "told": None if self.sent_at is None else self.sent_at.isoformat(),
@@ -45,7 +51,7 @@ class Trace:
     def from_json(cls, wire: Mapping[str, Any]) -> Trace:
         """Read what is kept in a file."""
         sent_at = None if wire["told"] is None else datetime.fromisoformat(wire["told"])
-        return cls(wire["table"], wire["source"], sent_at, wire["standing"], wire["says"])
+        return cls(wire["table"], wire["source"], sent_at, wire["standing"], wire["says"], wire.get("code"))
 
     def is_like(self, other: Trace) -> bool:
         """Return True if both lead to the same alerts; the times at which they were sent may differ."""
@@ -130,6 +136,23 @@ class Memory:
             return News.REMINDER
         return None
 
+    def ended(self, findings: Iterable[TableFinding], looked_at: Collection[str]) -> list[TableFinding]:
+        """Return the refusals and faults that were sent, of tables that have been checked now, as resolved.
+
+        :param findings: all of the report
+        :param looked_at: tables that have been checked
+        """
+        found = set(map(key_of, findings))
+        ended = []
+        for key, trace in self._traces.items():
+            if trace.code not in RULES or trace.table not in looked_at or key in found or not trace.was_open:
+                continue
+            over = RULES[trace.code].found(_OVER, table=trace.table, effect="", remedy="")
+            each = TableFinding(trace.table, replace(over, status=Status.RESOLVED))
+            if trace.source == self._source and trace.sent_at is not None and key_of(each) == key:
+                ended.append(each)
+        return ended
+
     def changes(
         self,
         findings: Iterable[TableFinding],
@@ -168,7 +191,8 @@ class Memory:
 
     def _after(self, key: str, found: TableFinding, *, sent: bool, delivered: bool) -> Trace:
         finding, before = found.finding, self._traces.get(key)
-        seen = Trace(found.table, self._source, self._now, finding.is_open, _says(finding))
+        code = None if is_about_table(finding) else finding.code
+        seen = Trace(found.table, self._source, self._now, finding.is_open, _says(finding), code)
         if sent and delivered:
             return seen
         if sent:

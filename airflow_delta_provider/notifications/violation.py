@@ -176,7 +176,8 @@ class DeltaViolationNotifier(BaseNotifier):
         return recipients
 
     def _alert(self, outcome: Outcome, memory: Memory) -> Alert:
-        judged = [(found, memory.news_of(found, self.remind_after)) for found in outcome.findings]
+        findings = (*outcome.findings, *memory.ended(outcome.findings, outcome.looked_at))
+        judged = [(found, memory.news_of(found, self.remind_after)) for found in findings]
         return Alert(
             **vars(outcome),
             items=worst_first(Item(each.table, each.finding, news) for each, news in judged if news is not None),
@@ -209,7 +210,7 @@ class _Recipient:
     def changes(self, whole: Outcome, outcome: Outcome, failed: Collection[str]) -> Changes:
         """Return what to remember of the findings for this notifier."""
         return self.memory.changes(
-            outcome.findings,
+            (*outcome.findings, *self.memory.ended(outcome.findings, outcome.looked_at)),
             set(map(key_of, self.alert.sent)),
             outcome.looked_at,
             delivered=self.name not in failed,

@@ -19,6 +19,7 @@ from airflow.providers.common.compat.sdk import BaseNotifier, Context, ObjectSto
 from airflow.sdk import DAG
 from airflow.sdk.execution_time.comms import GetXCom, XComResult
 
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.excerpt import REPORT_KEY, Excerpt
 from airflow_delta_provider.domain.report.finding import Status, Waiver
 from airflow_delta_provider.domain.report.job_report import JobReport
@@ -395,6 +396,22 @@ class TestMemory:
         notifier(succeeded())
         notifier(failed(finding()))
         assert len(recorder.sent) == 2
+
+    def test_refusal_is_told_once_and_its_end_is_told(self, tmp_path: Path) -> None:
+        recorder = Recorder()
+        notifier = self.notifier(str(tmp_path / "state.json"), recorder)
+        refusal = RULES["RQ01"].found("There is no table at {table}: no such directory.", table=ORDERS)
+        refused = JobReport("audit", NOW, NOW, (TableReport.refused(ORDERS, refusal),), {})
+        for _ in range(2):
+            notifier(run(DeltaViolationError(refused)))
+        for _ in range(2):
+            notifier(succeeded())
+        assert recorder.subjects == [
+            "Delta REFUSED: 1 new in nightly.audit",
+            "Delta PASS: 1 resolved in nightly.audit",
+        ]
+        assert "has been checked again" in recorder.sent[1].text
+        assert json.loads((tmp_path / "state.json").read_text())["findings"] == {}
 
     def test_table_that_could_not_be_looked_at_is_not_forgotten(self, tmp_path: Path) -> None:
         recorder = Recorder()

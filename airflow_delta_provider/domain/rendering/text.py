@@ -65,7 +65,7 @@ def _table(table: TableReport) -> Iterator[str]:
 def _finding(finding: Finding, follows: Sequence[Finding]) -> Iterator[str]:
     wording = Wording.of(finding)
     yield "  ".join(filter(None, (f"    {finding.code} {finding.severity.value}", wording.title)))
-    for line in (where(finding), *said(wording), *outcome(finding), *consequences(follows)):
+    for line in (where(finding), *said(wording.labelled), *outcome(finding), *consequences(follows)):
         yield from wrapped(line, _WIDTH, 8)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.finding import Finding
@@ -38,6 +38,12 @@ class Wording:
             rule.effect if finding.effect is None else finding.effect,
             rule.remedy if finding.remedy is None else finding.remedy,
         )
+
+    @property
+    def labelled(self) -> Wording:
+        """The same with words that say what effect and remedy are."""
+        effect = f"Effect: {self.effect}" if self.effect else ""
+        return replace(self, effect=effect, remedy=f"Remedy: {self.remedy}" if self.remedy else "")
 
     @property
     def paragraphs(self) -> tuple[str, ...]:

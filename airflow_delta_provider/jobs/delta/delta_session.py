@@ -13,8 +13,14 @@ from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
 from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.tables.table_formats import DELTA, format_of
+from airflow_delta_provider.jobs.tables.table_formats import DELTA, PAIMON, format_of
 from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession, parse_table_name
+
+#: Remedies for tables of other formats.
+_OF_OTHER_FORMATS = {
+    PAIMON: "Name a Delta table. Row tracking of this one is checked by PaimonCheckRowTrackingOperator, on the command "
+    "line by check-paimon-row-tracking.",
+}
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class DeltaSession(TableSession):
         if found not in (None, DELTA):
             return requests.NOT_DELTA.found(
                 "{table} is an {format} table, not a Delta table.",
-                remedy="Name a Delta table: this job takes no other.",
+                remedy=_OF_OTHER_FORMATS.get(found, "Name a Delta table: this job takes no other."),
                 table=text,
                 format=found,
             )

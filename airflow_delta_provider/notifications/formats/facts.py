@@ -73,7 +73,9 @@ class Listing:
         first = group.first
         if len(group.items) == 1:
             text = _said(first) if first in group.in_full else ()
-            return cls(heading(first), _filled(text), (("table", first.table), *_known(first)), ())
+            named = bool(text) and text[0].text.startswith(f"{first.table} ")
+            facts_of_it = _known(first) if named else [("table", first.table), *_known(first)]
+            return cls(heading(first), _filled(text), tuple(facts_of_it), ())
         facts_of = [_known(item) for item in group.items]
         same = set(facts_of[0]).intersection(*facts_of[1:])
         said = [_said(item) for item in group.items]
@@ -82,7 +84,10 @@ class Listing:
             Row(
                 item.table,
                 tuple(fact for fact in known if fact not in same),
-                shortened(" ".join(part.line for part in _filled(own) if part not in common), MAX_ROW_MESSAGE)
+                shortened(
+                    " ".join(part.line for part in _filled(own) if part not in common).removeprefix(f"{item.table} "),
+                    MAX_ROW_MESSAGE,
+                )
                 if item in group.in_full
                 else "",
             )

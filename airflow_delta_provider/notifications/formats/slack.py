@@ -26,6 +26,9 @@ MAX_CHARACTERS = 11_500
 _REST = 200
 #: Of all facts together, so a label is never cut off by the limit of the section.
 _MAX_FACT = 300
+_FORMATTING = re.compile("[*_~]")
+#: Characters that code cannot hold.
+_NO_CODE = re.compile("[`\r\n]")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 Block = dict[str, Any]
@@ -52,13 +55,12 @@ def render(alert: Alert) -> list[Block]:
 
 
 def escape(text: str) -> str:
-    """Return ``text`` without anything that mentions, links or formats.
+    """Return ``text`` without anything that mentions, links or formats, so that a copy of it is the same text.
 
-    Slack's mrkdwn knows no escape for its formatting characters; a zero-width space before them takes
-    their meaning and is not seen.
+    Slack's mrkdwn has no escape for its formatting characters. They mean nothing in code, except the backtick.
     """
-    text = re.sub("[&<>]", lambda found: _ENTITIES[found[0]], text)
-    return re.sub("([*_~`])", "\u200b\\1", text)
+    entities = re.sub("[&<>]", lambda found: _ENTITIES[found[0]], text)
+    return f"`{entities}`" if _FORMATTING.search(text) else entities
 
 
 def _head(alert: Alert) -> Iterator[Block]:
@@ -85,9 +87,8 @@ def _group(group: Group, longest: int) -> Iterator[Part]:
 
 
 def _timeline(shown: TableTimeline) -> Block:
-    lines = [f"{mark.version}  {mark.sign} {escape(mark.text)}" for mark in shown.marks]
-    title = f"*{escape(shortened(shown.title, _MAX_FACT))}*"
-    return {"type": "section", "text": _mrkdwn("\n".join([title, *lines, *filter(None, [shown.rest])]))}
+    lines = [f"{mark.version}  {mark.sign} {mark.text}" for mark in shown.marks]
+    return _plain("\n".join([shortened(shown.title, _MAX_FACT), *lines, *filter(None, [shown.rest])]))
 
 
 def _row(row: Row, longest: int) -> str:
@@ -100,7 +101,10 @@ def _row(row: Row, longest: int) -> str:
 
 
 def _section(said: str, known: Iterable[tuple[str, str]]) -> Block:
-    lines = (f"{label}: {escape(shortened(value, _MAX_FACT))}" for label, value in known)
+    facts = [(label, shortened(value, _MAX_FACT)) for label, value in known]
+    if _FORMATTING.search(said) or any(_NO_CODE.search(text) for text in (said, *(value for _, value in facts))):
+        return _plain("\n".join((said, *(f"{label}: {value}" for label, value in facts))))
+    lines = (f"{label}: {escape(value)}" for label, value in facts)
     return {"type": "section", "text": _mrkdwn("\n".join((f"*{escape(said)}*", *lines)))}
 
 

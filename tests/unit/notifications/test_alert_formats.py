@@ -17,7 +17,8 @@ from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.domain.visible import visible
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, worst_first
 from airflow_delta_provider.notifications.formats import facts, markdown, slack, text
@@ -291,6 +292,35 @@ def test_nothing_of_a_table_mentions_or_links_in_slack(said: str) -> None:
     assert "<" not in findings
     assert html.unescape(findings).count(said) == 2
     assert log == "<https://airflow/log?a=1&b=2|Log>"
+
+
+@pytest.mark.parametrize("name", ["/lake/bad_partition_lost", "/lake/*a* ~b~", "/lake/a`b_c`", "/lake/plain"])
+def test_name_can_be_copied_from_slack_and_formats_nothing(name: str) -> None:
+    items = [item("x", table=name, path=name), *(item(f"{name} is", table=f"{name}{n}", code="RT01") for n in range(2))]
+    blocks = slack.render(alert(*items))
+    assert "\u200b" not in json.dumps(blocks, ensure_ascii=False)
+    texts = [block["text"] for block in blocks if "text" in block]
+    assert any(f"file: {name}" in text["text"].replace(f"`{name}`", name) for text in texts)
+    for said in texts:
+        if said["type"] == "mrkdwn" and name in said["text"]:
+            assert f"`{name}`" in said["text"] or not re.search("[*_~`]", name)
+
+
+def test_subject_names_violated_tables_first_if_the_verdict_is_worse() -> None:
+    verdicts = {"/a": Verdict.VIOLATED, "/b": Verdict.REFUSED, "/c": Verdict.VIOLATED, "/d": Verdict.PASS}
+    reports = {name: TableReport(name, verdict) for name, verdict in verdicts.items()}
+    told = alert(item(), verdict="REFUSED", reports=reports)
+    assert told.subject == "Delta REFUSED: 2 tables VIOLATED, 1 new in nightly.audit"
+    assert alert(item(), reports=reports).subject == "Delta VIOLATED: 1 new in nightly.audit"
+
+
+@pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
+@pytest.mark.parametrize("tables", [1, 2])
+def test_refused_table_is_named_once(written: Callable[[Alert], str], tables: int) -> None:
+    names = [f"/lake/t{n}" for n in range(tables)]
+    found = [RULES["RQ02"].found("{table} is not a Delta table.", table=name) for name in names]
+    said = written(alert(*(Item(name, each, News.NEW) for name, each in zip(names, found))))
+    assert [said.count(name) for name in names] == [1] * tables
 
 
 def paragraphs(found: Item) -> list[str]:

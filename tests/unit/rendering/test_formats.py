@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from airflow_delta_provider.domain.audit.waivers import Waivers
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering import text
 from airflow_delta_provider.domain.rendering.formats import FORMATS, Format
 from airflow_delta_provider.domain.rendering.presentation import Presentation
@@ -65,6 +66,11 @@ def test_expired_waiver_of_a_finding_that_was_fixed_is_not_said(known: Format) -
     waiver = {"code": "MD03", "owner": "ann", "reason": "a pilot", "expires": "2026-05-31"}
     (fixed,) = Waivers.parse([waiver]).apply([found(healed_version=4)], "/lake/t", date(2026, 6, 1))
     assert "waiver" not in known.render(report_of(violated("/lake/t", fixed)))
+
+
+def test_task_log_says_what_effect_and_remedy_are() -> None:
+    rule, said = RULES["MD03"], " ".join(text.render(report_of(violated())).split())
+    assert f"Effect: {rule.effect} Remedy: {rule.remedy}" in said
 
 
 def test_json_is_the_report_itself() -> None:
