@@ -24,11 +24,7 @@ class DeltaPageLink(BaseOperatorLink):
         """
         if getattr(operator, "kept_report", None) is None or not operator.do_xcom_push:
             return ""
-        parts = (ti_key.dag_id, ti_key.run_id, ti_key.task_id)
-        dag_id, run_id, task_id = (quote(part, safe="") for part in parts)
-        index = getattr(ti_key, "map_index", None)
-        query = f"map_index={index}" if index is not None and index >= 0 else ""
-        return _address(ti_key, f"dags/{dag_id}/runs/{run_id}/tasks/{task_id}", query)
+        return page_of_task(ti_key, ti_key.task_id)
 
 
 class DeltaTablesLink(BaseOperatorLink):
@@ -43,6 +39,17 @@ class DeltaTablesLink(BaseOperatorLink):
         :param ti_key: its task instance
         """
         return _address(ti_key, "tables")
+
+
+def page_of_task(instance: Any, task: str) -> str:
+    """Return the address of the page of a task in the same run as another one; empty if it is not known.
+
+    :param instance: the other task instance; a mapped one leads to the same map index
+    """
+    dag_id, run_id, task_id = (quote(part, safe="") for part in (instance.dag_id, instance.run_id, task))
+    index = getattr(instance, "map_index", None)
+    query = f"map_index={index}" if index is not None and index >= 0 else ""
+    return _address(instance, f"dags/{dag_id}/runs/{run_id}/tasks/{task_id}", query)
 
 
 def _address(instance: Any, page: str, query: str = "") -> str:

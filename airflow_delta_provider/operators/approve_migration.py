@@ -14,8 +14,10 @@ from airflow.sdk import Param
 from airflow.sdk.definitions.param import ParamsDict
 
 from airflow_delta_provider.airflow_release import answer_within
+from airflow_delta_provider.domain.rendering.markdown_syntax import escape
 from airflow_delta_provider.domain.rendering.plan_markdown import render_plan
 from airflow_delta_provider.exceptions import DeltaNotApprovedError
+from airflow_delta_provider.links.delta_pages import page_of_task
 from airflow_delta_provider.operators.approval import digest_of_all, to_approve
 
 _ASKED = "asked_digest"
@@ -79,7 +81,7 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
             raise AirflowSkipException("The policy lets it be applied unasked" if changes else "Nothing to do")
         self._check_granted(asked)
         self.subject = self.subject or f"Apply the migration of {', '.join(asked)}?"
-        self.body = _body(asked.values())
+        self.body = _body(asked.values(), self._pages(context["ti"]))
         digest = digest_of_all(asked)
         about = "Of the plan that is approved. Leave it as it is."
         self.params = ParamsDict({"digest": Param(digest, type="string", const=digest, description=about)})
@@ -117,6 +119,15 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
         inside = set(group.iter_tasks()) if group is not None and not group.is_root else None
         super().skip(ti, [task for task in tasks if inside is None or task in inside])
 
+    def _pages(self, instance: Any) -> str:
+        """Return links to the pages of the tasks that planned, as Markdown."""
+        dag = self.get_dag()
+        upstream = () if dag is None else (dag.get_task(task_id) for task_id in sorted(self.upstream_task_ids))
+        planned = (task.task_id for task in upstream if hasattr(task, "kept_report"))
+        pages = {task_id: page_of_task(instance, task_id) for task_id in planned}
+        links = [f"[{escape(task_id)}](<{page}>)" for task_id, page in pages.items() if page]
+        return f"The plan on the page of its task: {', '.join(links)}" if links else ""
+
     def _check_granted(self, asked: Mapping[str, Any]) -> None:
         missing = sorted({name for plan in asked.values() for name in plan["permissions"]} - (self.granted or set()))
         if missing and self.granted is not None:
@@ -125,8 +136,8 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
             )
 
 
-def _body(plans: Iterable[Mapping[str, Any]]) -> str:
-    text = "\n\n".join(map(render_plan, plans))
+def _body(plans: Iterable[Mapping[str, Any]], pages: str) -> str:
+    text = "\n\n".join(filter(None, (pages, *map(render_plan, plans))))
     return text if len(text) <= _MAX_BODY else f"{text[:_MAX_BODY]}\n\n… and more; the task that planned has it all."
 
 

@@ -97,6 +97,21 @@ def test_people_are_shown_the_plan_and_its_digest(table: str, details: dict[str,
     assert approver(found, plans) == "ann (7)"
 
 
+def test_people_are_shown_the_sql_and_a_link_to_the_page_of_the_plan(table: str, details: dict[str, Any]) -> None:
+    plans = plans_of(table)
+    with DAG("migrate", schedule=None):
+        planned = DeltaPlanMigrationOperator(task_id="plan", engine="python", table=table, spec=COMMENTED)
+        operator = approve(plans)
+        planned >> operator
+    run = Asked()
+    vars(run.context["ti"]).update(
+        dag_id="migrate", run_id="r+1", map_index=-1, log_url="https://airflow/dags/migrate/runs/r/tasks/approve"
+    )
+    ask(operator, run)
+    assert "(<https://airflow/delta-provider/dags/migrate/runs/r%2B1/tasks/plan>)" in details["body"]
+    assert "~~~~sql\nALTER TABLE" in details["body"]
+
+
 def test_nobody_is_asked_where_there_is_nothing_to_do_or_the_policy_says_so(table: str) -> None:
     with pytest.raises(AirflowSkipException, match="Nothing to do"):
         approve(plans_of(table, {"columns": [{"name": "id"}]})).execute(Asked().context)

@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.rendering.markdown_syntax import code, escape
 from airflow_delta_provider.domain.rendering.plan_lines import steps_by_commit, without_commits
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.domain.visible import visible, visible_lines
 
 #: Characters of the whole: comments on GitHub take 65,536.
 _MAX = 60_000
@@ -45,6 +45,7 @@ def _parts(plan: Mapping[str, Any]) -> Iterator[str]:
         yield "### Notes"
         yield _list(notes)
     yield from what_it_takes(plan)
+    yield from _sql(plan["steps"])
 
 
 def what_it_takes(plan: Mapping[str, Any]) -> Iterator[str]:
@@ -82,6 +83,20 @@ def _steps(plan: Mapping[str, Any]) -> Iterator[str]:
             continue
         yield f"{number}. in one commit:"
         yield from (f"   - {_step(step)}" for step in steps)
+
+
+def _sql(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the SQL of a plan; steps without SQL are comments in it."""
+    found = [step.get("sql") for step in steps]
+    if not any(found):
+        return
+    yield "### SQL"
+    said = (
+        f"{sql};" if sql else f"-- without SQL: {without_commits(step['explanation'])}"
+        for sql, step in zip(found, steps)
+    )
+    lines = [line for text in said for line in visible_lines(text)]
+    yield "\n".join(["~~~~sql", *_diff(lines), "~~~~"])
 
 
 def _step(step: Mapping[str, Any]) -> str:

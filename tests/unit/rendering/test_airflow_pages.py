@@ -157,6 +157,13 @@ def test_path_in_the_list_breaks_after_slashes_only() -> None:
     assert ">s3://<wbr>lake/<wbr>sales_2026/<wbr>orders</a>" in page
 
 
+def test_verdict_of_a_plan_is_not_taken_for_that_of_the_table() -> None:
+    planned = replace(look("/lake/planned", verdict=Verdict.VIOLATED), kind="plan-migration")
+    text = " ".join(Page(tables_page([planned, look("/lake/audited")], Search(), Reach(30)).html).text.split())
+    assert text.count("VIOLATED (plan)") == 1
+    assert "PASS (plan)" not in text
+
+
 def test_list_explains_or_before() -> None:
     assert (
         "“Or before” means that no other verdict is known" in Page(tables_page([look()], Search(), Reach(30)).html).text

@@ -58,6 +58,7 @@ def test_markdown_says_what_an_approver_has_to_know() -> None:
         "1. in one commit:\n   - set the comment of id to '\\*x\\*'\n   - drop name",
         "### What breaks\n\n- Streams that read the table stop",
         "### How it is undone",
+        "### SQL\n\n~~~~sql\nALTER TABLE",
     ):
         assert part in text
 
@@ -70,7 +71,7 @@ def test_markdown_has_a_limit_and_nothing_ends_the_block_of_the_diff() -> None:
     columns = [col(f"c{number}", "int", comment="~~~~ " * 90) for number in range(500)]
     text = render_plan(plan(*columns))
     assert len(text) < 65_000
-    assert text.count("~~~~") == 2
+    assert text.count("~~~~") in (2, 4)
     assert "more lines" in text
 
 

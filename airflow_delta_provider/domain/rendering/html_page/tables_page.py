@@ -21,6 +21,8 @@ _SINCE = (
     "Since: the first of the looks in a row that ended with this verdict. “Or before” means that no other verdict is "
     "known from earlier, so the table may have been like this for longer."
 )
+#: Kinds of jobs whose verdict is about a plan, and not about the table as it is.
+_OF_PLANS = frozenset({"plan-migration"})
 _COLUMNS = ("Verdict", "Table", "Job", "Version", "Since", "Last look", "DAG and task")
 
 
@@ -152,7 +154,7 @@ def _row(look: LatestLook) -> Markup:
     since = f"{_time(look.since)}{' or before' if look.always else ''}"
     return element(
         "tr",
-        element("td", badge(row.verdict.value)),
+        element("td", badge(row.verdict.value), " (plan)" if look.kind in _OF_PLANS else ""),
         element("th", element("a", breakable(row.table), href=report_href(origin)), scope="row", class_="name"),
         element("td", look.kind),
         element("td", "" if row.version is None else str(row.version)),
