@@ -13,10 +13,14 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowFailExc
 from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
+from airflow_delta_provider.domain.visible import shown_lines
 
 
 class DeltaProviderError(AirflowException):
-    """Root of this provider's errors."""
+    """Root of this provider's errors. Its text is safe to show, whatever it quotes of a table or a storage."""
+
+    def __str__(self) -> str:
+        return shown_lines(super().__str__())
 
 
 class DeltaRequestError(DeltaProviderError, AirflowFailException, ValueError):

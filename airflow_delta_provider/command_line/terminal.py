@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TextIO
 
+from airflow_delta_provider.domain.visible import printed, visible_lines
+
 PROGRAM = "delta-provider"
 
 
@@ -57,10 +59,11 @@ class Terminal:
         if self.verbose:
             self._print(f"{PROGRAM}: {text}")
 
-    def _print(self, *lines: str) -> None:
+    def _print(self, *texts: str) -> None:
         if sys.stderr is not None:
+            shown = (line for text in texts for line in visible_lines(text))
             with suppress(OSError, ValueError):  # nobody reads it
-                print(*lines, sep="\n", file=sys.stderr, flush=True)
+                print(*printed(shown), sep="\n", file=sys.stderr, flush=True)
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 #: Columns that a tab in a message moves to.
 _TAB = 4
+#: Begins a command for the CI that reads a line: of GitHub at its start, after blanks and colours; of GitHub, Azure and
+#: TeamCity anywhere in it.
+_COMMAND = re.compile(r"(?P<before>^(?:\x1b\[[0-9;]*m|\s)*):(?=:)|#(?=#(?:\[|vso\[|teamcity\[))")
 
 
 def visible(text: str) -> str:
@@ -22,6 +26,25 @@ def visible_lines(text: str) -> Iterator[str]:
     """Yield the lines of a message that may have several, each as :func:`visible` returns it."""
     for line in text.splitlines():
         yield visible(line.expandtabs(_TAB).rstrip())
+
+
+def shown_lines(text: str) -> str:
+    """Return a message that may have several lines with each as :func:`visible_lines` returns it."""
+    return "\n".join(visible_lines(text))
+
+
+def printed(lines: Iterable[str]) -> Iterator[str]:
+    r"""Yield lines of plain output so that no CI takes one as its command: ``\x3a:error::`` for ``::error::``.
+
+    A name cannot be made safe before it is wrapped: any part of it may begin a line then.
+    """
+    for line in lines:
+        yield _COMMAND.sub(_written_out, line) if ":" in line or "#" in line else line
+
+
+def _written_out(command: re.Match[str]) -> str:
+    before = command["before"]
+    return "\\x23" if before is None else f"{before}\\x3a"
 
 
 def columns(text: str) -> int:

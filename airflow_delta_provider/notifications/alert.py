@@ -247,7 +247,7 @@ class Alert(Outcome):
             said = ", ".join(filter(None, (said, f"{self.missing} cut off")))
         if not said:
             said = "the task failed" if self.failure is not None else "nothing new"
-        return f"Delta {self.verdict or 'NO REPORT'}: {self._violated}{said} in {self.origin.task}"
+        return visible(f"Delta {self.verdict or 'NO REPORT'}: {self._violated}{said} in {self.origin.task}")
 
     @property
     def _violated(self) -> str:

@@ -23,6 +23,7 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.table_rows import TABLES_KEY, TableRows
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.table_name import TableNameError
+from airflow_delta_provider.domain.visible import visible
 from airflow_delta_provider.lineage import operator_lineage
 from airflow_delta_provider.links.delta_pages import DeltaPageLink, DeltaTablesLink
 from airflow_delta_provider.links.report import DeltaReportLink
@@ -224,7 +225,7 @@ def add_asset_events(context: Context, outlets: Iterable[Any], report: JobReport
         try:
             asset = table_asset(table.table)
         except (TableNameError, ValueError) as error:
-            log.warning("No asset event for %s: %s", table.table, error)
+            log.warning("No asset event for %s: %s", visible(table.table), visible(str(error)))
             continue
         for alias in aliases:
             context["outlet_events"][alias].add(asset, extra=extra_of(report.kind, table))

@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.domain.visible import printed, visible
 
 #: Tables beyond these are counted.
 _MAX_TABLES = 20
@@ -48,8 +48,8 @@ def _counts(finding: Finding) -> bool:
 
 def _command(level: str, problem: Problem, kind: str, shown_as: Presentation) -> str:
     wording = Wording.of(problem.first.finding)
-    title = shortened(" ".join(filter(None, (problem.code, wording.title))), _MAX_TITLE)
-    message = shortened("\n".join(_message(problem, wording, shown_as)), _MAX_MESSAGE)
+    title = shortened(visible(" ".join(filter(None, (problem.code, wording.title)))), _MAX_TITLE)
+    (message,) = printed([shortened("\n".join(_message(problem, wording, shown_as)), _MAX_MESSAGE)])
     place = _place(problem, kind, shown_as)
     return f"::{level} {place}title={title.translate(_PROPERTY)}::{message.translate(_DATA)}"
 

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.report.job_report import JobReport
@@ -20,7 +21,7 @@ _TABLES, _END = '"tables": [\n', "\n ]\n}\n"
 
 def render(report: JobReport, presentation: Presentation | None = None) -> str:  # noqa: ARG001 - as every format
     """Return the report as its schema describes it."""
-    return json.dumps(report.to_json(), indent=1) + "\n"
+    return _json(report.to_json()) + "\n"
 
 
 class JsonTables:
@@ -37,7 +38,7 @@ class JsonTables:
 
     def add(self, table: TableReport) -> None:
         """Take the next table."""
-        lines = json.dumps(table.to_json(), indent=1).replace("\n", "\n  ")
+        lines = _json(table.to_json()).replace("\n", "\n  ")
         block = self._compressor.compress(f"{',' + chr(10) if self._any else ''}  {lines}".encode())
         self._any = True
         if block:
@@ -48,7 +49,7 @@ class JsonTables:
 
         :param report: with the same tables, of which nothing else is taken than their verdicts
         """
-        head = json.dumps(replace(report, tables=()).to_json() | {"verdict": report.verdict.value}, indent=1)
+        head = _json(replace(report, tables=()).to_json() | {"verdict": report.verdict.value})
         if not self._any:
             yield f"{head}\n"
             return
@@ -59,3 +60,8 @@ class JsonTables:
                 yield decompressor.decompress(block, _PART).decode("ascii")
                 block = decompressor.unconsumed_tail
         yield _END
+
+
+def _json(value: Any) -> str:
+    """Return JSON in ASCII. Its lines begin with quotes, and no CI finds its ``##[command]`` in one."""
+    return json.dumps(value, indent=1).replace("##", "#\\u0023")

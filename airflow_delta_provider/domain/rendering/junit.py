@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict, judge
-from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.domain.visible import printed, visible
 
 #: Characters of a message: dashboards show it in a line.
 _MAX_MESSAGE = 300
@@ -105,5 +105,6 @@ def _findings(findings: Iterable[Finding], rules: RuleLinks) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return ``text`` without what XML cannot hold."""
-    return _NO_XML.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    """Return ``text`` without what XML cannot hold, and without commands for the CI that prints it."""
+    whole = "\n".join(printed(text.split("\n")))
+    return _NO_XML.sub(lambda match: match[0].encode("unicode_escape").decode(), whole)

@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.visible import visible, visible_lines
+from airflow_delta_provider.domain.visible import printed, visible, visible_lines
 
 #: Bytes of the whole: comments on GitHub take 65,536 characters.
 MAX_BYTES = 60_000
@@ -45,7 +45,8 @@ def render(report: JobReport, presentation: Presentation | None = None) -> str:
             sections.append(f"… and {counted(len(rest), 'finding')} of other rules: {counted_codes(rest, 20)}.")
             break
         sections.append(section)
-    return "\n\n".join([*head, *sections, *notes]) + "\n"
+    whole = "\n\n".join([*head, *sections, *notes])
+    return "\n".join(printed(whole.split("\n"))) + "\n"
 
 
 def _head(report: JobReport) -> Iterator[str]:

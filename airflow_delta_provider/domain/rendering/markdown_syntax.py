@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from airflow_delta_provider.domain.visible import visible
+
 #: What means something inside a line.
 _INLINE = re.compile(r"([\\`*_\[\]<>&#|~@$])")
 #: What makes a list or an underlined heading of a line.
@@ -12,14 +14,14 @@ _NUMBERED = re.compile(r"^(\s*\d+)([.)])", re.MULTILINE)
 
 
 def escape(text: str) -> str:
-    """Return ``text`` escaped, to be shown as it is."""
-    inline = _INLINE.sub(r"\\\1", text)
+    """Return ``text`` escaped, to be shown as it is; what does not print is shown as in Python."""
+    inline = _INLINE.sub(r"\\\1", "\n".join(map(visible, text.split("\n"))))
     return _NUMBERED.sub(r"\1\\\2", _LINE_START.sub(r"\1\\\2", inline))
 
 
 def code(text: str) -> str:
     """Return ``text`` as a code span, in a fence that is longer than any in it; line breaks become blanks."""
-    text = " ".join(text.split()) or " "
+    text = visible(" ".join(text.split())) or " "
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {text} {fence}" if longest else f"{fence}{text}{fence}"

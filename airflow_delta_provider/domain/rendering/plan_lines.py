@@ -34,7 +34,7 @@ def plan_lines(plan: Mapping[str, Any], width: int) -> Iterator[str]:
         if len(diff) > _MAX_DIFF:
             yield f"      … and {len(diff) - _MAX_DIFF} more lines"
     if permissions := plan.get("permissions"):
-        yield f"    to apply it, set: {', '.join(permissions)}"
+        yield visible(f"    to apply it, set: {', '.join(permissions)}")
 
 
 def outlook(plan: Mapping[str, Any], width: int) -> Iterator[str]:

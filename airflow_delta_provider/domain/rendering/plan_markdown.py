@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.rendering.markdown_syntax import code, escape
 from airflow_delta_provider.domain.rendering.plan_lines import steps_by_commit, without_commits
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.visible import visible, visible_lines
+from airflow_delta_provider.domain.visible import printed, visible, visible_lines
 
 #: Characters of the whole: comments on GitHub take 65,536.
 _MAX = 60_000
@@ -23,7 +23,7 @@ def render_plan(plan: Mapping[str, Any]) -> str:
 
     :param plan: of a migration, as JSON: see ``report.schema.json``
     """
-    whole = "\n\n".join(_parts(plan))
+    whole = "\n".join(printed("\n\n".join(_parts(plan)).split("\n")))
     return whole if len(whole) <= _MAX else f"{whole[:_MAX]}\n\n… and more, which there is no room for.\n"
 
 

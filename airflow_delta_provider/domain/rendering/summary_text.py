@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.visible import columns, padded, visible
+from airflow_delta_provider.domain.visible import columns, padded, printed, visible
 
 #: Tables that are listed although there is nothing to say of them, if they are not more.
 _MAX_WELL = 10
@@ -40,7 +40,7 @@ _MAX_NAME = 60
 def render(report: JobReport, presentation: Presentation | None = None) -> str:
     """Return the tables, what is wrong with them, what was not checked, and the totals as the last line."""
     shown_as = presentation or Presentation()
-    return "\n".join(_lines(report, shown_as)) + "\n"
+    return "\n".join(printed(_lines(report, shown_as))) + "\n"
 
 
 def _lines(report: JobReport, shown_as: Presentation) -> Iterator[str]:

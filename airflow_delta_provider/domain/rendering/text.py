@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.domain.visible import printed, visible
 
 #: Tables beyond these are not shown in full, but those with findings are named, with the codes.
 _MAX_TABLES = 50
@@ -41,13 +41,17 @@ def render(report: JobReport, place: ReportPlace | None = None) -> str:
     lines += not_checked(ranked, _WIDTH)
     if place is not None:
         lines.append(place.shown)
-    return "\n".join(lines)
+    return "\n".join(printed(lines))
 
 
 def not_checked(tables: Iterable[TableReport], width: int) -> list[str]:
     """Return once what no table was checked for, as a sentence in lines."""
     phrases = dict.fromkeys(phrase for table in tables for phrase in (table.evidence or {}).get("not_checked", ()))
-    return textwrap.wrap(f"Not checked: {'; '.join(phrases)}.", width, subsequent_indent="    ") if phrases else []
+    return (
+        textwrap.wrap(visible(f"Not checked: {'; '.join(phrases)}."), width, subsequent_indent="    ")
+        if phrases
+        else []
+    )
 
 
 def _table(table: TableReport) -> Iterator[str]:

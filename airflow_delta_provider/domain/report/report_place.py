@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_delta_provider.domain.visible import visible
+
 _CONNECTION = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/@]*@")
 
 
@@ -25,8 +27,8 @@ class ReportPlace:
     def shown(self) -> str:
         """A sentence that says where the whole report is, or why it is nowhere."""
         if self.path is None:
-            return f"The whole report could not be kept ({self.error})."
-        return f"The whole report: {self.bare}"
+            return visible(f"The whole report could not be kept ({self.error}).")
+        return visible(f"The whole report: {self.bare}")
 
     @property
     def bare(self) -> str:

@@ -1,4 +1,7 @@
-"""What every format says of a finding and of the alert as a whole."""
+"""What every format says of a finding and of the alert as a whole.
+
+All of it is safe to show: names are visible in one line, messages in the lines that they have.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.rendering.counts import counted, counted_codes, shortened
 from airflow_delta_provider.domain.rendering.finding_lines import facts
 from airflow_delta_provider.domain.rendering.wording import Wording
+from airflow_delta_provider.domain.visible import shown_lines, visible
 from airflow_delta_provider.notifications.alert import Alert, Group, Item, News
 
 #: Characters of what a finding says is wrong; the report has all of it.
@@ -20,7 +24,8 @@ _LABELS = ("", "Effect", "Remedy")
 
 def heading(item: Item) -> str:
     """Return why it is sent, its severity, and its rule."""
-    return " ".join(filter(None, (item.news.value.upper(), item.finding.severity.value, item.finding.code, item.title)))
+    said = (item.news.value.upper(), item.finding.severity.value, item.finding.code, item.title)
+    return visible(" ".join(filter(None, said)))
 
 
 @dataclass(frozen=True)
@@ -73,8 +78,8 @@ class Listing:
         first = group.first
         if len(group.items) == 1:
             text = _said(first) if first in group.in_full else ()
-            named = bool(text) and text[0].text.startswith(f"{first.table} ")
-            facts_of_it = _known(first) if named else [("table", first.table), *_known(first)]
+            named = bool(text) and text[0].text.startswith(f"{visible(first.table)} ")
+            facts_of_it = _known(first) if named else [("table", visible(first.table)), *_known(first)]
             return cls(heading(first), _filled(text), tuple(facts_of_it), ())
         facts_of = [_known(item) for item in group.items]
         same = set(facts_of[0]).intersection(*facts_of[1:])
@@ -82,10 +87,10 @@ class Listing:
         common = [part for part, *others in zip(*said) if {part} == set(others)]
         rows = (
             Row(
-                item.table,
+                visible(item.table),
                 tuple(fact for fact in known if fact not in same),
                 shortened(
-                    " ".join(part.line for part in _filled(own) if part not in common).removeprefix(f"{item.table} "),
+                    " ".join(part.line for part in _filled(own) if part not in common).removeprefix(f"{visible(item.table)} "),
                     MAX_ROW_MESSAGE,
                 )
                 if item in group.in_full
@@ -101,6 +106,11 @@ class Listing:
         )
 
 
+def failure(alert: Alert) -> str | None:
+    """Return why there is no report, or what the task ended with besides; None for a task that went well."""
+    return None if alert.failure is None else shown_lines(alert.failure)
+
+
 def closing(alert: Alert) -> list[str]:
     """Return the sentences after the findings: what is not written out, and where it is."""
     said = (_not_named(alert), _unchanged(alert), _truncated(alert), _place(alert))
@@ -110,12 +120,12 @@ def closing(alert: Alert) -> list[str]:
 def origin(alert: Alert) -> str:
     """Return which task run it was, in one line."""
     tried = f", try {alert.origin.try_number}" if alert.origin.try_number else ""
-    return f"Task {alert.origin.task}, run {alert.origin.run_id}{tried}"
+    return visible(f"Task {alert.origin.task}, run {alert.origin.run_id}{tried}")
 
 
 def codes(items: Iterable[Item]) -> str:
     """Return the codes, the most frequent first, with how often each occurs."""
-    return counted_codes(item.finding.code for item in items)
+    return visible(counted_codes(item.finding.code for item in items))
 
 
 def _known(item: Item) -> list[tuple[str, str]]:
@@ -124,7 +134,7 @@ def _known(item: Item) -> list[tuple[str, str]]:
         known.append(("fixed in version", str(item.finding.healed_version)))
     if item.led_to:
         known.append(("led to", f"{len(item.led_to)} more: {', '.join(sorted(set(item.led_to)))}"))
-    return known
+    return [(label, visible(value)) for label, value in known]
 
 
 def _said(item: Item) -> tuple[Paragraph, ...]:
@@ -137,7 +147,7 @@ def _said(item: Item) -> tuple[Paragraph, ...]:
     if item.finding.evidence is None and len(wording.evidence) > MAX_MESSAGE:
         remedy = item.remedy
     texts = wording.evidence.strip(), effect, remedy
-    return tuple(Paragraph(label, shortened(text, MAX_MESSAGE)) for label, text in zip(_LABELS, texts))
+    return tuple(Paragraph(label, shortened(shown_lines(text), MAX_MESSAGE)) for label, text in zip(_LABELS, texts))
 
 
 def _filled(paragraphs: Iterable[Paragraph]) -> tuple[Paragraph, ...]:
@@ -172,4 +182,4 @@ def _place(alert: Alert) -> str | None:
     if alert.place is None:
         return None
     whole = len(alert.shown) == len(alert.items) and not alert.truncated
-    return None if alert.place.path is None and whole else alert.place.shown
+    return None if alert.place.path is None and whole else visible(alert.place.shown)

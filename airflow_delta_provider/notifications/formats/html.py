@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined, text
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.notifications.alert import Alert, Group, News, TableTimeline
-from airflow_delta_provider.notifications.formats.facts import Listing, Paragraph, Row, closing, origin
+from airflow_delta_provider.notifications.formats.facts import Listing, Paragraph, Row, closing, failure, origin
 from airflow_delta_provider.notifications.formats.html_timeline import AMBER, GREEN, RED, picture
 
 # Wrapped anywhere: paths are longer than the screen of a phone.
@@ -30,8 +30,8 @@ def render(alert: Alert) -> str:
 def _parts(alert: Alert) -> Iterator[Markup]:
     yield element("h2", alert.subject, style="margin: 0 0 0.4em 0;")
     yield element("p", origin(alert), style="margin: 0;")
-    if alert.failure is not None:
-        yield element("p", _lines(alert.failure))
+    if said := failure(alert):
+        yield element("p", _lines(said))
     for group in alert.groups:
         yield from _group(group)
     for shown in alert.timelines:

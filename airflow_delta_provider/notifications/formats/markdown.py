@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.rendering.markdown_syntax import code, escape, paragraph
+from airflow_delta_provider.domain.visible import printed
 from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
-from airflow_delta_provider.notifications.formats.facts import Listing, Paragraph, Row, closing, origin
+from airflow_delta_provider.notifications.formats.facts import Listing, Paragraph, Row, closing, failure, origin
 
 
 def render(alert: Alert) -> str:
     """Return the alert, one section a rule."""
-    return "\n\n".join(filter(None, _paragraphs(alert))) + "\n"
+    whole = "\n\n".join(filter(None, _paragraphs(alert)))
+    return "\n".join(printed(whole.split("\n"))) + "\n"
 
 
 def _paragraphs(alert: Alert) -> Iterator[str]:
     yield f"## {escape(alert.subject)}"
     yield escape(origin(alert))
-    if alert.failure is not None:
-        yield paragraph(alert.failure)
+    if said := failure(alert):
+        yield paragraph(said)
     for group in alert.groups:
         yield from _group(group)
     for shown in alert.timelines:

@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.rendering.counts import shortened
 from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
-from airflow_delta_provider.notifications.formats.facts import MAX_MESSAGE, Listing, Row, closing, origin
+from airflow_delta_provider.notifications.formats.facts import MAX_MESSAGE, Listing, Row, closing, failure, origin
 
 #: Blocks of a message.
 MAX_BLOCKS = 50
@@ -66,8 +66,8 @@ def escape(text: str) -> str:
 def _head(alert: Alert) -> Iterator[Block]:
     yield {"type": "header", "text": _plain_text(alert.subject, MAX_HEADER)}
     yield {"type": "context", "elements": [_plain_text(origin(alert), MAX_TEXT)]}
-    if alert.failure is not None:
-        yield _plain(alert.failure)
+    if said := failure(alert):
+        yield _plain(said)
 
 
 def _group(group: Group, longest: int) -> Iterator[Part]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from airflow_delta_provider.domain.visible import printed
 from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
-from airflow_delta_provider.notifications.formats.facts import Listing, closing, origin
+from airflow_delta_provider.notifications.formats.facts import Listing, closing, failure, origin
 
 _WIDTH = 100
 _INDENT = "    "
@@ -14,15 +15,15 @@ _INDENT = "    "
 
 def render(alert: Alert) -> str:
     """Return the alert, one section a rule, the findings indented below its heading."""
-    return "\n".join(_lines(alert))
+    return "\n".join(printed(_lines(alert)))
 
 
 def _lines(alert: Alert) -> Iterator[str]:
     yield alert.subject
     yield origin(alert)
-    if alert.failure is not None:
+    if said := failure(alert):
         yield ""
-        yield alert.failure
+        yield from said.splitlines()
     for group in alert.groups:
         yield ""
         yield from _group(group)

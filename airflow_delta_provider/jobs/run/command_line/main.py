@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_name import TableNameError, check_tables
+from airflow_delta_provider.domain.visible import printed, visible, visible_lines
 from airflow_delta_provider.jobs.process.optional_packages import has_pyspark
 from airflow_delta_provider.jobs.run.command_line.options import (
     add_allowed_locations,
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     request, parsed = parse(arguments)
 
     def progress(line: str) -> None:
-        print(line, file=sys.stderr)
+        print(*printed([visible(line)]), file=sys.stderr)
 
     if not has_pyspark():
         _say("PySpark is not installed. Install pyspark and delta-spark, or run it by spark-submit.")
@@ -149,7 +150,8 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[JobRequest, argparse.
 
 
 def _say(text: str, *lines: str) -> None:
-    print(f"{_PROGRAM}: {text}", *lines, sep="\n", file=sys.stderr)
+    shown = (line for said in (f"{_PROGRAM}: {text}", *lines) for line in visible_lines(said))
+    print(*printed(shown), sep="\n", file=sys.stderr)
 
 
 def _default_tables(options: type[Options]) -> str:
