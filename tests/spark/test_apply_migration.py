@@ -203,3 +203,37 @@ def test_change_by_others_under_an_approved_plan_is_retryable_only_if_a_retry_ca
         assert (report.verdict, report.retryable, report.changed) == (Verdict.REFUSED, retryable, False)
         again = apply(path, spec=None, plan=(approved,))
         assert [finding.code for finding in again.findings] == ["RQ64"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"constraints": {"positive": "id > 0", "guess": "(SELECT count(*) FROM text.`{secret}`) = 0"}}, "subquery"),
+        (
+            {"constraints": {"positive": "id > 0", "code": "java_method('java.lang.System', 'gc') IS NULL"}},
+            "can run code",
+        ),
+    ],
+)
+def test_constraint_of_a_spec_that_could_read_more_than_the_row_is_refused_unevaluated(
+    table, apply, tmp_path, spec, said
+):
+    path, secret = table(plain), tmp_path / "key.txt"
+    secret.write_text("Alpha")
+    spec = json.loads(json.dumps(spec).replace("{secret}", str(secret)))
+    version = log.newest(path)
+    report = apply(path, spec)
+    assert (report.verdict, [f.code for f in report.findings]) == (Verdict.REFUSED, ["RQ65"])
+    assert said in report.findings[0].message
+    assert log.newest(path) == version
+
+
+def test_table_whose_own_expression_could_read_more_than_the_row_is_not_rewritten(table, apply):
+    path = table(plain)
+    metadata = log.last(path, "metaData")
+    metadata["configuration"]["delta.constraints.code"] = "java_method('java.lang.System', 'gc') IS NULL"
+    version = log.commit(path, {"commitInfo": {"operation": "ADD CONSTRAINT"}}, {"metaData": metadata})
+    report = apply(path, {"columns": [{"name": "b", "type": "int", "rewrite": True}]})
+    assert [f.code for f in report.findings] == ["RQ65"]
+    assert "java_method, which can run code" in report.findings[0].message
+    assert log.newest(path) == version

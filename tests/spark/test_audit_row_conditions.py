@@ -145,10 +145,10 @@ def test_constraint_that_older_rows_break_is_to_blame(spark: SparkSession, audit
     ("expression", "said"),
     [
         ("v > ", "PARSE_SYNTAX_ERROR"),
-        ("is_sound(v)", "UNRESOLVED_ROUTINE"),
+        ("is_sound(v)", "it calls is_sound"),
         ("v", "DATATYPE_MISMATCH"),
-        ("raise_error(name) IS NULL", "fails on a row"),
-        ("v > 6 OR rand() > 2", "NONDETERMINISTIC"),
+        ("CAST(name AS INT) > 0", "fails on a row"),
+        ("v > 6 OR rand() > 2", "it calls rand"),
         ("at > current_timestamp()", "depends on current_timestamp"),
         ("hour(at) < 5", "time zone"),
     ],
@@ -170,3 +170,36 @@ def test_invariant_is_evaluated(spark: SparkSession, audit: Audit, tmp_path: Pat
     text = json.dumps({"expression": {"expression": "v <> 7"}})
     version = change_metadata(path, lambda of: of["schema"]["fields"][2]["metadata"].update({INVARIANT: text}))
     assert {f[:3] for f in found(audit(path, level="data"))} == {("DF06", Severity.ERROR, version)}
+
+
+def test_expressions_that_could_read_more_than_the_row_are_not_evaluated(
+    spark: SparkSession, audit: Audit, tmp_path: Path
+) -> None:
+    path, secret = tmp_path / "t", tmp_path / "key.txt"
+    secret.write_text("Alpha")
+    create(spark, path)
+    spark.udf.register("is_sound", lambda value: value < 0, "boolean")
+    hostile = {
+        "guess": f"(SELECT count(*) FROM text.`{secret}` WHERE value LIKE 'A%') = 0",
+        "code": "java_method('java.lang.System', 'lineSeparator') = ''",
+        "function": "is_sound(v)",
+        "file": "input_file_name() = ''",
+        "user": "current_user() = ''",
+    }
+    invariant = json.dumps({"expression": {"expression": f"v IN (SELECT 1 FROM text.`{secret}`)"}})
+
+    def add_all(of: dict[str, Any]) -> None:
+        of["properties"].update({f"delta.constraints.{name}": text for name, text in hostile.items()})
+        of["schema"]["fields"][2]["metadata"][INVARIANT] = invariant
+        of["schema"]["fields"][3]["metadata"][GENERATED] = f"(SELECT max(length(value)) FROM text.`{secret}`)"
+
+    try:
+        version = change_metadata(path, add_all)
+        report = audit(path, level="data", rules=["DF06", "DF08", "DF09"])
+    finally:
+        spark.sql("DROP TEMPORARY FUNCTION is_sound")
+    assert {(f.code, f.severity, f.version) for f in report.findings} == {("DF09", Severity.UNDECIDED, version)}
+    subjects = {f"the CHECK constraint {name}," for name in hostile}
+    subjects |= {"the invariant of v,", "the generation expression of twice,"}
+    assert {next(each for each in subjects if each in f.message) for f in report.findings} == subjects
+    assert sum("it has a subquery" in f.message for f in report.findings) == 3

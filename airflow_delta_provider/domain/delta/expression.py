@@ -50,6 +50,9 @@ _WORDS = frozenset(
 _FOREIGN_SIGNS = frozenset(":@$#?{}\\;")
 #: Words, with a parenthesis or without, after which no column follows.
 _BEFORE_NO_COLUMN = frozenset({"as", "collate", "extract"})
+#: ``LIKE ANY (…)`` calls nothing.
+_BEFORE_QUANTIFIER = frozenset({"like", "ilike"})
+_QUANTIFIERS = frozenset({"all", "any", "some"})
 _ARITHMETIC = frozenset("+-*/%()")
 
 
@@ -75,9 +78,23 @@ def references(expression: str) -> Iterator[Reference]:
 
 def called_names(expression: str) -> Iterator[str]:
     """Yield the names that ``expression`` calls as functions, in lower case; some are words of SQL."""
+    before = ""
     for token in _TOKEN.finditer(expression):
-        if token["path"] and token["call"]:
-            yield token["path"].lower()
+        word = (token["path"] or "").lower()
+        if word and token["call"] and not (before in _BEFORE_QUANTIFIER and word in _QUANTIFIERS):
+            yield word
+        before = word
+
+
+def has_subquery(expression: str) -> bool:
+    """Return True if ``expression`` certainly has a subquery: it could also have a column named ``select``."""
+    tokens = [token for token in _TOKEN.finditer(expression) if not token["comment"]]
+    for opening, word, after in zip(tokens, tokens[1:], tokens[2:]):
+        if (opening["call"] or opening[0] == "(") and (word["path"] or "").lower() == "select":
+            is_value = after["path"] or after["string"] or after["number"]
+            if is_value or (after[0] == "*" and any((t["path"] or "").lower() == "from" for t in tokens)):
+                return True
+    return False
 
 
 def divides(expression: str) -> bool:

@@ -17,15 +17,10 @@ from airflow_delta_provider.domain.delta.features.columns import CHECK_CONSTRAIN
 from airflow_delta_provider.domain.delta.field_keys import CHAR_OR_VARCHAR
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.sql_functions import FunctionKind, functions_of
 
 #: Names that stand for something else each time, or for everybody.
-_CHANGING = frozenset(
-    """
-    current_catalog current_database current_date current_schema current_time current_timestamp current_timezone
-    current_user curdate getdate input_file_name localtime localtimestamp monotonically_increasing_id now rand randn
-    random randstr session_user shuffle spark_partition_id unix_timestamp user uuid version
-    """.split()
-)
+_CHANGING = functions_of(FunctionKind.CLOCK, FunctionKind.CHANGING, FunctionKind.SESSION, FunctionKind.FILE)
 #: Text by which an expression may depend on the time zone of the session.
 _TIMES = re.compile(r"timestamp|unix|zone|utc|epoch", re.IGNORECASE)
 _ON_ZONE = "it may depend on the time zone of the session that wrote the rows"
@@ -118,7 +113,8 @@ def _condition(
 
 def _depends(text: str, named: Collection[str], used: Collection[StructField]) -> str | None:
     """Return why another engine, or a later time, may find another value for an expression."""
-    if changing := sorted((set(named) | set(called_names(text))) & _CHANGING):
+    own = {name for field in used for name in lowered((field.name,))}
+    if changing := sorted(((set(named) - own) | set(called_names(text))) & _CHANGING):
         return f"it depends on {changing[0]}"
     for field in used:
         if any(field.metadata.get(key) for key in _COMPARED_OTHERWISE):

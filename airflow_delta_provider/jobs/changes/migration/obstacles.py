@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 
 from airflow_delta_provider.domain.changes.step import AddConstraint, RewriteTable, Step, each_step, reads_rows
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType, StructField
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.row_condition import row_conditions
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.sql_identifier import quote
@@ -23,6 +26,7 @@ from airflow_delta_provider.jobs.changes.migration.lost_values import find_lost,
 from airflow_delta_provider.jobs.changes.migration.rewrite import in_zone_of
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session.expressions import why_not_analyzed_fit, why_not_parsed_fit
 from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 
 
@@ -31,7 +35,8 @@ def find_obstacles(
 ) -> Iterator[Finding]:
     """Yield what steps of a plan would refuse when their turn comes, when others may be done already.
 
-    Those are NULLs, values that a cast loses, and rows that break a new constraint. Each step looks again.
+    Those are NULLs, values that a cast loses, rows that break a new constraint, and expressions that must not be
+    evaluated. Each step looks again.
 
     :param state: that the steps were planned on
     """
@@ -43,6 +48,7 @@ def find_obstacles(
         yield from find_nulls(session, table, state, nulls)
     for index, step in enumerate(steps):
         if isinstance(step, RewriteTable):
+            yield from _unfit(session, table, state)
             yield from _lost(session, table, state, step, steps[:index])
         elif isinstance(step, AddConstraint):
             yield from _breaking(session, table, state, step, steps[:index])
@@ -83,16 +89,46 @@ def _lost(
         return find_lost(rows_of(session, table.location, state.version), state, casts)
 
 
+def _unfit(session: SparkDeltaSession, table: OpenTable, state: TableState) -> Iterator[Finding]:
+    """Yield the conditions of a table that the engine would evaluate on the rewritten rows, and must not."""
+    columns = [field.name for field in state.metadata.schema.fields]
+    for condition in row_conditions(state.metadata, state.protocol):
+        with suppress(PySparkException):  # the engine refuses what it does not understand
+            if condition.expression and (why := why_not_parsed_fit(session.spark, condition.holds, columns)):
+                yield requests.UNUSABLE_EXPRESSION.found(
+                    "Rewriting {table} would evaluate {subject} ({expression}): {why}.",
+                    table=table.name.text,
+                    subject=condition.holder,
+                    expression=condition.expression,
+                    why=Prose(why),
+                    remedy="Drop what has the expression, or replace the expression, then run the job again.",
+                )
+
+
 def _breaking(
     session: SparkDeltaSession, table: OpenTable, state: TableState, step: AddConstraint, before: Sequence[Step]
 ) -> Iterator[Finding]:
     """Yield how many rows break a constraint; nothing where that can only be known once earlier steps are done."""
     rows = rows_of(session, table.location, state.version)
-    holds = f"coalesce({step.expression}, false)"
+    after = _metadata_after(state, before)
+    holds = f"coalesce({step.expression}\n, false)"
     try:
-        (found,) = (
-            rows.selectExpr(*_columns_after(state, before)).selectExpr("count(*)", f"count_if(NOT {holds})").collect()
-        )
+        why = why_not_parsed_fit(session.spark, holds, [field.name for field in after.schema.fields])
+        if why is None:
+            counts = rows.selectExpr(*_columns_after(state, after, before)).selectExpr(
+                "count(*)", f"count_if(NOT {holds})"
+            )
+            why = why_not_analyzed_fit(counts)
+        if why is not None:
+            yield requests.UNUSABLE_EXPRESSION.found(
+                "The CHECK constraint {constraint} ({expression}) is not evaluated: {why}.",
+                subject=step.name,
+                constraint=step.name,
+                expression=step.expression,
+                why=Prose(why),
+            )
+            return
+        (found,) = counts.collect()
     except AnalysisException:
         return
     if found[1]:
@@ -106,13 +142,17 @@ def _breaking(
         )
 
 
-def _columns_after(state: TableState, steps: Sequence[Step]) -> Iterator[str]:
-    """Yield SQL for the columns of a state as they are after steps, without those that are not one cast away."""
-    old = {lowered((field.name,)): field for field in state.metadata.schema.fields}
+def _metadata_after(state: TableState, steps: Sequence[Step]) -> Metadata:
     wire = state.metadata.to_json()
     for step in steps:
         wire = edited(step, wire)
-    for field in Metadata.from_json(wire).schema.fields:
+    return Metadata.from_json(wire)
+
+
+def _columns_after(state: TableState, after: Metadata, steps: Sequence[Step]) -> Iterator[str]:
+    """Yield SQL for the columns of a state as they are after steps, without those that are not one cast away."""
+    old = {lowered((field.name,)): field for field in state.metadata.schema.fields}
+    for field in after.schema.fields:
         path = earlier_path((field.name,), steps)
         if value := _value(field, None if path is None else old[lowered(path)]):
             yield f"{value} AS {quote(field.name)}"

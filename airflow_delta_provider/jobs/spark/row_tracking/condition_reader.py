@@ -6,7 +6,7 @@ takes that for granted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -30,6 +30,7 @@ from airflow_delta_provider.jobs.row_tracking.row_proofs import ConditionProof, 
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.row_ids.row_reader import IS_DELETED, words_of
 from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of
+from airflow_delta_provider.jobs.spark.session.expressions import why_not_analyzed_fit, why_not_parsed_fit
 from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
 from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
@@ -49,6 +50,7 @@ class ConditionReader:
         self._session = session
         self._data = data
         self._metadata = metadata
+        self._columns = frozenset(field.name for field in metadata.schema.fields)
 
     def check(
         self,
@@ -61,8 +63,9 @@ class ConditionReader:
         if not files:
             return proof
         with self._session.reading_files():
-            rows = self._rows(files, conditions, partition_values)
-            understood = [condition for condition in conditions if _is_understood(rows, condition, proof)]
+            fit = [condition for condition in conditions if self._is_fit(condition, proof)]
+            rows = self._rows(files, fit, partition_values)
+            understood = [condition for condition in fit if self._is_understood(rows, condition, proof)]
             try:
                 proof.broken += _broken(rows, files, understood)
             except (PySparkException, Py4JJavaError) as error:
@@ -115,6 +118,29 @@ class ConditionReader:
         live = found.join(shipped, "key", "left").where(f"NOT ({IS_DELETED})")
         return live.select(*columns, sql.expr(known).alias("#file"))
 
+    def _is_fit(self, condition: RowCondition, proof: ConditionProof) -> bool:
+        """Return True if a condition may be evaluated, by its text; why not goes into ``proof``."""
+        try:
+            for expression in _expressions(condition):
+                if problem := why_not_parsed_fit(self._session.spark, expression, self._columns):
+                    proof.problems.append((condition, problem))
+                    return False
+        except PySparkException as error:
+            proof.problems.append((condition, f"Spark does not understand it ({_reason(error)})"))
+            return False
+        return True
+
+    @staticmethod
+    def _is_understood(rows: DataFrame, condition: RowCondition, proof: ConditionProof) -> bool:
+        """Return True if Spark can and may evaluate a condition; why not goes into ``proof``."""
+        try:
+            problem = why_not_analyzed_fit(rows.select(*map(sql.expr, _counts(0, condition))))
+        except (PySparkException, Py4JJavaError) as error:
+            problem = f"Spark does not understand it ({_reason(error)})"
+        if problem is not None:
+            proof.problems.append((condition, problem))
+        return problem is None
+
     def _lookup(self, files: Sequence[LiveFile], values: PartitionValues) -> list[dict[str, Any]]:
         """Return what is to be known of each file, under every name that Spark may give it."""
         found: list[dict[str, Any]] = []
@@ -130,16 +156,6 @@ class ConditionReader:
             }
             found += [{"key": key, **known} for key in self._session.storage.spellings(self._data.uri(file))]
         return found
-
-
-def _is_understood(rows: DataFrame, condition: RowCondition, proof: ConditionProof) -> bool:
-    """Whether Spark can evaluate a condition; why not goes into ``proof``."""
-    try:
-        rows.select(*map(sql.expr, _counts(0, condition)))
-    except (PySparkException, Py4JJavaError) as error:
-        proof.problems.append((condition, f"Spark does not understand it ({_reason(error)})"))
-        return False
-    return True
 
 
 def _broken(rows: DataFrame, files: Sequence[LiveFile], conditions: Sequence[RowCondition]) -> list[BrokenCondition]:
@@ -167,6 +183,14 @@ def _counts(index: int, condition: RowCondition) -> tuple[str, str]:
         f"count_if(NOT coalesce({condition.holds}, false)) AS broken{index}",
         f"count_if({surely}) AS surely{index}",
     )
+
+
+def _expressions(condition: RowCondition) -> Iterator[str]:
+    """Yield the SQL that a condition has from the metadata."""
+    if condition.expression:
+        yield condition.holds
+    if condition.surely_broken is not None:
+        yield condition.surely_broken
 
 
 def _raise_if_cancelled(error: Exception) -> None:
