@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_delta_provider.command_line.terminal import Terminal, is_terminal, wants_colour
 from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.domain.visible import shown_lines
 
 #: Seconds that a run may take before a bar is shown.
 _PATIENCE = 1.0
@@ -44,7 +44,7 @@ class ProgressBar:
             if self._bar is None:
                 self._terminal.note(line)
             else:
-                self._bar.console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
+                self._bar.console.print(shown_lines(line), markup=False, highlight=False, soft_wrap=True)
 
     def count(self, _: TableReport) -> None:
         """Count a table that is done."""

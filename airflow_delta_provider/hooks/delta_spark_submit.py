@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.engine.secret_settings import masked_text, sh
 from airflow_delta_provider.domain.engine.spark_master import is_local
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.domain.visible import shown_lines
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaResultError
 from airflow_delta_provider.hooks.class_archive import ClassArchive
 from airflow_delta_provider.hooks.cluster_mode import check_cluster_mode, check_uploads, is_cluster_mode, marked
@@ -311,7 +311,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
             else:
                 logger.echo = None
                 for text in progress:
-                    logger.info("%s", visible(text))
+                    logger.info("%s", shown_lines(text))
 
     def _received(self, failure: Exception | None) -> JobReport:
         """Return the report, regardless of the exit code; without one, say why there is none."""

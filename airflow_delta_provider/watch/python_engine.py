@@ -8,7 +8,7 @@ from typing import Any
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.table_name import TableNameError
-from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.domain.visible import shown_lines
 from airflow_delta_provider.jobs.run.python_engine import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.storages import Storages
@@ -26,7 +26,7 @@ def run_here(request: JobRequest, storage_conn_id: str | None, log: Logger) -> J
     :raises StorageSetupError: if Airflow has no filesystem for a location here
     """
     storages = Storages(filesystems=_filesystems(request, storage_conn_id) if storage_conn_id else None)
-    return run(request, python_session(storages), lambda line: log.info("%s", visible(line)))
+    return run(request, python_session(storages), lambda line: log.info("%s", shown_lines(line)))
 
 
 def _filesystems(request: JobRequest, conn_id: str) -> dict[str, Any]:

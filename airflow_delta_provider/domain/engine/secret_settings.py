@@ -15,21 +15,34 @@ from functools import cache
 HIDDEN = "******"
 #: For ``spark.redaction.regex``, which Spark goes by in its web UI, event logs and log lines; Java's syntax.
 REDACTION_REGEX = (
-    "(?i)secret|password|passwd|passphrase|token|credential|authorization|jaas|api[._-]?key"
-    "|(access|account|shared|private|encryption|provided)[._-]?key|azure[.]sas"
+    "(?i)secret|password|passwd|passphrase|passcode|token|credential|authorization|jaas|api[._-]?key"
+    "|(access|account|auth|fernet|licen[cs]e|service|shared|private|encryption|provided)[._-]?key|azure[.]sas"
+    "|cookie|x[._-]auth|auth[._-]?header|webhook|connection[._-]?string|alchemy[._-]conn|airflow[._-]conn"
+    "|[._-]pat$|[._-]dsn$|keypass|keyfile[._-]?dict"
 )
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 #: Parts of a word, however it continues.
-_SECRET_WITHIN = re.compile(r"password|passwd|passphrase|secret|apikey|accesskey|privatekey")
+_SECRET_WITHIN = re.compile(r"password|passwd|passphrase|passcode|secret|apikey|accesskey|privatekey|keypass")
 #: Words, and ends of words, that are secret.
-_SECRET_END = re.compile(r"(?:tokens?|credentials?|authorization|bearer|jaas|pwd)$")
+_SECRET_END = re.compile(r"(?:tokens?|credentials?|authorization|bearer|cookies?|jaas|pwd)$")
 #: Words before ``key`` that make it a secret one.
 _KEYS = frozenset(
-    {"access", "account", "api", "encryption", "private", "provided", "sas", "service", "shared", "signing", "storage"}
+    """
+    access account api auth encryption fernet licence license private provided sas service shared signing storage
+    """.split()
 )
 #: A last word that alone says that the value is a secret.
 _SECRET_LAST = frozenset({"pass", "sas", "signature"})
+#: Last words that say so together.
+_SECRET_LAST_TWO = frozenset(
+    {
+        *(("x", "auth"), ("auth", "header"), ("alchemy", "conn"), ("keyfile", "dict"), ("webhook", "url")),
+        *(("webhook", "uri"), ("connection", "string"), ("conn", "string"), ("conn", "str")),
+    }
+)
+#: Last words that say so after another word: ``GITHUB_PAT``, and a column ``pat`` is none.
+_SECRET_AFTER_ANOTHER = frozenset({"dsn", "pat", "webhook"})
 #: Words after a secret one that say that the value is something about it.
 _ABOUT = re.compile(
     "algorithm|bits|class|dir|directory|enabled?|endpoint|expires|expiry|file|format|handler|impl|interval|length|mode"
@@ -37,20 +50,36 @@ _ABOUT = re.compile(
 )
 _HARMLESS = frozenset({"spark.kerberos.renewal.credentials"})
 
-#: What comes before the value of ``name=value`` and of ``"name": "value"``, and the value.
+#: What comes before the value, and the value: of ``name=value``, of ``"name": "value"``, of the same in a string of
+#: JSON, and of ``name: value`` at the start of a line and within one. A name begins where no other name goes on, and a
+#: repetition ends where the next name begins, so no part of a text is read again for each other part.
 _PAIRS = (
-    (r"(?<![\w.-])([\w.-]+)\s*=\s*", r"""(["'])(?P<secret>[^"']+)|(?P<plain>[^\s,;&"']+)"""),
+    (r"(?<![/\w.-])([\w.-]+)\s*=\s*", r"""(["'])(?P<secret>[^"']+)|(?P<plain>[^\s,;&"']+)"""),
+    (r"(?<=/)([\w.-]+)=", r"(?P<plain>[^/\s,;&\"']+)"),  # a partition's folder: the path goes on after it
     (r"""["']([A-Za-z][\w.-]*)["']\s*:\s*""", r"""(["'])(?P<secret>(?:\\.|(?!\1).)+)"""),
+    (r"""(?<!\\)\\+["']([A-Za-z][\w.-]*)\\+["']\s*:\s*""", r"""\\+(["'])(?P<secret>.+?)(?<!\\)\\+\1"""),
+    (r"(?im)^[ \t>-]*((?:set-)?cookie|(?:proxy-)?authorization|x-auth[\w-]*|passphrase):", r"(?P<plain>[^\n]+)"),
+    (r"(?m)^[ \t>-]*([A-Za-z][\w.-]*)[ \t]*:[ \t]+", r"(?m)(?P<plain>[^\s\"']\S*)[ \t]*$"),  # and no sentence
+    (r"(?<![\w.\"'-])([A-Za-z][\w.-]*):[ \t]+", r"(?P<plain>(?![A-Za-z][a-z]*\b(?![\d._/+=-]))[^\s,;&\"'()\[\]{}]+)"),
 )
 #: What values that are secret, in whole or in part, look like; the group ``secret`` is hidden.
 _VALUES = (
     r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^/@:\s]*:(?P<secret>[^/\s]+)@",  # a URI's user and password
+    r"(?<![a-z0-9+.-])(?:git\+)?https?://(?P<secret>[^/@:\s]+)@",  # a token in the place of the user
     r"jdbc:oracle:\w+:[^/\s@]{1,128}/(?P<secret>[^@\s]{1,128})@",
     r"\b(?:bearer|basic)\s+(?P<secret>[a-z0-9._~+/=-]{8,})",
     r"\bsig=(?P<secret>[^&\s\"']+)",  # a shared access signature of Azure
     r"\b(?P<secret>(?-i:(?:AKIA|ASIA)[A-Z0-9]{16}))\b",
-    r"\b(?P<secret>eyJ[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*)",  # a JSON web token
+    r"(?<![\w-])(?P<secret>eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)",  # a JSON web token
     r"\b(?P<secret>dapi[0-9a-f]{32})\b",
+    # Tokens of GitHub, GitLab, Slack, npm, PyPI, SendGrid, Stripe, Google and Vault, by how they begin.
+    r"(?<![\w-])(?P<secret>(?-i:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{10,}"
+    r"|xapp-[\w-]{10,}|npm_\w{36}|pypi-[\w-]{50,}|SG\.[\w-]{20,}\.[\w-]{20,}|[sr]k_live_\w{20,}|AIza[\w-]{35}"
+    r"|hv[bs]\.[\w-]{20,}))",
+    # Addresses that are secrets: webhooks of Slack, Discord and Teams.
+    r"\bhooks\.slack\.com/[a-z]+/(?P<secret>[\w/-]+)",
+    r"\bdiscord(?:app)?\.com/api/webhooks/(?P<secret>[\w/-]+)",
+    r"\bwebhook\.office\.com/(?P<secret>[^\s\"']+)",
     r"-----BEGIN [a-z ]*PRIVATE KEY-----(?P<secret>.+?)(?:-----END|$)",
 )
 
@@ -60,8 +89,12 @@ def is_secret(name: str) -> bool:
     if name in _HARMLESS:
         return False
     words = [word.lower() for word in _WORD.findall(name)]
+    if tuple(words[-2:]) in _SECRET_LAST_TWO or words[:2] == ["airflow", "conn"]:
+        return True
     if not words or _ABOUT.fullmatch(words[-1]):
         return False
+    if len(words) > 1 and words[-1] in _SECRET_AFTER_ANOTHER:
+        return True
     return words[-1] in _SECRET_LAST or any(_is_secret(words, index) for index in range(len(words)))
 
 
@@ -72,12 +105,12 @@ def shown(name: str, value: str) -> str:
 
 def masked_text(text: str) -> str:
     """Return a text, such as a line of a log, without the secrets that are recognizable by form or name."""
-    masked, end = "", 0
+    parts, end = [], 0
     for start, stop in sorted(_spans(text)):
         if start >= end:
-            masked += text[end:start] + HIDDEN
+            parts += [text[end:start], HIDDEN]
         end = max(end, stop)
-    return masked + text[end:]
+    return "".join([*parts, text[end:]])
 
 
 def secrets_of(settings: Mapping[str, str]) -> Iterator[str]:
@@ -103,8 +136,11 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
     for pattern in values:
         yield from (match.span("secret") for match in pattern.finditer(text))
     for named, valued in pairs:
+        end = 0
         for name in named.finditer(text):
-            if is_secret(name[1]) and (value := valued.match(text, name.end())):
+            # A name within the last value is hidden with it.
+            if name.start() >= end and is_secret(name[1]) and (value := valued.match(text, name.end())):
+                end = value.end()
                 yield value.span(value.lastgroup or "secret")
 
 

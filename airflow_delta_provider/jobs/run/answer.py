@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from airflow_delta_provider.domain.report.answer_file import AnswerFile
 from airflow_delta_provider.domain.report.marker import marker_lines
-from airflow_delta_provider.domain.visible import printed, visible
+from airflow_delta_provider.domain.visible import printed, visible_lines
 from airflow_delta_provider.jobs.storage.storage import Storage
 
 
@@ -81,7 +81,7 @@ class FileAnswer:
 
     def progress(self, line: str) -> None:
         """Print a line."""
-        print(*printed([visible(line)]), flush=True)
+        print(*printed(visible_lines(line)), sep="\n", flush=True)
 
     def finish(self, channel: str, document: Any, stop: Callable[[], object]) -> None:
         """Write the file as a whole; print the document if no storage takes it.

@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_name import TableNameError, check_tables
-from airflow_delta_provider.domain.visible import printed, visible, visible_lines
+from airflow_delta_provider.domain.visible import printed, visible_lines
 from airflow_delta_provider.jobs.process.optional_packages import has_pyspark
 from airflow_delta_provider.jobs.run.command_line.options import (
     add_allowed_locations,
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     request, parsed = parse(arguments)
 
     def progress(line: str) -> None:
-        print(*printed([visible(line)]), file=sys.stderr)
+        print(*printed(visible_lines(line)), sep="\n", file=sys.stderr)
 
     if not has_pyspark():
         _say("PySpark is not installed. Install pyspark and delta-spark, or run it by spark-submit.")
