@@ -10,12 +10,13 @@ from typing import Any, cast
 from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
+from airflow_delta_provider.domain.migrations.approved_plan import ApprovedPlan
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.operators.approval import approver, check_not_rejected
+from airflow_delta_provider.operators.approval import approver, check_not_rejected, to_approve
 from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Specs
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
@@ -35,6 +36,7 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
     :param approval: what
         :class:`~airflow_delta_provider.operators.approve_migration.DeltaApproveMigrationOperator` pushed. Given that,
         the plans are applied only if somebody approved these plans, or nobody has to; who did goes into each commit.
+        The job decides by ``policy`` and the table as it is now whether somebody has to, whatever the plan says.
         After a rejection the task is skipped. No job is submitted for plans without steps. (templated)
     :param approvers: ids of the users who may have approved; empty for all. Only with ``approval``
     :param approved_by: who approved the plan; goes into the ``userMetadata`` of each commit. (templated)
@@ -94,12 +96,15 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
             return request
         check_not_rejected(self.approval)
         options = cast("ApplyMigrationOptions", request.options)
-        by = approver(self.approval, {plan["table"]: plan for plan in options.plan}, self.approvers)
-        return replace(request, options=replace(options, approved_by=by))
+        plans = {plan["table"]: plan for plan in options.plan}
+        by = approver(self.approval, plans, self.approvers)
+        unasked = tuple(table for table in plans if table not in to_approve(plans))  # which the job does not believe
+        return replace(request, options=replace(options, approved_by=by, unasked=unasked))
 
     def _submit(self, context: Context, request: JobRequest) -> JobReport:
         plans = cast("ApplyMigrationOptions", request.options).plan
-        if not self._has_to_be_approved or any(plan["steps"] for plan in plans):
+        nothing = all(not plan["steps"] and ApprovedPlan.from_json(plan).is_intact for plan in plans)
+        if not (self._has_to_be_approved and nothing):
             return super()._submit(context, request)
         self.log.info("Nothing to do: no plan has a step")
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, time, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from airflow.providers.standard.operators import hitl
 from airflow.sdk import DAG
 from airflow.sdk import exceptions as sdk_exceptions
 
+from airflow_delta_provider.domain.migrations.plan import checksum_of
 from airflow_delta_provider.domain.migrations.quiet_window import QuietWindow
 from airflow_delta_provider.exceptions import DeltaNotApprovedError, DeltaRequestError
 from airflow_delta_provider.migration import delta_migration, delta_migrations
@@ -352,3 +354,25 @@ def test_sensor_waits_in_the_triggerer_and_looks_again() -> None:
 def test_window_without_length_is_refused() -> None:
     with pytest.raises(ValueError, match="begins and ends at 01:00"):
         QuietWindow(time(1), time(1))
+
+
+def test_plan_whose_approval_was_emptied_is_for_the_job_to_decide_about(table: str) -> None:
+    plans = plans_of(table)
+    forged = {name: {**plan, "approval": []} for name, plan in plans.items()}
+    forged = {name: {**plan, "checksum": checksum_of(plan)} for name, plan in forged.items()}
+    apply = DeltaApplyMigrationOperator(task_id="t", plan=forged, approval="{{ approval }}")
+    apply.approval = None
+    assert apply.request(Run().context).options.unasked == (table,)  # type: ignore[attr-defined]  # of this kind
+    asked = DeltaApplyMigrationOperator(task_id="t", plan=plans, approval="{{ approval }}")
+    asked.approval = answer(plans)
+    assert asked.request(Run().context).options.unasked == ()  # type: ignore[attr-defined]  # of this kind
+
+
+def test_plan_whose_steps_were_emptied_is_submitted_and_not_called_done(
+    table: str, spark_submit: FakeSparkSubmit
+) -> None:
+    plans = {name: {**plan, "steps": []} for name, plan in plans_of(table).items()}
+    apply = DeltaApplyMigrationOperator(task_id="t", plan=plans, approval="x")
+    with suppress(Exception):
+        apply.execute(Run().context)
+    assert len(spark_submit.calls) == 1

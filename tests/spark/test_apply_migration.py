@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.domain.changes.step import RewriteTable
+from airflow_delta_provider.domain.migrations.plan import checksum_of
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions, PlanMigrationOptions
@@ -237,3 +238,17 @@ def test_table_whose_own_expression_could_read_more_than_the_row_is_not_rewritte
     assert [f.code for f in report.findings] == ["RQ65"]
     assert "java_method, which can run code" in report.findings[0].message
     assert log.newest(path) == version
+
+
+def test_plan_whose_approval_was_emptied_is_refused_unless_the_policy_at_apply_time_lets_it_pass(table, apply, plan):
+    path = table(plain)
+    made = plan(path, {"comment": "New"})
+    assert made["approval"] == ["The policy lets no plan for this table be applied without approval."]
+    forged = {**made, "approval": []}
+    forged["checksum"] = checksum_of(forged)
+    version = log.newest(path)
+    report = apply(path, spec=None, plan=(forged,), unasked=(str(path),))
+    assert (report.verdict, [f.code for f in report.findings]) == (Verdict.REFUSED, ["RQ78"])
+    assert log.newest(path) == version
+    policy = {"tables": [{"table": "*", "approve_without_asking": ["no_errors"]}]}
+    assert apply(path, spec=None, plan=(forged,), unasked=(str(path),), policy=policy).verdict is Verdict.PASS

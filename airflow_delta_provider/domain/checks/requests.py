@@ -268,6 +268,12 @@ UNUSABLE_EXPRESSION = _rule(
     remedy="Correct the expression in the spec.",
     source="PROTOCOL.md, CHECK Constraints",
 )
+NOT_APPROVED = _rule(
+    78,
+    "plan that nobody approved",
+    remedy="Have the plan approved. If a policy lets it be applied unasked, pass the policy to what applies the plan, "
+    "too.",
+)
 UNDECLARABLE = _rule(
     66,
     "table that no spec can declare",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan, checksum_of, digest_of, step_digest
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -22,6 +24,8 @@ class ApprovedPlan:
     :param spec: JSON of the spec
     :param version: that it was made on
     :param steps: digests of the steps
+    :param said: explanation and SQL of each single step, which people read
+    :param diff: what of the declared state changes, which they read, too
     :param is_intact: whether its parts still have the digest that the plan names
     """
 
@@ -31,6 +35,8 @@ class ApprovedPlan:
     base: str
     spec: Mapping[str, Any]
     steps: tuple[str, ...]
+    said: tuple[tuple[str, str], ...]
+    diff: tuple[str, ...]
     is_intact: bool
 
     @classmethod
@@ -41,12 +47,14 @@ class ApprovedPlan:
         """
         try:
             steps = tuple({step["step"]: step["digest"] for step in wire["steps"]}.values())
+            said = tuple(map(_said, wire["steps"]))
             digest, table_id, base = (str(wire[key]) for key in ("digest", "table_id", "base"))
             version, spec = int(wire["version"]), dict(wire["spec"])
+            diff = tuple(map(str, wire.get("diff") or ()))
         except (KeyError, TypeError, ValueError) as error:
             raise PlanFileError(f"This is not the plan of a migration: {error!r}.") from None
         intact = digest == digest_of(spec, table_id, base, list(steps)) and wire.get("checksum") == checksum_of(wire)
-        return cls(digest, table_id, version, base, spec, steps, intact)
+        return cls(digest, table_id, version, base, spec, steps, said, diff, intact)
 
 
 def check_approved(approved: ApprovedPlan, now: MigrationPlan, *, moved: str | None) -> Iterator[Finding]:
@@ -78,9 +86,39 @@ def check_approved(approved: ApprovedPlan, now: MigrationPlan, *, moved: str | N
         )
     else:
         left = tuple(map(step_digest, now.steps))
+        shown = now.to_json()
+        said = tuple(map(_said, shown["steps"]))
         if left != approved.steps[len(approved.steps) - len(left) :]:
             yield requests.OTHER_PLAN.found(
                 "{table} now needs other steps than those that were approved: {steps}.",
                 table=table,
                 steps=[step["explanation"] for step in now.to_json()["steps"]],
             )
+        elif said != approved.said[len(approved.said) - len(said) :] or (
+            len(said) == len(approved.said) and tuple(shown["diff"]) != approved.diff
+        ):
+            yield requests.OTHER_PLAN.found(
+                "The plan for {table} says something else than what it does: people may have approved what they read. "
+                "It does: {steps}.",
+                table=table,
+                steps=[explanation for explanation, _ in said],
+            )
+
+
+def not_approved(now: MigrationPlan) -> Iterator[Finding]:
+    """Yield why a plan that nobody was asked about needs approval: its steps and the policy say so, not the plan."""
+    if now.approval:
+        yield requests.NOT_APPROVED.found(
+            "Nobody approved the plan for {table}, and it needs approval: {why}",
+            table=now.table.text,
+            why=Prose(" ".join(now.approval)),
+        )
+
+
+#: What an explanation says of the costs of a step, which may change while it waits for approval.
+_COSTS = re.compile(r"(?:1 data file|[\d,]+ data files) \([\d.]+ \w+\)| \([^()]*\bcommits?\b[^()]*\)$")
+
+
+def _said(step: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what people read of a step, without its costs."""
+    return _COSTS.sub("", str(step.get("explanation"))), str(step.get("sql"))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.request.change_options import RewritesFiles, UpgradesProtocol
 from airflow_delta_provider.domain.request.fleet import FleetFile
+from airflow_delta_provider.domain.request.names import Names
 from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.options import Options, ReadsFiles
 from airflow_delta_provider.domain.request.request_error import RequestError
@@ -130,6 +131,12 @@ class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
     plan: tuple[Mapping[str, Any], ...] = option(
         Plans(), "approved plans, as a report has them, instead of specs: a JSON file", metavar="FILE"
     )
+    unasked: tuple[str, ...] = option(
+        Names(),
+        "table whose plan nobody was asked about: applied only if the policy lets it be, as the table is now",
+        metavar="TABLE",
+        argument="approval",
+    )
     approved_by: str | None = option(Person(), "who approved the plan; goes into each commit", metavar="NAME")
 
     @property
@@ -161,6 +168,10 @@ class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
         if found is None:
             raise RequestError("{plan} has nothing for {table!r}.", table=table)
         return found
+
+    def was_unasked(self, table: str) -> bool:
+        """Return True if nobody was asked about the plan for a table."""
+        return named_place(table) in map(named_place, self.unasked)
 
     @cached_property
     def _plans_by_place(self) -> Mapping[Any, Mapping[str, Any]]:

@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.migrations.approved_plan import ApprovedPlan, PlanFileError, check_approved
-from airflow_delta_provider.domain.migrations.plan import MigrationPlan
+from airflow_delta_provider.domain.migrations.approved_plan import (
+    ApprovedPlan,
+    PlanFileError,
+    check_approved,
+    not_approved,
+)
+from airflow_delta_provider.domain.migrations.plan import MigrationPlan, checksum_of
 from tests.unit.migrations.declared import after, col, planned
 from tests.unit.migrations.test_planner import by_name
 
@@ -52,6 +57,30 @@ def test_a_plan_that_was_edited(key: str) -> None:
     harmless = [{**step, "sql": "SELECT 1"} for step in wire["steps"]]
     edited = {"spec": {**wire["spec"], "drop": []}, "steps": harmless}.get(key, "x")
     assert codes(approved(**{key: edited}), plan()) == ["RQ64"]
+
+
+@pytest.mark.parametrize("key", ["explanation", "sql", "diff"])
+def test_a_plan_that_says_something_else_than_it_does_whatever_its_checksum(key: str) -> None:
+    wire = json.loads(json.dumps(plan().to_json()))
+    if key == "diff":
+        wire["diff"] = ["+ nothing"]
+    else:
+        wire["steps"][0][key] = "add a comment (1 commit)"
+    wire["checksum"] = checksum_of(wire)
+    found = ApprovedPlan.from_json(wire)
+    assert found.is_intact
+    assert codes(found, plan()) == ["RQ64"]
+
+
+def test_a_plan_whose_costs_changed_while_it_waited() -> None:
+    wire = json.loads(json.dumps(plan().to_json()).replace("(1 commit)", "(about 7 commits)"))
+    wire["checksum"] = checksum_of(wire)
+    assert codes(ApprovedPlan.from_json(wire), plan()) == []
+
+
+def test_a_plan_that_nobody_was_asked_about_needs_what_the_policy_says_now() -> None:
+    assert [f.code for f in not_approved(replace(plan(), approval=("There are warnings.",)))] == ["RQ78"]
+    assert list(not_approved(replace(plan(), approval=()))) == []
 
 
 @pytest.mark.parametrize("wire", [None, [], {}, {"steps": 1}, {"steps": [{"sql": "x"}]}])

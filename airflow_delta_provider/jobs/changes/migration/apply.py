@@ -25,7 +25,7 @@ from airflow_delta_provider.domain.checks.migrations.table import still_needed
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata, commit_info
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.migrations.approved_plan import ApprovedPlan, check_approved
+from airflow_delta_provider.domain.migrations.approved_plan import ApprovedPlan, check_approved, not_approved
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan, base_of
 from airflow_delta_provider.domain.migrations.planner import MigrationPlanned
 from airflow_delta_provider.domain.report.finding import Finding
@@ -116,6 +116,8 @@ class ApplyMigration(PlannedChange):
             yield from (finding for finding in plan.findings if finding.severity is Severity.ERROR)
         else:
             yield from check_approved(self.approved, plan, moved=self._moved(self.approved))
+            if self.options.was_unasked(self.table.name.text):
+                yield from not_approved(plan)
 
     def _moved(self, approved: ApprovedPlan) -> str | None:
         """Return who changed protocol or metadata since the plan was made, apart from its own commits."""
