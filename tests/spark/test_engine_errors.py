@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import socket
+
 import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway
+from py4j.protocol import Py4JError
 from pyspark.errors import IllegalArgumentException, PySparkException
+from pyspark.serializers import CPickleSerializer, read_int
+from pyspark.util import _load_from_socket, local_connect_and_auth
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS, METADATA_CONFLICTS
@@ -83,6 +90,45 @@ def test_what_sql_refuses_is_refused_in_the_engines_words_without_its_stack(tabl
 def test_error_of_python_is_a_fault_or_refusal_of_its_kind(session, error, expected, words):
     assert meaning(error) == expected
     assert words in understand(error).message
+
+
+def lost(port: int, how: str) -> None:
+    """Lose the connection to a JVM, as Py4J and PySpark notice it."""
+    if how == "a call":
+        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port))
+        gateway.jvm.java.lang.System.currentTimeMillis()
+    elif how == "rows":
+        with _load_from_socket((port, "secret"), CPickleSerializer()) as rows:
+            list(rows)
+    elif how == "a socket":
+        local_connect_and_auth(port, "secret")
+    else:
+        raise Py4JError("Answer from Java side is empty")
+
+
+@pytest.mark.parametrize("how", ["a call", "rows", "a socket", "an answer"])
+def test_lost_connection_to_the_jvm_is_neither_the_storage_nor_a_bug_and_may_run_again(how):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        with pytest.raises(Exception, match=r".") as caught:
+            lost(taken.getsockname()[1], how)
+    assert meaning(caught.value) == ("FT01", Verdict.FAULT, True)
+    assert "The connection to Spark's JVM broke" in understand(caught.value).message
+    assert "torage failed" not in understand(caught.value).message
+
+
+def test_end_of_the_jvm_while_rows_are_read_is_no_bug():
+    with pytest.raises(EOFError) as caught:
+        read_int(io.BytesIO(b""))
+    assert meaning(caught.value) == ("FT01", Verdict.FAULT, True)
+
+
+def test_errors_of_the_same_types_from_elsewhere_are_what_they_were():
+    with pytest.raises(UnboundLocalError) as caught:
+        del unknown  # type: ignore[name-defined]  # noqa: F821
+    assert meaning(caught.value) == ("FT03", Verdict.FAULT, False)
+    refused = understand(ConnectionRefusedError("the store"))
+    assert (refused.rule.code, refused.message.split(":")[0]) == ("FT01", "Storage failed")
 
 
 def test_broken_connection_to_the_storage_is_a_fault_that_a_retry_may_mend(spark):

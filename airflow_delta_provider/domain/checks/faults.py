@@ -11,7 +11,7 @@ _platform = FAMILY.of(Scope.PLATFORM)
 
 STORAGE = _platform.error(
     1,
-    "storage, credentials or the machine failed",
+    "storage, credentials or the platform failed",
     remedy="Check the location and its scheme, the storage's driver, the network, the credentials and the memory.",
 )
 ENGINE = _platform.error(2, "the engine failed", remedy="Run the job again; if it fails again, check the Spark log.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -65,8 +66,57 @@ _DAMAGE = re.compile(
 )
 
 
+#: What Py4J and PySpark raise when their local connection to the JVM ends; the last by a mistake in their clean-up.
+_LOST = (ConnectionError, EOFError, TimeoutError, UnboundLocalError)
+#: Py4J's words for the same, in an exception of no type of its own.
+_NO_ANSWER = re.compile(r"Answer from Java side is empty|Error while (sending|receiving)|connect to the Java server")
+_NO_SOCKET = "CANNOT_OPEN_SOCKET"
+#: Modules of Python through which they raise it.
+_SOCKETS = frozenset({"socket", "selectors"})
+
+
 def understand(error: BaseException) -> EngineError:
     """Return what ``error`` means."""
+    if _lost_jvm(error):
+        return _without_jvm(error)
+    try:
+        return _understand(error)
+    except Exception as another:
+        if _lost_jvm(another):  # which was asked what the first one means
+            return _without_jvm(another)
+        raise
+
+
+def _lost_jvm(error: BaseException) -> bool:
+    """Return True if an error says that the connection to Spark's JVM broke."""
+    if isinstance(error, Py4JNetworkError):
+        return True
+    if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
+        return bool(_NO_ANSWER.search(str(error)))
+    if isinstance(error, PySparkException):
+        of_python = getattr(error, "_origin", None) is None  # the JVM is not asked
+        return of_python and condition_of(error) == _NO_SOCKET
+    return isinstance(error, _LOST) and _raised_by_engine(error)
+
+
+def _raised_by_engine(error: BaseException) -> bool:
+    """Return True if PySpark or Py4J raised an error, and no library of a storage."""
+    frames = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
+    raising = [name for name in frames if name not in _SOCKETS]
+    return bool(raising) and raising[-1].split(".")[0] in ("pyspark", "py4j")
+
+
+def _without_jvm(error: BaseException) -> EngineError:
+    said = str(error).strip().split("\n")[0] or type(error).__name__
+    lost = f"The connection to Spark's JVM broke, most likely because the JVM ended: {said}."
+    remedy = (
+        "Run the job again. If it happens again, look for OutOfMemoryError or a signal in the Spark log, and give the "
+        "driver more memory (spark.driver.memory)."
+    )
+    return EngineError(faults.STORAGE, Verdict.FAULT, "", lost, remedy, retryable=True)
+
+
+def _understand(error: BaseException) -> EngineError:
     condition, message = _condition(error), _message(error)
     if condition in METADATA_CONFLICTS | FILE_CONFLICTS:
         moved = f"Another writer changed the table while this ran ({condition}). This step was not done."
@@ -85,8 +135,7 @@ def understand(error: BaseException) -> EngineError:
         return _without_driver(message, condition)
     if number := _lasting(error):
         return lasting(message, number, condition)
-    storage = isinstance(error, Py4JNetworkError) or _is_java(error, ("java.io.IOException",))
-    if storage and not isinstance(error, AnalysisException):
+    if _is_java(error, ("java.io.IOException",)) and not isinstance(error, AnalysisException):
         return failed(message, condition)
     if isinstance(error, PySparkException) or condition:
         refused = f"The engine refused: {message}"
