@@ -1,4 +1,4 @@
-"""Which expressions of a table or a spec may be evaluated: those that depend on nothing besides the row.
+"""Expressions of tables and specs that may be evaluated: they depend on nothing besides the row.
 
 An expression runs with the rights of whoever evaluates it. A subquery, a function that runs code, or a function of the
 session could read a file and tell its content by the verdict. So an expression is evaluated only if a parser found

@@ -1,6 +1,6 @@
 """Functions of SQL, by what their values depend on.
 
-The names are those of Spark's registry of built-in functions, and some of Databricks. A name that is not here is a
+The names come from Spark's registry of built-in functions, with some of Databricks. A name that is not here is a
 function of the user, of an extension, or of a newer Spark: nothing is known about it.
 """
 
@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 
 class FunctionKind(Enum):
-    """What the value of a function depends on; the value says it after "it calls NAME, which"."""
+    """Kinds of functions; each value continues the sentence "it calls NAME, which"."""
 
     SCALAR = "gives the same value for the same arguments"
     CLOCK = "depends on the time"

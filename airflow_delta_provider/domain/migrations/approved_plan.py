@@ -98,8 +98,8 @@ def check_approved(approved: ApprovedPlan, now: MigrationPlan, *, moved: str | N
             len(said) == len(approved.said) and tuple(shown["diff"]) != approved.diff
         ):
             yield requests.OTHER_PLAN.found(
-                "The plan for {table} says something else than what it does: people may have approved what they read. "
-                "It does: {steps}.",
+                "The text of the plan for {table} does not match its steps, so people may have approved other steps. "
+                "Its steps are: {steps}.",
                 table=table,
                 steps=[explanation for explanation, _ in said],
             )
@@ -120,5 +120,5 @@ _COSTS = re.compile(r"(?:1 data file|[\d,]+ data files) \([\d.]+ \w+\)| \([^()]*
 
 
 def _said(step: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what people read of a step, without its costs."""
+    """Return the texts about a step that people read, without its costs."""
     return _COSTS.sub("", str(step.get("explanation"))), str(step.get("sql"))

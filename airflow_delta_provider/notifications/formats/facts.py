@@ -107,7 +107,7 @@ class Listing:
 
 
 def failure(alert: Alert) -> str | None:
-    """Return why there is no report, or what the task ended with besides; None for a task that went well."""
+    """Return why there is no report, or the error that ended the task; None for a task that went well."""
     return None if alert.failure is None else shown_lines(alert.failure)
 
 

@@ -101,7 +101,7 @@ def _unfit(session: SparkDeltaSession, table: OpenTable, state: TableState) -> I
                     subject=condition.holder,
                     expression=condition.expression,
                     why=Prose(why),
-                    remedy="Drop what has the expression, or replace the expression, then run the job again.",
+                    remedy="Drop the constraint or replace the expression, then run the job again.",
                 )
 
 

@@ -67,7 +67,7 @@ def _parsed(spark: SparkSession, expression: str) -> ParsedExpression:
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield the nodes of a tree of the JVM as JSON, those of plans in it, too."""
+    """Yield the nodes of a tree of the JVM as JSON, including the nodes of plans in it."""
     left: list[Any] = [json.loads(tree.toJSON())]
     while left:
         value = left.pop()
