@@ -65,7 +65,7 @@ class DeltaViolationError(DeltaReportError, AirflowFailException):
 
 
 class DeltaUndeterminedError(DeltaReportError, AirflowFailException):
-    """Something could not be decided, and the task is set to fail then."""
+    """Something could not be decided, and the task is set to fail then, or did not change a table because of it."""
 
     headline = "A table could not be judged"
 

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.apply_migration import DeltaApplyMigrationOperator
 from airflow_delta_provider.operators.approve_migration import DeltaApproveMigrationOperator
-from airflow_delta_provider.operators.arguments import Document, Specs, Text
+from airflow_delta_provider.operators.arguments import Document, Names, Specs, Text
 from airflow_delta_provider.operators.check_drift import DeltaCheckDriftOperator
 from airflow_delta_provider.operators.delta_read import EngineName
 from airflow_delta_provider.operators.plan_migration import DeltaPlanMigrationOperator
@@ -36,6 +36,7 @@ def delta_migration(
     table: Text | None = None,
     policy: Document = None,
     fleet: Document = None,
+    accept_unknown: Names = (),
     allow_protocol_upgrade: bool = False,
     allow_rewrite: bool = False,
     assigned_users: Sequence[Mapping[str, str]] | None = None,
@@ -59,6 +60,8 @@ def delta_migration(
     :param table: the table; by default all that the spec names, with one plan each and one approval for all
     :param policy: what rules about plans weigh, and which plans need no approval
     :param fleet: the engines that read and write tables
+    :param accept_unknown: engines of the fleet for which tables may be changed although no source says whether they
+        support the result
     :param allow_protocol_upgrade: allow table features that lock out older readers and writers
     :param allow_rewrite: allow steps that rewrite data files
     :param assigned_users: who may approve, each with ``id`` and ``name``; default: everybody who may answer in Airflow
@@ -72,7 +75,11 @@ def delta_migration(
     """
     shared: dict[str, Any] = dict(job or {})
     judged_by: dict[str, Any] = {"policy": policy, "fleet": fleet}
-    allowed: dict[str, Any] = {"allow_protocol_upgrade": allow_protocol_upgrade, "allow_rewrite": allow_rewrite}
+    allowed: dict[str, Any] = {
+        "allow_protocol_upgrade": allow_protocol_upgrade,
+        "allow_rewrite": allow_rewrite,
+        "accept_unknown": accept_unknown,
+    }
     plan = DeltaPlanMigrationOperator(task_id="plan", spec=spec, table=table, engine=engine, **judged_by, **shared)
     approve = DeltaApproveMigrationOperator(
         task_id="approve",

@@ -26,7 +26,7 @@ MEANINGS = {
     ExitCode.FAULT: "the storage, the engine or the provider failed on a table, or there is no report",
     ExitCode.REFUSED: "a table was refused: it does not exist, or the request is not safe for it",
     ExitCode.VIOLATED: "a table violates a rule",
-    ExitCode.UNDETERMINED: "a table could not be decided, with `--strict`",
+    ExitCode.UNDETERMINED: "a table could not be decided, with `--strict`; or a table was not changed because of that",
     ExitCode.OK: "all is well",
     ExitCode.USAGE: "the command line, or a file that it names, is invalid, or a pattern matches no table",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
@@ -53,6 +53,8 @@ def exit_code(report: JobReport, *, fail_on: str, strict: bool, new_only: bool) 
         ignored |= {ExitCode.VIOLATED, ExitCode.UNDETERMINED}
     ends = (_BY_VERDICT[_verdict(table, fail_on, new_only=new_only)] for table in report.tables)
     seen = {ExitCode.OK, *ends} - ignored
+    if any(table.withheld for table in report.tables):
+        seen.add(ExitCode.UNDETERMINED)
     return next(code for code in _WORST_FIRST if code in seen)
 
 

@@ -26,6 +26,8 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
     :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
         of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. What locks one
         of these out is refused. (templated)
+    :param accept_unknown: engines of the fleet for which tables may be changed although no source says whether they
+        support the result. By default such a table is UNDETERMINED, nothing is changed, and the task fails. (templated)
 
     In a path, put a name that holds a dot between backticks.
 
@@ -41,6 +43,7 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
         rename: Types | None = None,
         drop: Names | None = None,
         fleet: Document = None,
+        accept_unknown: Names = (),
         **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
@@ -48,4 +51,5 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
         self.rename = rename
         self.drop = drop
         self.fleet = fleet
+        self.accept_unknown = accept_unknown
         self.check_literals()

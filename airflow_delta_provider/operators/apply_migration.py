@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.approval import approver, check_not_rejected, to_approve
-from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Specs
+from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Names, Specs
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
@@ -41,7 +41,10 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
     :param approvers: ids of the users who may have approved; empty for all. Only with ``approval``
     :param approved_by: who approved the plan; goes into the ``userMetadata`` of each commit. (templated)
     :param policy: as for ``DeltaPlanMigrationOperator``. (templated)
-    :param fleet: as for ``DeltaPlanMigrationOperator``. (templated)
+    :param fleet: as for ``DeltaPlanMigrationOperator``. What locks out an engine that has to stay able to use the table
+        is refused. (templated)
+    :param accept_unknown: engines of the fleet for which tables may be changed although no source says whether they
+        support the result. By default such a table is UNDETERMINED, nothing is changed, and the task fails. (templated)
     :param allow_protocol_upgrade: allow table features that lock out older readers and writers. (templated)
     :param allow_rewrite: allow steps that rewrite data files. (templated)
 
@@ -65,6 +68,7 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
         approved_by: str | None = None,
         policy: Document = None,
         fleet: Document = None,
+        accept_unknown: Names = (),
         allow_protocol_upgrade: bool | str = False,
         allow_rewrite: bool | str = False,
         **kwargs: Unpack[ChangeArguments],
@@ -78,6 +82,7 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
         self.approved_by = approved_by
         self.policy = policy
         self.fleet = fleet
+        self.accept_unknown = accept_unknown
         self.allow_protocol_upgrade = allow_protocol_upgrade
         self.allow_rewrite = allow_rewrite
         self.check_literals()

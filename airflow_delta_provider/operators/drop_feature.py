@@ -55,6 +55,8 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
     :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
         of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. What locks one
         of these out is refused. (templated)
+    :param accept_unknown: engines of the fleet for which tables may be changed although no source says whether they
+        support the result. By default such a table is UNDETERMINED, nothing is changed, and the task fails. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
@@ -72,6 +74,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         acknowledge_history_loss: Flag = False,
         acknowledge_row_id_loss: Flag = False,
         fleet: Document = None,
+        accept_unknown: Names = (),
         **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
@@ -83,6 +86,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         self.acknowledge_history_loss = acknowledge_history_loss
         self.acknowledge_row_id_loss = acknowledge_row_id_loss
         self.fleet = fleet
+        self.accept_unknown = accept_unknown
         self._waits = 0
         self.check_literals()
 

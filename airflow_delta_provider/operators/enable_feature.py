@@ -32,6 +32,8 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
     :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
         of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. What locks one
         of these out is refused. (templated)
+    :param accept_unknown: engines of the fleet for which tables may be changed although no source says whether they
+        support the result. By default such a table is UNDETERMINED, nothing is changed, and the task fails. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
@@ -47,6 +49,7 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         allow_special: Flag = False,
         acknowledge_writer_lockout: Flag = False,
         fleet: Document = None,
+        accept_unknown: Names = (),
         **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
@@ -56,4 +59,5 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         self.allow_special = allow_special
         self.acknowledge_writer_lockout = acknowledge_writer_lockout
         self.fleet = fleet
+        self.accept_unknown = accept_unknown
         self.check_literals()

@@ -49,15 +49,15 @@ def judge(
 ) -> None:
     """Return if the task succeeded, else raise.
 
-    Faults fail regardless of the policy. A failure that another try may fix is retried, unless some
-    other failure is final.
+    Faults fail regardless of the policy. A change that was withheld is judged as one that was refused. A failure that
+    another try may fix is retried, unless some other failure is final.
 
     :param place: where the whole report is kept
     :raises DeltaViolationError: a table is VIOLATED or REFUSED and the policy is ``fail``
-    :raises DeltaUndeterminedError: a table is UNDETERMINED and the policy is ``fail``
+    :raises DeltaUndeterminedError: a table is UNDETERMINED, and the policy is ``fail`` or a change was withheld
     :raises DeltaFaultError: a table is FAULT and no other try can fix it
     :raises DeltaRetryableError: every failure may be gone at the next try
-    :raises AirflowSkipException: a table is VIOLATED or REFUSED and the policy is ``skip``
+    :raises AirflowSkipException: a table is VIOLATED or REFUSED, or a change was withheld, and the policy is ``skip``
     """
     final = [table for table in report.tables if not is_retryable(table)]
     verdicts = {table.verdict for table in final}
@@ -67,13 +67,14 @@ def judge(
     if violated and on_violation == "fail":
         raise DeltaViolationError(report, place)
     undetermined = Verdict.UNDETERMINED in verdicts
-    if undetermined and on_undetermined == "fail":
+    withheld = any(table.withheld for table in final)
+    if (undetermined and on_undetermined == "fail") or (withheld and on_violation == "fail"):
         raise DeltaUndeterminedError(report, place)
     if len(final) < len(report.tables):
         raise DeltaRetryableError(report, place)
-    if violated and on_violation == "skip":
+    if (violated or withheld) and on_violation == "skip":
         raise AirflowSkipException(f"Skipped, as on_violation says.\n{render(report, place)}")
-    if violated or (undetermined and on_undetermined == "warn"):
+    if violated or withheld or (undetermined and on_undetermined == "warn"):
         log.warning("%s", render(report, place))
     else:
         log.info("%s", render(report, place))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
-from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Flag, Types, VerifyValues
+from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Flag, Names, Types, VerifyValues
 from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
@@ -28,6 +28,8 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
     :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
         of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. What locks one
         of these out is refused. (templated)
+    :param accept_unknown: engines of the fleet for which tables may be changed although no source says whether they
+        support the result. By default such a table is UNDETERMINED, nothing is changed, and the task fails. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
@@ -42,6 +44,7 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
         allow_protocol_upgrade: Flag = False,
         verify: VerifyValues = "data",
         fleet: Document = None,
+        accept_unknown: Names = (),
         **kwargs: Unpack[ChangeArguments],
     ) -> None:
         super().__init__(**kwargs)
@@ -50,4 +53,5 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
         self.allow_protocol_upgrade = allow_protocol_upgrade
         self.verify = verify
         self.fleet = fleet
+        self.accept_unknown = accept_unknown
         self.check_literals()

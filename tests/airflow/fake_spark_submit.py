@@ -41,9 +41,14 @@ def send(channel, document, nonce=None):
     for line in marker_lines(channel, nonce or submission, document):
         print(line, flush=True)
 
-def report(verdict="PASS", retryable=False, nonce=None, **by_table):
+def report(verdict="PASS", retryable=False, nonce=None, withheld=False, **by_table):
     tables = tuple(
-        TableReport(t, Verdict(by_table.get(t, verdict)), retryable=retryable and by_table.get(t, verdict) != "PASS")
+        TableReport(
+            t,
+            Verdict(by_table.get(t, verdict)),
+            retryable=retryable and by_table.get(t, verdict) != "PASS",
+            withheld=withheld,
+        )
         for t in request["tables"]
     )
     document = JobReport(request["kind"], "2026-01-01T00:00:00+00:00", "2026-01-01T00:00:01+00:00", tables, {{}})

@@ -288,6 +288,26 @@ def test_policy_decides_what_a_verdict_does_to_the_task(
             operator.execute(Run().context)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, DeltaUndeterminedError),
+        ({"on_undetermined": "ignore"}, DeltaUndeterminedError),
+        ({"on_violation": "skip"}, AirflowSkipException),
+        ({"on_violation": "warn"}, None),
+    ],
+)
+def test_a_change_that_was_withheld_ends_the_task_like_a_refusal(
+    spark_submit: FakeSparkSubmit, arguments: dict[str, Any], expected: type | None
+) -> None:
+    spark_submit.does("report(verdict='UNDETERMINED', withheld=True)")
+    if expected is None:
+        assert enable(**arguments).execute(Run().context)["verdict"] == "UNDETERMINED"
+    else:
+        with pytest.raises(expected):
+            enable(**arguments).execute(Run().context)
+
+
 @pytest.mark.parametrize("verdict", ["REFUSED", "FAULT"])
 def test_failures_that_are_all_retryable_let_airflow_retry(spark_submit: FakeSparkSubmit, verdict: str) -> None:
     spark_submit.does(f"report(retryable=True, **{{'/b': {verdict!r}}})")

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.request.change_options import (
+    DropFeatureOptions,
+    EnableFeatureOptions,
+    WidenTypesOptions,
+)
 from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
+from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from tests.tables import log
 from tests.tables.protocols import legacy
 
@@ -33,3 +41,36 @@ def test_a_commit_of_deltalake_is_named_when_row_tracking_would_lock_it_out(tabl
     done = enable(path, "rowTracking")
     assert done.verdict is Verdict.PASS
     assert any(note.startswith(f"{engine} wrote ") for note in done.plan["notes"])
+
+
+ALLOWED = {"allow_protocol_upgrade": True}
+#: An engine about which nothing is known; the policy keeps it.
+FLEET = {"profiles": [{"engine": "bi", "releases": [{"version": "1.0"}]}], "must_stay_readable_by": ["bi"]}
+KEPT = [
+    pytest.param(EnableFeatureOptions(features=("typeWidening",), **ALLOWED), id="enable-feature"),
+    pytest.param(WidenTypesOptions(columns={"i": "bigint"}, enable_type_widening=True, **ALLOWED), id="widen-types"),
+    pytest.param(
+        ApplyMigrationOptions(spec=({"columns": [{"name": "i", "type": "bigint"}]},), **ALLOWED), id="apply-migration"
+    ),
+    pytest.param(DropFeatureOptions(features=("deletionVectors",), allow_rewrite=True, **ALLOWED), id="drop-feature"),
+]
+
+
+@pytest.mark.parametrize("asked", KEPT)
+def test_a_change_is_withheld_while_the_support_of_an_engine_that_must_stay_is_unknown(asked, spark, tmp_path, run_job):
+    path = tmp_path / "t"
+    vectors = isinstance(asked, DropFeatureOptions)
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (i INT) USING delta "
+        f"TBLPROPERTIES ('delta.enableDeletionVectors' = '{str(vectors).lower()}')"
+    )
+    before = log.contents(path)
+    for dry_run in (True, False):
+        (withheld,) = run_job([path], replace(asked, fleet=FLEET), dry_run=dry_run).tables
+        assert (withheld.verdict, withheld.changed) == (Verdict.UNDETERMINED, False)
+        assert withheld.withheld is not dry_run
+        assert [(found.code, found.subject) for found in withheld.findings if found.code != "MG18"] == [("CP04", "bi")]
+        assert log.contents(path) == before
+    (done,) = run_job([path], replace(asked, fleet=FLEET, accept_unknown=("bi",))).tables
+    assert (done.verdict, done.changed, done.withheld) == (Verdict.PASS, True, False)
+    assert any("accepts that the support of bi is unknown" in note for note in done.plan["notes"])

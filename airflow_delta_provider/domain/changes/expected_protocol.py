@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,8 +43,7 @@ def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dic
     """
     each = list(each_step(steps))
     properties = {name: value for step in each if isinstance(step, SetProperties) for name, value in step.properties}
-    new = StructType(tuple(StructField("c", data_type) for step in each for data_type in _new_types(step)))
-    types = sorted({c.data_type.name for c in all_columns(new) if isinstance(c.data_type, PrimitiveType)})
+    types = sorted(data_type.name for data_type in written_types(each))
     if not (properties or types):
         return None
     if not types:
@@ -117,6 +116,12 @@ def _special(table: str, special: Sequence[str], engine: Engine) -> Finding:
         features=special,
         table=table,
     )
+
+
+def written_types(each: Iterable[Step]) -> frozenset[PrimitiveType]:
+    """Return the primitive types, nested ones among them, of the columns that steps add or change."""
+    new = StructType(tuple(StructField("c", data_type) for step in each for data_type in _new_types(step)))
+    return frozenset(c.data_type for c in all_columns(new) if isinstance(c.data_type, PrimitiveType))
 
 
 def _new_types(step: Step) -> Iterator[DataType]:

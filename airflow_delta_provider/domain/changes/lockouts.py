@@ -56,6 +56,43 @@ def lockouts(before: Demands | None, after: Demands, fleet: TableFleet, writers:
     return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))
 
 
+def kept_engines(
+    before: Demands, after: Demands, fleet: TableFleet, writers: RecentWriters
+) -> tuple[tuple[Member, Finding], ...]:
+    """Return the engines that a fleet file keeps and that a change locks out, or may lock out.
+
+    An engine that has to stay able to read only is not judged by its writes.
+    """
+    known = {subject.key: subject for subject in _subjects(fleet, writers)}
+    found = []
+    for subject in _kept(fleet):
+        reasons = [r for r in _reasons(known[subject.key], before, after) if r.access in subject.must]
+        if reasons:
+            found.append((subject.member, _found(subject, reasons, None, is_change=True)))
+    return tuple(found)
+
+
+def unreadable_demands(why: object, fleet: TableFleet) -> tuple[tuple[Member, Finding], ...]:
+    """Return the engines that a fleet file keeps, on a table whose demands cannot be read.
+
+    :param why: they cannot be read
+    """
+    return tuple(
+        (
+            subject.member,
+            UNKNOWN_SUPPORT.found(
+                "{engine} must stay able to {uses} this table. The features and type changes that the table demands "
+                "cannot be read: {why}.",
+                subject=subject.member.name,
+                engine=subject.member.name,
+                uses=_verbs(subject.must),
+                why=Prose(str(why).rstrip(".")),
+            ),
+        )
+        for subject in _kept(fleet)
+    )
+
+
 def check_table(
     now: Demands, planned: Demands | None, fleet: TableFleet, writers: RecentWriters
 ) -> tuple[Finding, ...]:
@@ -157,6 +194,11 @@ def _declared(fleet: TableFleet) -> Iterator[_Subject]:
             uses=_accesses(reads=member.reads, writes=member.writes),
             must=_accesses(reads=member.must_read, writes=member.must_write),
         )
+
+
+def _kept(fleet: TableFleet) -> Iterator[_Subject]:
+    """Yield the engines that a fleet file keeps."""
+    return (subject for subject in _declared(fleet) if subject.must)
 
 
 def _accesses(*, reads: bool, writes: bool) -> frozenset[Access]:

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from airflow_delta_provider.domain.changes.lockouts import lockouts
+from airflow_delta_provider.domain.changes.expected_protocol import written_types
+from airflow_delta_provider.domain.changes.lockouts import kept_engines, lockouts, unreadable_demands
 from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.step import WidenColumns, each_step
+from airflow_delta_provider.domain.changes.step import SetProperties, Step, WidenColumns, each_step
 from airflow_delta_provider.domain.changes.widen_types import Widening
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.compatibility import READ_LOCKED, WRITE_LOCKED
+from airflow_delta_provider.domain.checks.compatibility import (
+    READ_LOCKED,
+    UNIDENTIFIED_WRITER,
+    UNKNOWN_SUPPORT,
+    WRITE_LOCKED,
+)
 from airflow_delta_provider.domain.delta.data_type import TIMESTAMP_NTZ, parse_type
 from airflow_delta_provider.domain.delta.demands import demands_of
-from airflow_delta_provider.domain.delta.features.registry import feature_named, with_requirements
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named, with_requirements
 from airflow_delta_provider.domain.delta.features.types import (
     TIMESTAMP_NTZ_FEATURE,
     TYPE_WIDENING,
     TYPE_WIDENING_PREVIEW,
 )
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.type_widening import TypeChange
-from airflow_delta_provider.domain.engine.fleet import TableFleet
+from airflow_delta_provider.domain.engine.fleet import Member, TableFleet
 from airflow_delta_provider.domain.engine.profiles.access import Demands
 from airflow_delta_provider.domain.engine.recent_writer import RecentWriters
 from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+
+#: Codes of findings about engines that may be able to use the table, or may not.
+UNKNOWN_ENGINES = frozenset(rule.code for rule in (UNKNOWN_SUPPORT, UNIDENTIFIED_WRITER))
 
 
 def demands_with(state: TableState, features: Iterable[str], widenings: Sequence[Widening]) -> Demands:
@@ -55,41 +65,114 @@ def demands_after(plan: Plan, state: TableState) -> Demands:
     :raises ValueError: if the record of type changes is malformed
     :raises BrokenLogError: if the schema is damaged
     """
-    columns = [column for step in each_step(plan.steps) if isinstance(step, WidenColumns) for column in step.columns]
+    each = list(each_step(plan.steps))
+    columns = [column for step in each if isinstance(step, WidenColumns) for column in step.columns]
+    types = written_types(each)
     return demands_of(
         plan.protocol_after,
-        state.metadata,
+        _with_properties(state.metadata, each),
         [TypeChange(str(parse_type(column.old)), str(parse_type(column.new))) for column in columns],
-        plan.protocol_after.features - state.protocol.features,
+        {
+            *(plan.protocol_after.features - state.protocol.features),
+            *(feature.name for feature in FEATURES.values() if feature.column_type in types),
+        },
     )
 
 
-def affects_engines(plan: Plan) -> bool:
-    """Whether a plan may lock an engine out that can use the table now."""
-    return plan.upgrades_protocol or any(isinstance(step, WidenColumns) for step in each_step(plan.steps))
+def _with_properties(metadata: Metadata, each: Iterable[Step]) -> Metadata:
+    """Return metadata with the properties that steps set: a feature may be in use because of one."""
+    properties = {name: value for step in each if isinstance(step, SetProperties) for name, value in step.properties}
+    if not properties:
+        return metadata
+    wire = metadata.to_json()
+    return Metadata.from_json({**wire, "configuration": {**wire.get("configuration", {}), **properties}})
 
 
-def plan_lockouts(plan: Plan, state: TableState, fleet: TableFleet, writers: RecentWriters) -> tuple[Finding, ...]:
-    """Return which engines a plan locks out, or may; nothing where the table's schema is damaged."""
+def affects_engines(plan: Plan, state: TableState) -> bool:
+    """Return True if a plan may lock an engine out that can use the table now.
+
+    :param state: the table when the plan was made
+    """
+    if plan.upgrades_protocol or any(isinstance(step, WidenColumns) for step in each_step(plan.steps)):
+        return True
     try:
-        before, after = demands_of(state.protocol, state.metadata), demands_after(plan, state)
+        return demands_of(state.protocol, state.metadata) != demands_after(plan, state)
     except (ValueError, BrokenLogError):
-        return ()
-    return lockouts(before, after, fleet, writers)
+        return False
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """Which engines a plan locks out, or may lock out.
+
+    :param found: findings about all engines that are known
+    :param kept: findings about the engines that a fleet file keeps, each with its engine
+    """
+
+    found: tuple[Finding, ...] = ()
+    kept: tuple[tuple[Member, Finding], ...] = ()
+
+    @classmethod
+    def of(cls, plan: Plan, state: TableState, fleet: TableFleet, writers: RecentWriters) -> Preflight:
+        """Check a plan against the engines of a table.
+
+        :param state: the table when the plan was made
+        """
+        try:
+            before, after = demands_of(state.protocol, state.metadata), demands_after(plan, state)
+        except (ValueError, BrokenLogError) as error:
+            kept = unreadable_demands(error, fleet)
+            return cls(tuple(finding for _, finding in kept), kept)
+        return cls(lockouts(before, after, fleet, writers), kept_engines(before, after, fleet, writers))
+
+    def unknown(self) -> Iterator[tuple[Member, Finding]]:
+        """Yield the engines that a fleet file keeps and whose support is unknown."""
+        return ((member, finding) for member, finding in self.kept if finding.code == UNKNOWN_SUPPORT.code)
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """A plan after its preflight.
+
+    :param plan: with notes about the engines that it locks out, or may lock out
+    :param refusals: why it must not be carried out; no permission allows a lock-out that a fleet file forbids
+    :param undecided: engines that a fleet file keeps and whose support is unknown: the plan must not be carried out
+        either, until the request accepts that
+    """
+
+    plan: Plan
+    refusals: tuple[Finding, ...] = ()
+    undecided: tuple[Finding, ...] = ()
 
 
 def with_lockouts(
-    plan: Plan, refusals: Sequence[Finding], found: Sequence[Finding], fleet: TableFleet
-) -> tuple[Plan, tuple[Finding, ...]]:
+    plan: Plan, refusals: Sequence[Finding], preflight: Preflight, accepted: Collection[str] = ()
+) -> Cleared:
     """Return the plan and its refusals with the engines that are locked out named in them.
 
-    Where a fleet says that an engine has to stay, that is another refusal: no permission allows the change.
-
-    :param found: as :func:`plan_lockouts` returns them
+    :param accepted: engines of the fleet whose unknown support the request accepts
     """
-    sentences = [str(finding.evidence) for finding in found]
-    named = tuple(_naming(refusal, [*_headline(found), *sentences]) for refusal in refusals)
-    return replace(plan, notes=(*plan.notes, *sentences)), (*named, *kept_by_policy(found, fleet))
+    sentences = [str(finding.evidence) for finding in preflight.found]
+    named = tuple(_naming(refusal, [*_headline(preflight.found), *sentences]) for refusal in refusals)
+    undecided, notes = [], []
+    for member, finding in preflight.unknown():
+        if any(member.is_called(name) for name in accepted):
+            notes.append(f"The request accepts that the support of {member.name} is unknown.")
+        else:
+            undecided.append(_to_accept(finding))
+    forbidden = tuple(finding for _, finding in preflight.kept if finding.code != UNKNOWN_SUPPORT.code)
+    noted = replace(plan, notes=(*plan.notes, *sentences, *notes))
+    return Cleared(noted, (*named, *forbidden), tuple(undecided))
+
+
+def _to_accept(finding: Finding) -> Finding:
+    """Return a finding about unknown support with what lets the change go on nevertheless."""
+    known = UNKNOWN_SUPPORT.remedy if finding.remedy is None else finding.remedy
+    accept = (
+        f"To change the table nevertheless, repeat the request with accept_unknown=[{finding.subject!r}] "
+        f"(--accept-unknown {shlex.quote(str(finding.subject))})."
+    )
+    return UNKNOWN_SUPPORT.worded(replace(finding, remedy=f"{known} {accept}"))
 
 
 def _headline(found: Iterable[Finding]) -> Iterator[str]:
@@ -106,13 +189,3 @@ def _naming(refusal: Finding, sentences: Sequence[str]) -> Finding:
         return refusal
     effect = " ".join([*sentences, rule.effect if refusal.effect is None else refusal.effect])
     return rule.worded(replace(refusal, effect=effect))
-
-
-def kept_by_policy(found: Iterable[Finding], fleet: TableFleet) -> Iterator[Finding]:
-    """Yield those lock-outs that a fleet file forbids."""
-    writing = {member.name for member in fleet.members if member.must_write}
-    using = writing | {member.name for member in fleet.members if member.must_read}
-    for finding in found:
-        kept = writing if finding.code == WRITE_LOCKED.code else using
-        if finding.severity is Severity.ERROR and finding.subject in kept:
-            yield finding

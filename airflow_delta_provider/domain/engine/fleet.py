@@ -45,6 +45,10 @@ class Member:
     must_read: bool = False
     must_write: bool = False
 
+    def is_called(self, name: str) -> bool:
+        """Return True if a policy, or an option, may call the engine so."""
+        return _is_one_of(name, _names(self.name, self.profile, self.version))
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableFleet:
@@ -70,8 +74,7 @@ class _Engine:
     @property
     def names(self) -> tuple[str, ...]:
         """What a policy may call it."""
-        versioned = [f"{name} {self.version}" for name in _names_of(self.profile) if self.version]
-        return (self.name, *_names_of(self.profile), *versioned)
+        return _names(self.name, self.profile, self.version)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +116,16 @@ class Fleet:
         if top:
             policies.insert(0, _policy((), top, engines, profiles))
         return cls(engines=engines, policies=tuple(policies), profiles=profiles)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of its engines, those that only a policy names among them."""
+        policies = (engine for policy in self.policies for engine in (*policy.readable, *policy.writable))
+        return tuple(name for engine in (*self.engines, *policies) for name in engine.names)
+
+    def has_engine(self, name: str) -> bool:
+        """Return True if an engine of the fleet may be called so."""
+        return _is_one_of(name, self.names)
 
     def on(self, fits: Callable[[str], bool]) -> TableFleet:
         """Return the fleet of one table.
@@ -201,8 +214,7 @@ def _meant(
     """Return the engines that a policy means: those declared by that name, else one that only the policy names."""
     if not isinstance(name, str) or not name.strip():
         raise FleetError(where, f"it is {name!r}; it has to be the name of an engine.")
-    folded = name.casefold()
-    declared = tuple(engine for engine in engines if folded in map(str.casefold, engine.names))
+    declared = tuple(engine for engine in engines if _is_one_of(name, engine.names))
     if declared:
         return declared
     stem, _, version = name.rpartition(" ")
@@ -226,6 +238,16 @@ def _profile(
     hint = did_you_mean(name, known) if isinstance(name, str) else ""
     listed = ", ".join(profiles)
     raise FleetError(where, f"there is no engine {name!r}.{hint or f' Known are {listed}; profiles adds others.'}")
+
+
+def _names(name: str, profile: Profile, version: str | None) -> tuple[str, ...]:
+    """Return the names of an engine of the fleet."""
+    versioned = [f"{each} {version}" for each in _names_of(profile) if version]
+    return (name, *_names_of(profile), *versioned)
+
+
+def _is_one_of(name: str, names: Iterable[str]) -> bool:
+    return name.casefold() in map(str.casefold, names)
 
 
 def _names_of(profile: Profile) -> tuple[str, ...]:

@@ -32,7 +32,8 @@ class MigrationPlan(Plan):
     :param spec: what is declared
     :param before: the table that it was planned on
     :param lint: what is questionable about it
-    :param locked_out: engines that can no longer read or write the table afterwards
+    :param locked_out: engines that can no longer read or write the table afterwards, or may not be able to
+    :param unknown: engines that the fleet file keeps and whose support of the result is unknown
     :param approval: why somebody has to approve it; empty where the policy lets it be applied unasked
     """
 
@@ -40,6 +41,7 @@ class MigrationPlan(Plan):
     before: TableState
     lint: tuple[Finding, ...] = ()
     locked_out: tuple[Finding, ...] = ()
+    unknown: tuple[str, ...] = ()
     approval: tuple[str, ...] = ()
 
     @property
@@ -61,7 +63,11 @@ class MigrationPlan(Plan):
     def permissions(self) -> tuple[str, ...]:
         """Options that the one who applies it has to set."""
         rewrites = any(map(rewrites_files, self.steps))
-        needed = {"allow_protocol_upgrade": self.upgrades_protocol, "allow_rewrite": rewrites}
+        needed = {
+            "allow_protocol_upgrade": self.upgrades_protocol,
+            "allow_rewrite": rewrites,
+            "accept_unknown": bool(self.unknown),
+        }
         return tuple(name for name, is_needed in needed.items() if is_needed)
 
     @property

@@ -32,7 +32,10 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def render(report: JobReport, presentation: Presentation | None = None) -> str:
     """Return one test suite. Broken rules are failures; what kept a table from being checked is an error."""
     shown_as = presentation or Presentation()
-    outcomes = [_outcome(_verdict(table, new_only=shown_as.new_only), shown_as) for table in report.tables]
+    outcomes = [
+        _outcome(_verdict(table, new_only=shown_as.new_only), shown_as, withheld=table.withheld)
+        for table in report.tables
+    ]
     counts = {
         "tests": str(len(outcomes)),
         "failures": str(outcomes.count("failure")),
@@ -77,10 +80,10 @@ def _verdict(table: TableReport, *, new_only: bool) -> Verdict:
     return table.verdict if new and warnings_alone else judge(new)
 
 
-def _outcome(verdict: Verdict, shown_as: Presentation) -> str | None:
+def _outcome(verdict: Verdict, shown_as: Presentation, *, withheld: bool) -> str | None:
     """Return the element that says how a test ended; None if it passed."""
     if verdict is Verdict.UNDETERMINED:
-        return "failure" if shown_as.undetermined_fails else "skipped"
+        return "failure" if withheld or shown_as.undetermined_fails else "skipped"
     return {Verdict.PASS: None, Verdict.VIOLATED: "failure"}.get(verdict, "error")
 
 

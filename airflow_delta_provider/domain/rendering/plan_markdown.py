@@ -37,7 +37,7 @@ def _parts(plan: Mapping[str, Any]) -> Iterator[str]:
     if breaks := list(dict.fromkeys(text for step in plan["steps"] for text in step["breaks"])):
         yield "### What breaks"
         yield _list(breaks)
-    yield from _findings("### Who is locked out", plan.get("locked_out", ()))
+    yield from _findings("### Who is locked out, or may be", plan.get("locked_out", ()))
     yield from _findings("### Findings", plan.get("lint", ()))
     yield "### How it is undone"
     yield _list(list(dict.fromkeys(step["undo"] for step in plan["steps"])))

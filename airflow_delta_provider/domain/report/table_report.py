@@ -34,6 +34,7 @@ class TableReport:
     :param detail: what the table is at that version, for jobs that are asked for it
     :param receipt: that of the request, if a later job has to confirm that this report was received: until then it
         reports the findings again
+    :param withheld: whether a change was not carried out because something about it could not be decided
     """
 
     table: str = field(metadata=NOT_EMPTY)
@@ -54,6 +55,7 @@ class TableReport:
     history: Mapping[str, Any] | None = field(default=None, metadata={**defined("history"), **LATER})
     earliest: str | None = field(default=None, metadata={"oneOf": [TIME, {"type": "null"}], **LATER})
     receipt: str | None = field(default=None, metadata=LATER)
+    withheld: bool = field(default=False, metadata=LATER)
 
     @classmethod
     def refused(cls, table: str, *findings: Finding, retryable: bool = False, **known: Any) -> TableReport:
@@ -77,6 +79,7 @@ class TableReport:
             version=self.version,
             findings=findings,
             receipt=self.receipt,
+            withheld=self.withheld,
         )
 
     def to_json(self) -> dict[str, Any]:

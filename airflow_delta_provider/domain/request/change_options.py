@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.delta.data_type import parse_type
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
-from airflow_delta_provider.domain.request.fleet import FleetFile
+from airflow_delta_provider.domain.request.fleet import FleetFile, check_engine_names
 from airflow_delta_provider.domain.request.names import (
     DistinctNames,
     FeatureNames,
@@ -40,10 +40,20 @@ class KeepsFleet(ChangeOptions):
 
     fleet: Mapping[str, Any] | None = option(
         FleetFile(),
-        "engines that read and write tables, and which of them have to stay able to, a YAML or JSON file: what "
-        "locks one of these out is refused",
+        "engines that read and write tables, and which of them have to stay able to, a YAML or JSON file: nothing is "
+        "changed if that locks one of these out, or if it is unknown whether it does",
         metavar="FILE",
     )
+    accept_unknown: tuple[str, ...] = option(
+        Names(),
+        "engine of the fleet whose support of the changed table is unknown and may stay so",
+        metavar="ENGINE",
+    )
+
+    def check(self) -> None:
+        """Check that engines whose unknown support is accepted are engines of the fleet."""
+        super().check()
+        check_engine_names(self.fleet, "accept_unknown", self.accept_unknown)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +142,7 @@ class AlterColumnsOptions(KeepsFleet):
 
     def check(self) -> None:
         """Check that there is something to do, and each column is changed once."""
+        super().check()
         for path in self.drop:
             if path in self.rename:
                 raise RequestError("{path!r} is both dropped and renamed. Ask for one change per column.", path=path)

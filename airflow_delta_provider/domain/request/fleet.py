@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.formats.yaml_text import key_mark_of, mark_of
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.table_name import TableName, normal_location
 from airflow_delta_provider.domain.request.value import Document, as_json
+from airflow_delta_provider.domain.suggestion import did_you_mean
 
 _NAMES = tuple({name: None for feature in FEATURES.values() for name in (feature.name, *feature.aliases)})
 
@@ -34,6 +35,25 @@ class FleetFile(Document):
                 "{option}: {place}{error}", option=option, place=_place(value, error), error=error
             ) from None
         return content
+
+
+def check_engine_names(content: Mapping[str, Any] | None, option: str, names: Iterable[str]) -> None:
+    """Check that engines are those of a fleet file.
+
+    :param option: that names them
+    :raises RequestError: for the first that is not
+    """
+    for name in names:
+        if content is None:
+            raise RequestError("{option} names {name!r}. Pass {fleet}, which declares it.", option=option, name=name)
+        fleet = _parsed(json.dumps(content))
+        if not fleet.has_engine(name):
+            raise RequestError(
+                "{option} names {name!r}, which is not an engine of {fleet}.{hint}",
+                option=option,
+                name=name,
+                hint=did_you_mean(name, fleet.names),
+            )
 
 
 def fleet_of(content: Mapping[str, Any] | None, table: TableName, location: str) -> TableFleet:

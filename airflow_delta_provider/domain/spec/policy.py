@@ -38,7 +38,7 @@ class Condition(str, Enum):
     NO_ERRORS = "no_errors"
     """No rule finds an error in it: this is so in any case, and may be the only condition."""
     NOBODY_LOCKED_OUT = "nobody_locked_out"
-    """It locks no engine out that is known to use the table."""
+    """It locks no engine out that is known to use the table, and may not lock one out either."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,34 +125,50 @@ class Policy:
 
 
 def why_ask(
-    plan: PlannedMigration, findings: Collection[Finding], policy: TablePolicy, *, locks_out: bool
+    plan: PlannedMigration,
+    findings: Collection[Finding],
+    policy: TablePolicy,
+    *,
+    locks_out: bool,
+    may_lock_out: bool = False,
 ) -> tuple[str, ...]:
-    """Return why somebody has to approve a plan, as sentences; nothing where the policy lets it be applied unasked.
+    """Return why somebody has to approve a plan, as sentences; nothing if the policy lets it be applied unasked.
 
     :param findings: as the policy judges them
     :param locks_out: whether an engine that uses the table is locked out
+    :param may_lock_out: whether it is unknown if an engine that uses the table is locked out
     """
-    return tuple(_reasons(plan, findings, policy, locks_out))
+    return tuple(_reasons(plan, findings, policy, locks_out=locks_out, may_lock_out=may_lock_out))
 
 
 def _reasons(
-    plan: PlannedMigration, findings: Collection[Finding], policy: TablePolicy, locks_out: bool
+    plan: PlannedMigration,
+    findings: Collection[Finding],
+    policy: TablePolicy,
+    *,
+    locks_out: bool,
+    may_lock_out: bool,
 ) -> Iterator[str]:
     conditions = policy.approve_without_asking
     if conditions is None:
         yield "The policy lets no plan for this table be applied without approval."
         return
     severities = [finding.severity for finding in findings if finding.is_open]
-    if errors := sum(severity is not Severity.WARNING for severity in severities):
+    if errors := severities.count(Severity.ERROR):
         yield f"{errors} finding{'s are errors' if errors > 1 else ' is an error'}."
+    if undecided := severities.count(Severity.UNDECIDED):
+        yield f"{undecided} finding{'s' * (undecided > 1)} could not be decided."
     if Condition.ADDITIVE in conditions and not plan.is_additive:
         yield "The plan does more than add columns."
     if Condition.METADATA_ONLY in conditions and plan.rewrites:
         yield "The plan rewrites data files."
     if Condition.NO_WARNINGS in conditions and Severity.WARNING in severities:
         yield "There are warnings."
-    if Condition.NOBODY_LOCKED_OUT in conditions and locks_out:
-        yield "Engines are locked out."
+    if Condition.NOBODY_LOCKED_OUT in conditions:
+        if locks_out:
+            yield "Engines are locked out."
+        elif may_lock_out:
+            yield "It is not known whether every engine that uses the table can still use it afterwards."
 
 
 def _table(number: int, entry: Any) -> TablePolicy:

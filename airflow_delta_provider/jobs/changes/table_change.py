@@ -10,7 +10,7 @@ from typing import Any
 from airflow_delta_provider.domain.changes.expected_protocol import with_expected_protocol
 from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.preflight import with_lockouts
+from airflow_delta_provider.domain.changes.preflight import Cleared, with_lockouts
 from airflow_delta_provider.domain.changes.sql import render_sql
 from airflow_delta_provider.domain.changes.step import RewriteTable, Step
 from airflow_delta_provider.domain.checks import faults, requests
@@ -25,7 +25,6 @@ from airflow_delta_provider.domain.migrations.left_behind import left_behind
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.fleet import fleet_of
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.commit.log_store import refuse_unsafe_store
@@ -35,7 +34,7 @@ from airflow_delta_provider.jobs.changes.own_commits import earlier_commits, is_
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 from airflow_delta_provider.jobs.changes.rehearsal import RehearsalFailedError, not_rehearsed, rehearse
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
-from airflow_delta_provider.jobs.migrations.planning import locked_out
+from airflow_delta_provider.jobs.migrations.planning import preflight_of
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
@@ -93,8 +92,8 @@ class TableChange:
             known |= self._changed_before(earlier)
         if refusals or plan is None:
             if plan is not None:
-                plan, refusals = self._with_lockouts(before, plan, refusals)
-                known["plan"] = plan.to_json()
+                cleared = self._cleared(before, plan, refusals)
+                known["plan"], refusals = cleared.plan.to_json(), cleared.refusals
             return TableReport.refused(self._name, *refusals, **known)
         if not plan.steps or self._done_before(change, plan):
             self.progress(f"{self._name}: nothing to do at version {before.version}")
@@ -105,10 +104,11 @@ class TableChange:
             self.session, self._name, self.table.location, allow_unsafe=self._options.allow_unsafe_log_store
         ):
             return TableReport.refused(self._name, unsafe, **known)
-        plan, refusals = self._with_lockouts(before, *self._with_expected_protocol(plan))
+        cleared = self._cleared(before, *self._with_expected_protocol(plan))
+        plan = cleared.plan
         known |= {"protocol_after": plan.protocol_after.to_json(), "plan": plan.to_json()}
-        if refusals:
-            return TableReport.refused(self._name, *refusals, **known)
+        if cleared.refusals:
+            return TableReport.refused(self._name, *cleared.refusals, **known)
         compares_rows = getattr(self._options, "verify", None) in ("data", "full")
         if outside := find_file_outside(self.session, self.table, before, plan.steps, compares_rows=compares_rows):
             return TableReport.refused(self._name, outside, **known)
@@ -130,8 +130,8 @@ class TableChange:
             return TableReport.refused(self._name, *refusals, **known)
         for note in plan.notes:
             self.progress(f"{self._name}: {note}")
-        if self.request.dry_run:
-            return TableReport.judged(self._name, **known)
+        if cleared.undecided or self.request.dry_run:
+            return TableReport.judged(self._name, *cleared.undecided, withheld=not self.request.dry_run, **known)
         return self._carry_out(change, plan, known)
 
     def _with_expected_protocol(self, plan: Plan) -> tuple[Plan, tuple[Finding, ...]]:
@@ -156,13 +156,11 @@ class TableChange:
             allow_special=getattr(self._options, "allow_special", False),
         )
 
-    def _with_lockouts(
-        self, before: TableState, plan: Plan, refusals: Sequence[Finding]
-    ) -> tuple[Plan, tuple[Finding, ...]]:
-        """Return a plan and its refusals with the engines that it locks out."""
+    def _cleared(self, before: TableState, plan: Plan, refusals: Sequence[Finding]) -> Cleared:
+        """Return a plan and its refusals with the engines that it locks out, or may lock out."""
         fleet: Mapping[str, Any] | None = getattr(self._options, "fleet", None)
-        found = locked_out(self.table, plan, before, fleet)
-        return with_lockouts(plan, refusals, found, fleet_of(fleet, self.table.name, self.table.location))
+        accepted: Sequence[str] = getattr(self._options, "accept_unknown", ())
+        return with_lockouts(plan, refusals, preflight_of(self.table, plan, before, fleet), accepted)
 
     def _changed_before(self, versions: Sequence[int]) -> dict[str, Any]:
         """Return what is reported of commits that earlier tries of this run made."""

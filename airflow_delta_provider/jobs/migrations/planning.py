@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
 from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.preflight import affects_engines, plan_lockouts
+from airflow_delta_provider.domain.changes.preflight import UNKNOWN_ENGINES, Preflight, affects_engines
 from airflow_delta_provider.domain.changes.rehearsal import NOT_REHEARSED, steps_to_rehearse
 from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.column_mapping import physical_parts
@@ -24,7 +24,6 @@ from airflow_delta_provider.domain.migrations.disproof import claims_of, disprov
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
 from airflow_delta_provider.domain.migrations.planned import planned_migration
 from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration
-from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_compatibility import RECENT_DAYS
 from airflow_delta_provider.domain.request.fleet import fleet_of
@@ -129,7 +128,8 @@ def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> Migr
     now, name = datetime.now(timezone.utc), table.name.text
     policy = Policy.parse(options.policy)
     its_policy = policy.of(name)
-    locking = policy.judged(locked_out(table, plan, plan.before, options.fleet), name, now.date())
+    preflight = preflight_of(table, plan, plan.before, options.fleet)
+    locking = policy.judged(preflight.found, name, now.date())
     migration = planned_migration(
         plan.steps,
         plan.before,
@@ -139,8 +139,16 @@ def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> Migr
     if any(migration.new_names):  # only those may have been used before
         migration = replace(migration, gone=gone_columns(table.log, plan.before))
     lint = policy.lint(migration, name, now.date())
-    asks = why_ask(migration, (*lint, *locking), its_policy, locks_out=any(finding.is_open for finding in locking))
-    return replace(plan, lint=lint, locked_out=locking, approval=asks)
+    codes = {finding.code for finding in locking if finding.is_open}
+    asks = why_ask(
+        migration,
+        (*lint, *locking),
+        its_policy,
+        locks_out=bool(codes - UNKNOWN_ENGINES),
+        may_lock_out=bool(codes & UNKNOWN_ENGINES),
+    )
+    unknown = tuple(member.name for member, _ in preflight.unknown())
+    return replace(plan, lint=lint, locked_out=locking, approval=asks, unknown=unknown)
 
 
 #: How many of the newest commits are looked at.
@@ -182,13 +190,13 @@ def _columns(metadata: Metadata) -> Iterator[tuple[_Path, _Path]]:
             yield column.parts, lowered(physical_parts(column, metadata.schema, mode))
 
 
-def locked_out(table: OpenTable, plan: Plan, state: TableState, fleet: Mapping[str, Any] | None) -> tuple[Finding, ...]:
-    """Return which engines a plan locks out, or may; the log is read only where it may.
+def preflight_of(table: OpenTable, plan: Plan, state: TableState, fleet: Mapping[str, Any] | None) -> Preflight:
+    """Return which engines a plan locks out, or may lock out; the log is read only if the plan may lock any out.
 
     :param state: that the plan was made on
     :param fleet: content of the fleet file
     """
-    if not affects_engines(plan):
-        return ()
+    if not affects_engines(plan, state):
+        return Preflight()
     writers = writers_within(table.log, state, RECENT_DAYS, datetime.now(timezone.utc))
-    return plan_lockouts(plan, state, fleet_of(fleet, table.name, table.location), writers)
+    return Preflight.of(plan, state, fleet_of(fleet, table.name, table.location), writers)

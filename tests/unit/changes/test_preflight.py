@@ -9,19 +9,22 @@ import pytest
 
 from airflow_delta_provider.domain.changes.enable_features import plan_enabling
 from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.preflight import affects_engines, plan_lockouts, with_lockouts
-from airflow_delta_provider.domain.changes.step import ColumnType, InOneCommit, WidenColumns
+from airflow_delta_provider.domain.changes.preflight import Preflight, affects_engines, with_lockouts
+from airflow_delta_provider.domain.changes.step import ColumnType, InOneCommit, SetProperties, WidenColumns
 from airflow_delta_provider.domain.delta.demands import demands_of
+from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.engine.fleet import Fleet, TableFleet
 from airflow_delta_provider.domain.engine.recent_writer import RecentWriter, RecentWriters
+from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
-from airflow_delta_provider.jobs.migrations.planning import locked_out
+from airflow_delta_provider.jobs.migrations.planning import preflight_of
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Table
 from tests.unit.states import ENGINE, LEGACY, TABLE, WIDENING, field, state_of, struct
 
 STATE = state_of(struct(field("a", "integer")), protocol=LEGACY)
 NOBODY = RecentWriters(days=7)
+LEGACY_4 = ["appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns"]
 POLICY = {"must_stay_writable_by": ["deltalake 1.4.0"]}
 
 
@@ -41,8 +44,9 @@ def recent(*names):
 
 
 def checked(made, writers, known=TableFleet()):  # noqa: B008 - it is never changed
-    found = plan_lockouts(made.plan, STATE, known, writers)
-    return with_lockouts(made.plan, made.refusals, found, known)
+    cleared = with_lockouts(made.plan, made.refusals, Preflight.of(made.plan, STATE, known, writers))
+    assert cleared.undecided == ()
+    return cleared.plan, cleared.refusals
 
 
 def test_the_refusal_of_an_upgrade_names_the_recent_writers_first():
@@ -80,8 +84,8 @@ def test_type_changes_count_where_the_protocol_stays(wrapped):
     before = state_of(struct(field("a", "integer")), protocol=WIDENING)
     step = WidenColumns((ColumnType(("a",), "INT", "BIGINT"),))
     plan = Plan(TABLE, (InOneCommit((step,)) if wrapped else step,), before.protocol, before.protocol)
-    assert affects_engines(plan)
-    (found,) = plan_lockouts(plan, before, fleet({"must_stay_readable_by": ["Delta Spark 3.3.2"]}), NOBODY)
+    assert affects_engines(plan, before)
+    (found,) = Preflight.of(plan, before, fleet({"must_stay_readable_by": ["Delta Spark 3.3.2"]}), NOBODY).found
     assert (found.code, found.subject) == ("CP01", "Delta Spark 3.3.2")
 
 
@@ -92,10 +96,80 @@ def test_the_log_is_read_only_where_a_plan_may_lock_engines_out(tmp_path, monkey
     file.write_text(json.dumps({"commitInfo": info}))
     head = table.opened.log.read_state()
     made = planned("rowTracking")
-    found = locked_out(table.opened, made.plan, head, None)
-    _, (refusal,) = with_lockouts(made.plan, made.refusals, found, TableFleet())
+    found = preflight_of(table.opened, made.plan, head, None)
+    (refusal,) = with_lockouts(made.plan, made.refusals, found).refusals
     assert "delta-rs 1.4.0 wrote 1 commit in the last 7 days" in refusal.message
     nothing = Plan(TABLE, (), head.protocol, head.protocol)
     monkeypatch.setattr(table.opened.log, "read_files", lambda names: pytest.fail("read"))
-    assert locked_out(table.opened, nothing, head, POLICY) == ()
-    assert with_lockouts(nothing, (), (), fleet(POLICY)) == (nothing, ())
+    assert preflight_of(table.opened, nothing, head, POLICY) == Preflight()
+    cleared = with_lockouts(nothing, (), Preflight())
+    assert (cleared.plan, cleared.refusals, cleared.undecided) == (nothing, (), ())
+
+
+UNKNOWN = {
+    "an engine about which nothing is known": (
+        {"profiles": [{"engine": "Acme", "releases": [{"reads": ["columnMapping"]}]}]},
+        "Acme",
+        "Acme",
+    ),
+    "a release that its profile does not cover": ({}, "Delta Spark 0.1", "Delta Spark 0.1"),
+    "an engine without a version, whose releases differ": ({}, "delta-rs", "delta-rs"),
+    "a name of one's own": (
+        {"engines": [{"engine": "deltalake", "name": "nightly export"}]},
+        "nightly export",
+        "NIGHTLY EXPORT",
+    ),
+}
+
+
+@pytest.mark.parametrize(("wire", "engine", "accepted"), UNKNOWN.values(), ids=UNKNOWN)
+def test_unknown_support_of_an_engine_that_must_stay_withholds_the_change_until_it_is_accepted(wire, engine, accepted):
+    made, known = planned("typeWidening", allow=True), fleet({**wire, "must_stay_readable_by": [engine]})
+    preflight = Preflight.of(made.plan, STATE, known, NOBODY)
+    cleared = with_lockouts(made.plan, made.refusals, preflight)
+    (finding,) = cleared.undecided
+    assert (cleared.refusals, finding.code, finding.severity) == ((), "CP04", Severity.UNDECIDED)
+    assert f"{finding.subject} must stay able to read" in finding.message
+    assert f"accept_unknown=['{finding.subject}']" in finding.message
+    assert with_lockouts(made.plan, made.refusals, preflight, ["another"]).undecided == cleared.undecided
+    cleared = with_lockouts(made.plan, made.refusals, preflight, [accepted])
+    assert cleared.undecided == cleared.refusals == ()
+    assert f"accepts that the support of {finding.subject} is unknown" in cleared.plan.notes[-1]
+
+
+def test_accepting_that_support_is_unknown_allows_no_known_lockout():
+    made, known = planned("rowTracking", allow=True), fleet(POLICY)
+    preflight = Preflight.of(made.plan, STATE, known, NOBODY)
+    (refusal,) = with_lockouts(made.plan, made.refusals, preflight, ["deltalake 1.4.0"]).refusals
+    assert refusal.code == "CP02"
+
+
+def test_a_recent_writer_that_cannot_go_on_writing_does_not_hide_that_its_reading_is_unknown():
+    release = {"writes": ["appendOnly", "invariants"], "refuses_writing": ["typeWidening"]}
+    acme = {"engine": "Acme", "releases": [release]}
+    known = fleet({"profiles": [acme], "must_stay_readable_by": ["Acme"]})
+    made = planned("typeWidening", allow=True)
+    cleared = with_lockouts(made.plan, (), Preflight.of(made.plan, STATE, known, recent("Acme")))
+    assert [finding.code for finding in cleared.undecided] == ["CP04"]
+
+
+def test_demands_that_cannot_be_read_withhold_the_change_from_engines_that_must_stay():
+    state = state_of(struct(field("a", "long", delta__typeChanges="long")), protocol=WIDENING)
+    step = WidenColumns((ColumnType(("a",), "INT", "BIGINT"),))
+    plan = Plan(TABLE, (step,), state.protocol, state.protocol)
+    preflight = Preflight.of(plan, state, fleet({"must_stay_readable_by": ["Delta Spark 4.4.0"]}), NOBODY)
+    (finding,) = with_lockouts(plan, (), preflight).undecided
+    assert "the table demands cannot be read" in finding.message
+    assert with_lockouts(plan, (), preflight, ["Delta Spark"]).undecided == ()
+
+
+def test_a_feature_that_is_put_to_use_counts_though_the_protocol_stays():
+    state = state_of(struct(field("a", "integer")), protocol=Protocol(1, 4))
+    plan = Plan(TABLE, (SetProperties((("delta.enableChangeDataFeed", "true"),)),), state.protocol, state.protocol)
+    acme = {"engine": "Acme", "releases": [{"lists_all": True, "writes_unused": LEGACY_4}]}
+    known = fleet({"profiles": [acme], "must_stay_writable_by": ["Acme"]})
+    assert affects_engines(plan, state)
+    (refusal,) = with_lockouts(plan, (), Preflight.of(plan, state, known, NOBODY)).refusals
+    assert (refusal.code, refusal.facts["features"]) == ("CP02", ["changeDataFeed"])
+    harmless = Plan(TABLE, (SetProperties((("team", "sales"),)),), state.protocol, state.protocol)
+    assert not affects_engines(harmless, state)

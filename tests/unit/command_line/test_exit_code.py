@@ -41,6 +41,12 @@ def test_strict_fails_on_what_is_undetermined():
     assert code(TableReport("/t", Verdict.UNDETERMINED), strict=True) == ExitCode.UNDETERMINED
 
 
+def test_a_change_that_was_withheld_is_no_success():
+    withheld = TableReport("/t", Verdict.UNDETERMINED, withheld=True)
+    assert code(withheld) == code(withheld, fail_on="never") == ExitCode.UNDETERMINED
+    assert code(withheld, TableReport("/u", Verdict.REFUSED)) == ExitCode.REFUSED
+
+
 def test_of_several_tables_the_worst_counts():
     worst_first = (ExitCode.FAULT, ExitCode.REFUSED, ExitCode.VIOLATED, ExitCode.UNDETERMINED, ExitCode.OK)
     tables = [TableReport("/t", verdict) for verdict in reversed(Verdict)]

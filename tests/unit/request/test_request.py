@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.request.change_options import (
+    AlterColumnsOptions,
     DisableColumnMappingOptions,
     EnableFeatureOptions,
     WidenTypesOptions,
@@ -268,6 +269,18 @@ def test_every_kind_has_its_parts(kind):
     assert callable(load(kind.job))
     request = JobRequest(("t",), REQUESTS[kind.name])
     assert JobRequest.from_json(json.loads(json.dumps(request.to_json()))) == request
+
+
+def test_unknown_support_is_accepted_of_engines_of_the_fleet_only():
+    fleet = {"engines": [{"engine": "Trino", "name": "bi"}], "must_stay_readable_by": ["bi", "Delta Spark 4.4.0"]}
+    for name in ("bi", "trino", "Delta Spark 4.4.0"):
+        assert WidenTypesOptions(columns={"a": "bigint"}, fleet=fleet, accept_unknown=[name]).accept_unknown
+    with pytest.raises(RequestError, match="accept_unknown names 'bii', which is not an engine of fleet"):
+        WidenTypesOptions(columns={"a": "bigint"}, fleet=fleet, accept_unknown=["bii"])
+    altering = AlterColumnsOptions(add={"a": "int"}, fleet=fleet, accept_unknown=["bi"])
+    assert altering.to_json()["accept_unknown"] == ("bi",)
+    with pytest.raises(RequestError, match="Pass fleet, which declares it"):
+        AlterColumnsOptions(add={"a": "int"}, accept_unknown=["bi"])
 
 
 @pytest.mark.parametrize("options", CHANGES, ids=lambda options: options.kind)

@@ -40,7 +40,7 @@ def _parts(plan: Mapping[str, Any], kind: str, links: RuleLinks) -> Iterator[Mar
     if diff := plan.get("diff"):
         yield _difference(diff)
     yield from _listed("What breaks", (text for step in steps for text in step.get("breaks", ())))
-    yield from _findings("Who is locked out", plan.get("locked_out", ()), kind, links)
+    yield from _findings("Who is locked out, or may be", plan.get("locked_out", ()), kind, links)
     yield from _findings("Lint", plan.get("lint", ()), kind, links)
     yield from _listed("How it is undone", (step["undo"] for step in steps if step.get("undo")))
     yield from _listed("Notes", plan.get("notes", ()))
