@@ -12,6 +12,7 @@ from scripts import (
     engines_page,
     folders_picture,
     operators_page,
+    remedies_page,
     report_picture,
     report_schema,
     rules_catalogue,
@@ -23,6 +24,7 @@ from scripts.protocol_coverage import page as coverage_page
 #: What each generated file has to hold.
 PAGES: Mapping[Path, Callable[[], str]] = {
     rules_page.PAGE: rules_page.render,
+    remedies_page.PAGE: remedies_page.render,
     rules_catalogue.CATALOGUE: rules_catalogue.render,
     coverage_page.PAGE: coverage_page.render,
     command_line_page.PAGE: command_line_page.render,

@@ -45,7 +45,11 @@ def test_a_commit_of_deltalake_is_named_when_row_tracking_would_lock_it_out(tabl
 
 ALLOWED = {"allow_protocol_upgrade": True}
 #: An engine about which nothing is known; the policy keeps it.
-FLEET = {"profiles": [{"engine": "bi", "releases": [{"version": "1.0"}]}], "must_stay_readable_by": ["bi"]}
+FLEET = {
+    "profiles": [{"engine": "bi", "releases": [{"version": "1.0"}]}],
+    "must_stay_readable_by": ["bi"],
+    "must_stay_writable_by": ["bi"],
+}
 KEPT = [
     pytest.param(EnableFeatureOptions(features=("typeWidening",), **ALLOWED), id="enable-feature"),
     pytest.param(WidenTypesOptions(columns={"i": "bigint"}, enable_type_widening=True, **ALLOWED), id="widen-types"),

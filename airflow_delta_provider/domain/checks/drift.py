@@ -59,7 +59,8 @@ OTHER_GENERATION = _spec.error(
     10,
     "column is generated otherwise than declared",
     effect="Rows have other values than declared.",
-    remedy="Declare what the table has; only a new table can have another expression.",
+    remedy="If the expression was lost, RESTORE the table to the version before, which loses later rows. Otherwise "
+    "declare what the table has: only a new table can have another expression.",
     source="PROTOCOL.md, Generated Columns",
 )
 OTHER_PROPERTY = _spec.error(

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.changes import step as steps
 from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.checks.migrations.readers import (
+    CHANGE_DATA_BREAKS,
+    STREAM_BREAKS,
+    STREAMS_OVERWRITTEN,
+    STREAMS_RESTART,
+)
 from airflow_delta_provider.domain.delta.column import column_texts, path_text
 from airflow_delta_provider.domain.delta.expression import refers_to
 from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
 from airflow_delta_provider.domain.delta.features.state import is_active
-from airflow_delta_provider.domain.delta.features.traces import REMOVALS
+from airflow_delta_provider.domain.delta.features.traces import REMOVALS, why_not_removable
 from airflow_delta_provider.domain.delta.table_state import TableState
 
-_RESTORE = "RESTORE to the version before"
-_STREAMS = (
-    "Streams that read the table stop: those with schemaTrackingLocation continue once the change is confirmed to "
-    "them, others need a new checkpoint."
-)
-_RESTART = "Streams that read the table stop once; after a restart they continue with the new schema."
-_CHANGE_DATA = "Readers of the change data feed cannot read a range of versions across this change in one query."
+_RESTORE = "RESTORE to the version before, which also takes away all rows written since"
 _VIEWS = "Views and queries that name {columns} fail."
 
 
@@ -40,7 +41,7 @@ class Effects:
     metadata_only: bool = True
     files: int = 0
     size: int = 0
-    undo: str = f"{_RESTORE}, or declare the state before."
+    undo: str = f"Declare the state before; or {_RESTORE}."
     breaks: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -57,11 +58,11 @@ class Effects:
 #: Of steps whose effects depend on nothing else.
 _EFFECTS = {
     steps.AddColumns: Effects(
-        undo="Declare the column as dropped, which needs column mapping; RESTORE does it, too.",
-        breaks=(_RESTART, "Writers that insert by position with the old number of columns fail."),
+        undo=f"Declare the column as dropped, which needs column mapping; or {_RESTORE}.",
+        breaks=(STREAMS_RESTART, "Writers that insert by position with the old number of columns fail."),
     ),
     steps.OrderFields: Effects(
-        undo="Declare the old order; RESTORE does it, too.",
+        undo=f"Declare the old order; or {_RESTORE}.",
         breaks=("Writers that insert by position write other columns.", "Readers of SELECT * see another order."),
     ),
     steps.ForbidNulls: Effects(
@@ -81,23 +82,21 @@ def effects_of(step: Step, before: TableState) -> Effects:
     match step:
         case steps.SetProperties(enables=(_, *_)):
             return Effects(
-                undo="RESTORE never takes a table feature away; DROP FEATURE does, where the feature can be dropped, "
-                "and may add checkpointProtection.",
+                undo=_undone(step.enables),
                 breaks=(f"Readers or writers that do not know {', '.join(step.enables)} are locked out.",),
                 metadata_only=not (ROW_TRACKING.name in step.enables and before.files),
             )
         case steps.RenameColumns():
             columns = ", ".join(path_text(column.parts) for column in step.columns)
             return Effects(
-                undo="Rename back; RESTORE does it, too.",
-                breaks=(_STREAMS, *_change_data(before), _VIEWS.format(columns=columns)),
+                undo=f"Rename back; or {_RESTORE}.",
+                breaks=(STREAM_BREAKS.effect, *_change_data(before), _VIEWS.format(columns=columns)),
             )
         case steps.WidenColumns():
             return Effects(
-                undo="Not by a change of types. RESTORE brings the old type back only while no file with the new one "
-                "is live; the table feature stays.",
+                undo=f"Not by a change of types: copy the rows to a new table. Or {_RESTORE}; the table feature stays.",
                 breaks=(
-                    _STREAMS,
+                    STREAMS_RESTART,
                     *_change_data(before),
                     "Readers that do not know type widening cannot read the table.",
                     "Readers with the old type in their own schema may overflow.",
@@ -111,10 +110,9 @@ def effects_of(step: Step, before: TableState) -> Effects:
             )
         case steps.DropColumns():
             return Effects(
-                undo=f"{_RESTORE}, which also undoes all later changes of data. Files keep the values until they are "
-                "rewritten.",
+                undo=f"{_RESTORE}. Files keep the values until they are rewritten.",
                 breaks=(
-                    _STREAMS,
+                    STREAM_BREAKS.effect,
                     *_change_data(before),
                     _VIEWS.format(columns=", ".join(map(path_text, step.columns))),
                     *(
@@ -138,6 +136,19 @@ def effects_of(step: Step, before: TableState) -> Effects:
             return _EFFECTS.get(type(step), Effects())
 
 
+def _undone(features: Sequence[str]) -> str:
+    """Return how to take away features again, in sentences."""
+    droppable = [name for name in features if name in REMOVALS]
+    kept = [FEATURES[name] for name in features if name in FEATURES and name not in REMOVALS]
+    said = []
+    if droppable:
+        said.append(
+            f"DROP FEATURE takes {', '.join(droppable)} away, and may add checkpointProtection; RESTORE does not."
+        )
+    said += [f"{feature.name} stays: {why_not_removable(feature)}" for feature in kept]
+    return " ".join(said) or "RESTORE does not take a table feature away."
+
+
 def _without_feature(step: steps.DropFeature) -> Effects:
     removal = REMOVALS.get(step.feature)
     protects = removal is not None and removal.protects and not step.truncate_history
@@ -157,7 +168,7 @@ def _without_feature(step: steps.DropFeature) -> Effects:
 
 
 def _rewritten(step: steps.RewriteTable, before: TableState) -> Effects:
-    breaks = ["Streams that read the table stop, and need a new checkpoint: all rows are written again."]
+    breaks = [STREAMS_OVERWRITTEN]
     if before.metadata.properties.change_data_feed:
         breaks.append("The change data feed shows every row as deleted and inserted.")
     if is_active(ROW_TRACKING, before.protocol, before.metadata):
@@ -166,11 +177,11 @@ def _rewritten(step: steps.RewriteTable, before: TableState) -> Effects:
         metadata_only=False,
         files=step.files,
         size=step.size,
-        undo=f"{_RESTORE}, until VACUUM deletes the old files.",
+        undo=f"{_RESTORE}; it works until VACUUM deletes the old files.",
         breaks=tuple(breaks),
     )
 
 
 def _change_data(before: TableState) -> Iterator[str]:
     if before.metadata.properties.change_data_feed:
-        yield _CHANGE_DATA
+        yield CHANGE_DATA_BREAKS.effect

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_delta_provider.domain.audit.audit_state import REPORTED_ONCE, AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.ownership import Ownership
+from airflow_delta_provider.domain.audit.remedies import followable
 from airflow_delta_provider.domain.audit.version_range import find_version_range
 from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks import requests
@@ -18,7 +19,13 @@ from airflow_delta_provider.domain.checks.log.damaged_files import unread_file
 from airflow_delta_provider.domain.checks.row_tracking.comparison import no_such_version
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit
 from airflow_delta_provider.domain.delta.history_events import HistoryEvents, history_of
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions, newest_version
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    commit_name,
+    commit_versions,
+    earliest_version,
+    newest_version,
+)
 from airflow_delta_provider.domain.delta.row_condition import row_conditions
 from airflow_delta_provider.domain.report.confirmation import Receipts, Reported
 from airflow_delta_provider.domain.report.finding import Finding
@@ -123,7 +130,7 @@ class ProtocolAudit:
             looked: Mapping[str, Any] = {}
             if self._level.reads and audit.version == last:
                 looked = self._look(audit, newest=last == newest_version(names))
-            findings = audit.findings()
+            findings = self._followable(audit, names)
         except BrokenLogError as error:
             return TableReport.refused(self._name, requests.broken_log(self._name, error))
         now = history = None
@@ -154,6 +161,18 @@ class ProtocolAudit:
         except Exception as failure:
             self._unsaved = failure
             return None
+
+    def _followable(self, audit: HistoryAudit, names: Sequence[str]) -> list[Finding]:
+        """Return the findings of an audit with remedies that can be followed on this table."""
+        return list(
+            followable(
+                audit.findings(),
+                oldest=earliest_version(names),
+                newest=newest_version(names),
+                properties=audit.state().metadata.configuration if audit.is_readable else {},
+                now=datetime.now(timezone.utc),
+            )
+        )
 
     def _judge(self, memory: AuditState | None, names: Sequence[str], last: int) -> tuple[Judging, HistoryAudit]:
         """Judge from where the audit before ended; the whole history where that cannot be.

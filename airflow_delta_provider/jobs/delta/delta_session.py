@@ -95,6 +95,13 @@ class DeltaSession(TableSession):
                 table=text,
                 format=found,
             )
+        if "_delta_log" in self.storage.list_names(location):
+            return requests.NOT_DELTA.found(
+                "{table} has a _delta_log, and no commit or checkpoint is left in {location}/_delta_log.",
+                remedy="Restore the log from a backup, or make the table again over its data files.",
+                table=text,
+                location=location,
+            )
         return requests.NOT_DELTA.found(
             "{table} is not a Delta table: there is no commit in {location}/_delta_log.",
             remedy="Name the table's own directory, not one above or below it.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import RuleFamily
 
 ADD_AND_REMOVE = "PROTOCOL.md, Add File and Remove File"
@@ -17,6 +18,4 @@ FAMILY = RuleFamily(
 )
 
 UPDATE = "Update the engine that wrote the commit."
-WRITE_AGAIN = (
-    "RESTORE the table to the previous version, write the change again, and update the engine that wrote the commit."
-)
+WRITE_AGAIN = Restore(", write the change again, and update the engine that wrote the commit")

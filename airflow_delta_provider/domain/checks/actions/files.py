@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_
 from airflow_delta_provider.domain.checks.data_files.files import ROW_COUNT
 from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.log.duplicate_files import TWO_DELETION_VECTORS
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.row_tracking.commits import REISSUED_ROW_IDS
 from airflow_delta_provider.domain.checks.row_tracking.live_files import OVERLAPPING_ROW_IDS
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
@@ -37,7 +38,7 @@ REMOVED_FROM_APPEND_ONLY = _pair.error(
     3,
     "data removed from an append-only table",
     effect="Readers that follow what is appended to the table do not notice it.",
-    remedy="RESTORE the table to the previous version, or set delta.appendOnly to false if that was intended.",
+    remedy=Restore(instead="set delta.appendOnly to false if that was intended"),
     source="PROTOCOL.md, Append-only Tables",
     healing=Healing(_is_missing_and_append_only, by_files=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS),
@@ -71,7 +72,7 @@ ROWS_NOT_KEPT = _pair.error(
     "rows lost or added by a commit that changes no data",
     effect="Rows disappeared or appeared although nobody deleted or inserted them, and readers that follow the table "
     "do not notice it.",
-    remedy="RESTORE the table to the previous version, and update the engine that wrote the commit.",
+    remedy=Restore(", and update the engine that wrote the commit"),
     follows_from=causes("AC10", "AC22", TWO_DELETION_VECTORS, later=True),
     healing=Healing(_rows_are_elsewhere, by_files=True),
     shows="remove",
@@ -172,7 +173,8 @@ FILE_OVERWRITTEN = _pair.error(
     "live file added again with another size",
     effect="The file was overwritten, which data files never may be, or one of the sizes is wrong: readers fail, or "
     "read other rows.",
-    remedy="RESTORE the table to a version before the file was added, and find the writer that uses a name twice.",
+    remedy="Bring the first content of the file back from a backup, or DELETE its rows and write them again; RESTORE "
+    "leaves alone a file that is live in both versions.",
     source="PROTOCOL.md, Delta Data Files",
     healing=_until_as_before("size", lambda file: file.size),
     about_live_files=True,
@@ -200,7 +202,7 @@ ROWS_CHANGED = _pair.error(
     "live file added again with another number of rows",
     effect="The number of all rows of a file, deleted or not, never changes: engines that count by statistics "
     "answer wrongly, and row ids overlap.",
-    remedy="RESTORE the table to the previous version, and update the engine that wrote the commit.",
+    remedy=Restore(", and update the engine that wrote the commit"),
     source="PROTOCOL.md, Per-file Statistics",
     follows_from=causes("AC10", FILE_OVERWRITTEN),
     healing=_until_as_before("rows", lambda file: file.num_records),
@@ -261,8 +263,7 @@ LIVE_UNDER_TWO_PATHS = _pair.error(
     23,
     "file live under two paths",
     effect="Its rows are read twice, and a commit that removes one of the paths leaves them in the table.",
-    remedy="RESTORE the table to the previous version, write the change again, and update the engine that wrote the "
-    "commit.",
+    remedy=Restore(", write the change again, and update the engine that wrote the commit"),
     healing=Healing(_other_is_live, _other_path, needs_details=True, by_files=True),
     about_live_files=True,
     leads_to=(REISSUED_ROW_IDS,),

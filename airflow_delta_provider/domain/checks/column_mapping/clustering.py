@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY
 from airflow_delta_provider.domain.checks.metadata.domains import DOMAIN_OF_MISSING_FEATURE
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.clustering import (
     CLUSTERING,
@@ -26,7 +27,7 @@ CLUSTERING_NAMES = FAMILY.of(Scope.STATE).error(
     "clustering columns not by physical name",
     effect="The table still reads, but OPTIMIZE, DESCRIBE DETAIL and ALTER TABLE … CLUSTER BY fail, or the table is no "
     "longer clustered.",
-    remedy="RESTORE the table to the previous version, or write it again with CREATE OR REPLACE TABLE … CLUSTER BY.",
+    remedy=Restore(instead="write the table again with CREATE OR REPLACE TABLE … CLUSTER BY"),
     source="PROTOCOL.md, Writer Requirements for Clustered Table",
     follows_from=causes("CM03", "CM09", "CM11", DOMAIN_OF_MISSING_FEATURE),
     shows="domainMetadata",

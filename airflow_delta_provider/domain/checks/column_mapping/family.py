@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import RuleFamily
 
 SPEC = "PROTOCOL.md, Column Mapping"
@@ -18,8 +19,6 @@ FAMILY = RuleFamily(
     compares=True,
 )
 
-RESTORE = "RESTORE the table to the previous version."
-DO_NOT_ADD = "Do not add columns; RESTORE the table to the previous version."
-WRITE_AGAIN = (
-    "RESTORE the table to the previous version, and write the rows again with an engine that supports column mapping."
-)
+RESTORE = Restore()
+DO_NOT_ADD = Restore(first="Do not add columns.")
+WRITE_AGAIN = Restore(", and write the rows again with an engine that supports column mapping")

@@ -17,6 +17,7 @@ from airflow_delta_provider.domain.checks.column_mapping.family import FAMILY, R
 from airflow_delta_provider.domain.checks.metadata.changes import PARTITIONING_CHANGED
 from airflow_delta_provider.domain.checks.metadata.clustering import NO_STATISTICS
 from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.column_statistics import read_statistics
 from airflow_delta_provider.domain.delta.data_type import StructType
@@ -214,8 +215,7 @@ NOT_FOUND_IN_FILE = FAMILY.of(Scope.DATA).error(
     18,
     "data file lacks the ids or names that readers find columns by",
     effect="Readers refuse the file, or read NULL or another column's values from it.",
-    remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that "
-    "supports column mapping.",
+    remedy=Restore(", and write its rows again with an engine that supports column mapping", of_file=True),
     source=READERS,
     follows_from=causes("CM09", "CM11", "CM12", "CM16", "CM13", "CM01", later=True, earlier=True),
 )

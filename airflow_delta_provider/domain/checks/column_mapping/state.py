@@ -19,6 +19,7 @@ from airflow_delta_provider.domain.checks.metadata.changes import COLUMN_LOST
 from airflow_delta_provider.domain.checks.metadata.schema import DUPLICATE_COLUMN, FIELD_OF_SCHEMA_MISSING
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
 from airflow_delta_provider.domain.checks.protocol.lists import LISTS, WRITER_FEATURE_ONLY
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import Rule, Scope, causes
 from airflow_delta_provider.domain.delta.column import Column, lowered
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
@@ -40,9 +41,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 MOST_FINDINGS = 10
 #: Characters of a wrong value that are shown.
 _MOST_TEXT = 60
-_ADD_AGAIN = (
-    "RESTORE the table to the previous version, or add the column again with an engine that supports column mapping."
-)
+_ADD_AGAIN = Restore(instead="add the column again with an engine that supports column mapping")
 #: Evidence that a column is wrong, and the facts in it.
 _Wrong = tuple[str, dict[str, Any]]
 _state = FAMILY.of(Scope.STATE, SPEC)
@@ -71,7 +70,7 @@ UNSUPPORTED_MODE = _state.error(
     1,
     "column mapping without protocol support",
     effect="Some readers use the mapping and others look for columns under their own names, so columns may read NULL.",
-    remedy="RESTORE the table to the previous version, or enable the feature columnMapping.",
+    remedy=RESTORE,
     follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, *LISTS),
     leads_to=(WRITER_FEATURE_ONLY,),
 )
@@ -249,8 +248,10 @@ LEFT_METADATA = _state.warning(
     "mapping metadata left in mode none",
     effect="Columns that data files store under physical names read NULL, and engines that ignore the mode may assign "
     "or search columns wrongly.",
-    remedy="If columns have read NULL since the mode was changed, RESTORE the table to the previous version; otherwise "
-    "remove the keys with the next change of the schema or with CREATE OR REPLACE.",
+    remedy=Restore(
+        " if columns have read NULL since the mode was changed",
+        instead="remove the keys with the next change of the schema or with CREATE OR REPLACE",
+    ),
     source=READERS,
     threads=("delta-io/delta#3688",),
     follows_from=causes("CM09"),

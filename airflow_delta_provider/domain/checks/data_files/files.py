@@ -7,13 +7,19 @@ from collections.abc import Iterator, Mapping
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.data_files.family import FAMILY
 from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import FileAspect, Scope, causes
 from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.deletion_vector import LargeDeletionVectorError
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-_AFTER_LOSS = "RESTORE the table to a version before the file was added, or restore the file from a backup."
+_AFTER_LOSS = Restore(instead="restore the file from a backup", of_file=True)
+_OF_ANOTHER_TABLE = (
+    "The table is a shallow clone, or uses files of another table: bring the file back from a backup of that "
+    "table. If there is none, DELETE the rows of the missing files, or make the table again with CREATE OR REPLACE "
+    "TABLE … SHALLOW CLONE, which loses its own rows: copy those first."
+)
 _data = FAMILY.of(Scope.DATA)
 
 MISSING = _data.error(
@@ -28,6 +34,12 @@ MISSING = _data.error(
 @on_demand(MISSING)
 def missing_file(path: str) -> Finding:
     """Return the finding about a live file that does not exist."""
+    if "://" in path or path.startswith(("/", "file:")):
+        return MISSING.found(
+            "{path} is part of the table and of another one, and the file does not exist.",
+            remedy=_OF_ANOTHER_TABLE,
+            path=path,
+        )
     return MISSING.found("{path} is part of the table, but the file does not exist.", path=path)
 
 
@@ -72,7 +84,7 @@ DELETION_VECTOR = _data.error(
     4,
     "deletion vector cannot be read",
     effect="It is unknown which rows of the file are deleted, and reading the table fails.",
-    remedy="RESTORE the table to a version before the vector was written.",
+    remedy=Restore(instead="restore the file of the vector from a backup"),
     source="PROTOCOL.md, Deletion Vectors",
     blames=FileAspect.DELETION_VECTOR,
 )

@@ -33,7 +33,8 @@ CONTRADICTING_CHECKSUM = FAMILY.of(Scope.STATE).error(
     "checksum file contradicts its version",
     effect="Engines that trust it, as Delta Spark does for protocol and metadata, see another table than others, or "
     "refuse it.",
-    remedy="Check whether the log was edited manually; if not, delete the checksum file.",
+    remedy="Compare it with the commit and with backups: it may be the only trace of a commit that was overwritten. "
+    "Move it aside, do not delete it, once it is known to be wrong.",
     source="PROTOCOL.md, Version Checksum File",
     follows_from=ANY_COMMIT,
     needs=(Need.STATE, Need.FILES, Need.LOG),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_transition
 from airflow_delta_provider.domain.checks.log.family import FAMILY, RECONCILIATION
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -17,8 +18,7 @@ FILE_TWICE = FAMILY.of(Scope.COMMIT).error(
     3,
     "file added or removed twice in a commit",
     effect="Readers may apply either of the actions, so they can see different tables.",
-    remedy="RESTORE the table to the previous version, write the data again, and update the engine that wrote the "
-    "commit.",
+    remedy=Restore(", write the data again, and update the engine that wrote the commit"),
 )
 
 
@@ -64,8 +64,7 @@ TWO_DELETION_VECTORS = FAMILY.of(Scope.STATE).error(
     4,
     "file live with two deletion vectors",
     effect="Rows of the file are read twice, with the same row ids.",
-    remedy="RESTORE the table to the previous version, write the change again, and update the engine that wrote the "
-    "commit.",
+    remedy=Restore(", write the change again, and update the engine that wrote the commit"),
     source=RECONCILIATION,
     needs=(Need.FILES,),
     about_live_files=True,

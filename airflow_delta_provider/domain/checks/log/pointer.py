@@ -18,12 +18,16 @@ WRONG_POINTER = FAMILY.of(Scope.STATE).warning(
     11,
     "_last_checkpoint damaged, or without its checkpoint",
     effect="Some readers fail; others list the whole log, which is slow.",
-    remedy="Delete _last_checkpoint: engines write it again with the next checkpoint.",
+    remedy="Move _last_checkpoint aside: engines write it again with the next checkpoint.",
     source="PROTOCOL.md, Last Checkpoint File",
 )
 _PATH = f"_delta_log/{POINTER}"
 _MISLED = (
     "Readers that trust it, as Delta Spark does, look for other files than the checkpoint has, or see another table."
+)
+_WITNESS = (
+    "Keep _last_checkpoint: it may be the last trace of actions that the checkpoint lost. Compare the checkpoint with "
+    "the commits before it, or with a backup of the log, before anything is written or cleaned up."
 )
 _KINDS = ("protocol", "metaData")
 
@@ -57,10 +61,19 @@ def check_pointer(
             "_last_checkpoint describes the checkpoint of version {pointed_to} wrongly: {wrong}.",
             severity=Severity.ERROR if misleading else None,
             effect=_MISLED if misleading else "Some readers ignore it, and list more of the log.",
+            remedy=_WITNESS if _knew_more(pointer, forms) else None,
             path=_PATH,
             pointed_to=version,
             wrong=[*misleading, *wrong],
         )
+
+
+def _knew_more(pointer: LastCheckpoint, forms: Sequence[CheckpointForm]) -> bool:
+    """Return True if the pointer counts more actions or files than every checkpoint that it may mean."""
+    path = None if pointer.v2 is None else pointer.v2.path
+    meant = [form for form in forms if form.is_of(pointer.version, path)]
+    size, adds = pointer.size or 0, pointer.num_of_add_files or 0
+    return bool(meant) and all(size > form.actions or adds > form.adds for form in meant)
 
 
 def _misleading(pointer: LastCheckpoint, forms: Sequence[CheckpointForm]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_change, on_first_commit, on_transition
 from airflow_delta_provider.domain.checks.metadata.family import ENTRIES, FAMILY, FILES
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
@@ -77,8 +78,7 @@ ID_CHANGED = _pair.error(
     8,
     "table id changed",
     effect="Streams refuse to continue, and caches and shares mistake it for another table.",
-    remedy="RESTORE the table to the previous version, and check what wrote the commit; to replace all rows and keep "
-    "the id, use INSERT OVERWRITE.",
+    remedy=Restore(", and check what wrote the commit; to replace all rows and keep the id, use INSERT OVERWRITE"),
 )
 
 
@@ -144,7 +144,7 @@ PARTITIONING_CHANGED = _pair.error(
     11,
     "partition columns changed under live files",
     effect="The values of these columns read NULL in older files, or the files are skipped or refused.",
-    remedy="RESTORE the table to the previous version; to change partitions, rewrite the whole table.",
+    remedy=Restore("; to change partitions, rewrite the whole table"),
     source=FILES,
     threads=("delta-io/delta-rs#2468",),
     follows_from=causes("MD17"),
@@ -192,7 +192,7 @@ COLUMN_LOST = _pair.warning(
     16,
     "column removed from the schema, but not from the files",
     effect="Its values can no longer be read; the next column with its name gets them, or cannot be read.",
-    remedy="RESTORE the table to the previous version; to drop a column, enable column mapping first.",
+    remedy=Restore("; to drop a column, enable column mapping first"),
     source=FILES,
     follows_from=causes(later=True),
 )
@@ -236,7 +236,7 @@ WRITTEN_WITHOUT_COLUMNS = FAMILY.of(Scope.COMMIT).error(
     27,
     "data written though a column cannot be in files",
     effect="Data files lack the column or have one that the protocol does not know, and engines fail to read them.",
-    remedy="RESTORE the table to the version before the file, and give the column another type.",
+    remedy=Restore(", and give the column another type", of_file=True),
     source="PROTOCOL.md, Void Type",
     shows="add",
 )

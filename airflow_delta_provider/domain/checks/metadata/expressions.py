@@ -13,6 +13,7 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.metadata.family import FAMILY, MOST_TEXT, RESTORE
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.data_type import VARIANT
@@ -45,7 +46,7 @@ _expression = FAMILY.of(
     Scope.STATE,
     "PROTOCOL.md, CHECK Constraints, Column Invariants, Generated Columns and Default Columns",
     effect="Writers that evaluate the expression fail; the others write rows that it forbids.",
-    remedy="Drop the constraint, default or generated column, or RESTORE the table to the previous version.",
+    remedy=Restore(instead="drop the constraint, default or generated column"),
 )
 COLUMN_OF_EXPRESSION_MISSING = _expression.error(20, "expression names a column that the table lacks")
 UNUSABLE_EXPRESSION = _expression.error(21, "expression that writers cannot use")

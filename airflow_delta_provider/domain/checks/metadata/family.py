@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import RuleFamily
 
 SPEC = "PROTOCOL.md, Change Metadata"
@@ -19,6 +20,6 @@ FAMILY = RuleFamily(
     compares=True,
 )
 
-RESTORE = "RESTORE the table to the previous version."
+RESTORE = Restore()
 #: Characters of a wrong value that are shown.
 MOST_TEXT = 300

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER, is_compared
-from airflow_delta_provider.domain.checks.metadata.family import FAMILY, RESTORE
+from airflow_delta_provider.domain.checks.metadata.family import FAMILY
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.column import Column, lowered
 from airflow_delta_provider.domain.delta.features.columns import ALLOW_COLUMN_DEFAULTS
@@ -24,7 +25,7 @@ DEFAULT_OF_NEW_COLUMN = _pair.error(
     23,
     "column added with a default",
     effect="Rows that are there already read NULL, not the default; engines may take it for their value.",
-    remedy=RESTORE + " Then add the column, and set its default in a second statement.",
+    remedy=Restore(", add the column, and set its default in a second statement"),
     source="PROTOCOL.md, Default Columns",
 )
 
@@ -47,7 +48,7 @@ REQUIRED_COLUMN_ADDED = _pair.error(
     "column that cannot be null added to a table with files",
     effect="Older files do not have the column, so their rows have nulls: Delta Spark fails to read them, and queries "
     "for nulls can miss them in other engines.",
-    remedy=RESTORE + " Then add the column as a nullable one.",
+    remedy=Restore(", and add the column as a nullable one"),
     source="PROTOCOL.md, Struct Field and Consistency Between Table Metadata and Data Files",
     about_older_files=True,
 )

@@ -9,6 +9,7 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.metadata.family import FAMILY, MOST_TEXT, RESTORE, SCHEMA, SPEC
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.column import all_columns, path_text
 from airflow_delta_provider.domain.delta.data_type import (
@@ -59,14 +60,14 @@ BROKEN_SCHEMA = _state.error(
     2,
     "schema missing or damaged",
     effect="Most engines refuse to open the table, and its columns cannot be checked.",
-    remedy="RESTORE the table to an earlier version, or restore the log file from a backup.",
+    remedy=Restore(instead="restore the log file from a backup"),
     threads=("delta-io/delta#4231", "delta-io/delta-rs#1557"),
 )
 UNKNOWN_TYPE_OR_VALUE = _state.error(
     13,
     "unknown type, or non-string property",
     effect="Readers refuse the table, or cannot parse its metadata.",
-    remedy="RESTORE the table to the previous version, or set the property again with ALTER TABLE … SET TBLPROPERTIES.",
+    remedy=Restore(instead="set the property again with ALTER TABLE … SET TBLPROPERTIES"),
     source=f"{SPEC}; {SCHEMA}",
 )
 
@@ -127,7 +128,7 @@ BAD_PARTITION_COLUMNS = _state.error(
     5,
     "partition columns that the schema does not have",
     effect="Engines refuse the table, disagree on its partitions, or lose their values.",
-    remedy="RESTORE the table to the previous version, or rewrite it with other partitions.",
+    remedy=Restore(instead="rewrite the table with other partitions"),
 )
 
 
@@ -189,7 +190,7 @@ FIELD_OF_SCHEMA_MISSING = _state.error(
     19,
     "schema lacks a required field",
     effect="Strict readers, such as delta-rs and Delta Kernel, cannot open the table; others assume a value.",
-    remedy="RESTORE the table to the previous version, and update the engine that wrote the schema.",
+    remedy=Restore(", and update the engine that wrote the schema"),
     source=SCHEMA,
 )
 #: Missing fields that are named.

@@ -8,6 +8,7 @@ from airflow_delta_provider.domain.checks.check import on_demand, on_state
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.metadata.family import FAMILY, MOST_TEXT
 from airflow_delta_provider.domain.checks.metadata.schema import UNKNOWN_TYPE_OR_VALUE
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.metadata import PROVIDER
 from airflow_delta_provider.domain.delta.property_values import FORMS, RECOMMENDED
@@ -39,7 +40,7 @@ NO_ID = _state.error(
     1,
     "table id missing",
     effect="Streams, and other readers that remember a table by its id, cannot distinguish it from another one.",
-    remedy="RESTORE the table to the previous version, or write the metadata again with an engine that assigns an id.",
+    remedy=Restore(instead="write the metadata again with an engine that assigns an id"),
 )
 
 

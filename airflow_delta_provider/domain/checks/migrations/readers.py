@@ -18,11 +18,16 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 _plan = FAMILY.of(Scope.PLAN)
 
+#: Effects on readers: plans say the same of their steps.
+STREAMS_RESTART = "Streams that read the table stop once; after a restart they continue from the same checkpoint."
+STREAMS_OVERWRITTEN = (
+    "Streams that read the table fail at this commit, because it removes rows; with skipChangeCommits they skip it."
+)
 STREAM_BREAKS = _plan.warning(
     15,
     "streams that read the table fail",
-    effect="Delta Spark's streaming reads fail at this commit, and again after each restart, unless they have a "
-    "schemaTrackingLocation.",
+    effect="Streams that read the table stop at this commit, and with Delta Spark after each restart, unless they "
+    "have a schemaTrackingLocation.",
     remedy="Before the migration, restart each stream with a schemaTrackingLocation; or let it finish, and start it "
     "afterwards with a new checkpoint.",
     source="Delta Lake documentation, Streaming with column mapping; Delta Spark v4.4.0, "
@@ -48,8 +53,7 @@ def _readers_of_changes(plan: PlannedMigration) -> Iterator[Finding]:
     if plan.rewrites_all:
         yield STREAM_BREAKS.found(
             "The migration overwrites the table.",
-            effect="Streams that read the table fail at this commit, because it removes rows; with skipChangeCommits "
-            "they pass over it.",
+            effect=STREAMS_OVERWRITTEN,
             remedy="Let each stream finish, and start it afterwards with a new checkpoint.",
         )
     changes += [f"changes the type of {path_text(each.path)}" for each in plan.retyped]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from airflow_delta_provider.domain.checks.check import on_change, on_state, on_transition
 from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.protocol.family import FAMILY
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
@@ -150,7 +151,7 @@ PARTITIONS_REPLACED = FAMILY.of(Scope.PAIR, SOURCE).error(
     27,
     "partition columns replaced, though the table has to be compatible with Iceberg",
     effect="The table cannot be converted for Iceberg readers, which see an old version of it.",
-    remedy="RESTORE the table to the previous version, and write to a new table instead.",
+    remedy=Restore(", and write to a new table instead"),
     needs=(Need.STATE, Need.VERSIONS),
     survives_replacement=True,
     shows="metaData",

@@ -4,6 +4,7 @@ TF30."""
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.protocol.family import FAMILY
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 
 _outcome = FAMILY.of(
@@ -33,8 +34,10 @@ SHREDDED_WITHOUT_FEATURE = FAMILY.of(Scope.DATA).error(
     "shredded variants without the table feature",
     effect="Nothing keeps readers that do not know shredded variants from the file: they fail on it, or read NULL or "
     "parts of the values.",
-    remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that "
-    "shreds variants only where the table supports variantShredding.",
+    remedy=Restore(
+        ", and write its rows again with an engine that shreds variants only if the table allows it",
+        of_file=True,
+    ),
     source="PROTOCOL.md, Variant Shredding",
 )
 NOT_WRITTEN_FOR_ICEBERG = FAMILY.of(Scope.DATA).error(

@@ -8,8 +8,9 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.healing import Healing
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.row_tracking import healing
-from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, RESTORE, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.row_tracking.live_files import FILL_IN, NO_IDS, lacking
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.commit import Commit
@@ -87,7 +88,8 @@ REASSIGNED_BASE = _pair.error(
     14,
     "row ids of a file changed",
     effect="Rows that were not touched have other ids or commit versions than before.",
-    remedy=RESTORE,
+    remedy="Drop row tracking and enable it again, which assigns every row a new id; RESTORE leaves alone a file that "
+    "is live in both versions.",
     follows_from=causes("RT15", later=True, same_file=True),
     healing=Healing(healing.ids_are_others, healing.ids_before, needs_details=True, by_files=True),
     needs=(Need.STATE, Need.FILES),
@@ -154,7 +156,7 @@ OTHER_COMMIT_VERSION = _commit.error(
     16,
     "new file with another commit's defaultRowCommitVersion",
     effect="Consumers that read changes by row commit version see these rows too early or too late.",
-    remedy="If changes are read that way, RESTORE the table to the previous version, and write the rows again.",
+    remedy=Restore(" if changes are read that way, and write the rows again"),
     follows_from=causes("RT15", "RT09"),
     needs=(Need.STATE, Need.PATHS),
     about_live_files=True,

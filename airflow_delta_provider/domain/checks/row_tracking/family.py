@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import FileAspect, RuleFamily
 
 SPEC = "PROTOCOL.md, Row Tracking"
@@ -19,13 +20,8 @@ FAMILY = RuleFamily(
 #: Findings of one rule that name files one by one.
 MOST_FINDINGS = 10
 
-RESTORE = "RESTORE the table to the previous version."
-WRITE_AGAIN = "RESTORE the table to the previous version, and write the rows again."
-NEW_IDS = (
-    "RESTORE the table to the previous version, or drop row tracking and enable it again, which assigns every row a "
-    "new id."
-)
-STOP_WRITING = (
-    "Stop writing to the table; RESTORE it to the previous version, or drop row tracking and enable it again, which "
-    "assigns every row a new id."
-)
+RESTORE = Restore()
+WRITE_AGAIN = Restore(", and write the rows again")
+ASSIGN_AGAIN = "drop row tracking and enable it again, which assigns every row a new id"
+NEW_IDS = Restore(instead=ASSIGN_AGAIN)
+STOP_WRITING = Restore(first="Stop writing to the table.", instead=ASSIGN_AGAIN)

@@ -13,6 +13,7 @@ from typing import Any
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.row_tracking.commits import moves_rows
 from airflow_delta_provider.domain.checks.row_tracking.comparison import NOT_COMPARABLE
 from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, SPEC
@@ -193,8 +194,7 @@ def lost_rows(path: str, version: int, why: str) -> Finding:
 KEY_CHANGED_ROW_ID = _data.error(
     29,
     "key with another row id than before",
-    remedy="RESTORE the table to the version before the commit that wrote the rows, and write them with MERGE or "
-    "UPDATE of an engine that keeps row ids.",
+    remedy=Restore(", and write the rows with MERGE or UPDATE of an engine that keeps row ids"),
 )
 KEY_OVERWRITTEN = _data.warning(
     32, "key overwritten, its row id is new", remedy="Nothing, if this was intended; MERGE and UPDATE keep the ids."
@@ -207,7 +207,7 @@ def unwritten_keys(keys: ChangedKeys, since: int) -> Finding:
     return KEY_CHANGED_ROW_ID.found(
         "{keys:key has|keys have} another row id than at version {since}, in rows that were not written since, "
         "according to their row commit versions. First: {first}.",
-        remedy="Find the commit that added the file, and RESTORE the table to the version before it.",
+        remedy=Restore(first="Find the commit that added the file.", of_file=True),
         path=keys.path,
         since=since,
         **keys.facts,

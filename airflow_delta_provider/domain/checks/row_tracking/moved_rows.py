@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, SPEC
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, replaces_rows
 from airflow_delta_provider.domain.checks.rule import Scope
@@ -78,7 +79,7 @@ FOREIGN_ROW_ID = _data.error(
     22,
     "rewritten row with a row id that was not there before",
     effect="Consumers that follow row ids (change feeds, incremental views) mistake these rows for others.",
-    remedy="RESTORE the table to the version before the commit, and write it again with an engine that keeps row ids.",
+    remedy=Restore(", and write it again with an engine that keeps row ids"),
 )
 
 
@@ -99,7 +100,7 @@ FOREIGN_COMMIT_VERSION = _data.error(
     23,
     "row commit version of a moved row changed",
     effect="Consumers that read changes by row commit version miss these rows, or see them without need.",
-    remedy="RESTORE the table to the version before the commit, and write it again.",
+    remedy=Restore(", and write it again"),
 )
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, READERS
+from airflow_delta_provider.domain.checks.remedy import Restore
+from airflow_delta_provider.domain.checks.row_tracking.family import ASSIGN_AGAIN, FAMILY, READERS
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import base_of
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
 
 #: Ids that a finding names.
 MOST_ROWS = 5
-_FIND_WRITER = (
-    "Find the writer of the commit; RESTORE the table to the version before it, or drop row tracking and enable it "
-    "again, which assigns every row a new id."
-)
+_FIND_WRITER = Restore(first="Find the writer of the commit.", instead=ASSIGN_AGAIN)
 _data = FAMILY.of(Scope.DATA, remedy=_FIND_WRITER)
 
 DUPLICATE_ROW_IDS = _data.error(
@@ -115,7 +113,7 @@ MATERIALIZED_TYPE = _data.error(
     28,
     "materialized column of another type",
     effect="Engines fail on the column, or read other ids.",
-    remedy="RESTORE the table to a version before the file was added, or restore the file from a backup.",
+    remedy=Restore(instead="restore the file from a backup", of_file=True),
     source=READERS,
 )
 

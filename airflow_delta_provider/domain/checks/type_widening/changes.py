@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.checks.column_mapping.changes import (
 from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH
 from airflow_delta_provider.domain.checks.metadata.schema import DUPLICATE_COLUMN, UNKNOWN_TYPE_OR_VALUE, is_known_type
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.checks.type_widening.family import FAMILY, READERS, RESTORE, SPEC, UNKNOWING, WRITERS
 from airflow_delta_provider.domain.checks.type_widening.type_record import (
@@ -55,7 +56,7 @@ UNRECORDED_TYPE_CHANGE = _pair.error(
     9,
     "type change not recorded in delta.typeChanges",
     effect="Readers cannot tell that older files hold the narrower type; they fail or read wrong values.",
-    remedy="RESTORE the table to the previous version, and widen the column again with an engine that records it.",
+    remedy=Restore(", and widen the column again with an engine that records it"),
     follows_from=causes("TW11", "TW04", "TW05"),
     about_older_files=True,
 )
@@ -63,7 +64,7 @@ CHANGE_NOT_ENABLED = _pair.error(
     11,
     "type changed while type widening was not enabled",
     effect=UNKNOWING,
-    remedy="RESTORE the table to the previous version, enable the feature typeWidening, and widen the column again.",
+    remedy=Restore(", enable the feature typeWidening, and widen the column again"),
     source=SPEC,
     threads=("delta-io/delta#7127",),
 )
@@ -215,8 +216,7 @@ UNREACHABLE_TYPE = _data.error(
     16,
     "data file type cannot be explained by recorded type changes",
     effect="Readers fail on the file, or read wrong values from it.",
-    remedy="RESTORE the table to a version before the file was added, and write its rows again with an engine that "
-    "writes the type of the table.",
+    remedy=Restore(", and write its rows again with an engine that writes the type of the table", of_file=True),
     follows_from=causes(
         "TW08",
         "TW09",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.checks.rule import RuleFamily
 
 SPEC = "PROTOCOL.md, Type Widening"
@@ -17,7 +18,7 @@ FAMILY = RuleFamily(
     compares=True,
 )
 
-RESTORE = "RESTORE the table to the previous version."
-RESTORE_OR_REWRITE = "RESTORE the table to the previous version, or rewrite the older files."
+RESTORE = Restore()
+RESTORE_OR_REWRITE = Restore(instead="rewrite the older files")
 UNEXPECTED_TYPES = "Readers may not expect the types of all files."
 UNKNOWING = "Readers without support for the feature fail on older files, or read them incorrectly."
