@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Any
 
 from airflow_delta_provider.domain.audit.file_findings import blamed
+from airflow_delta_provider.domain.audit.remedies import followable
 from airflow_delta_provider.domain.checks.levels import not_checked
 from airflow_delta_provider.domain.checks.log.catalog_managed import why_undecidable
 from airflow_delta_provider.domain.checks.log.checkpoints import check_checkpoint
@@ -17,6 +19,7 @@ from airflow_delta_provider.domain.checks.row_tracking.live_files import check_f
 from airflow_delta_provider.domain.checks.row_tracking.state import check_enabled, check_state
 from airflow_delta_provider.domain.delta.column import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.log_files import earliest_version
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.rendering.counts import counted
 from airflow_delta_provider.domain.report.finding import Finding
@@ -99,6 +102,15 @@ class RowTrackingCheck:
         findings += self._check_ids(compared, steps, evidence, keys)
         with self._timings.phase("trace"):
             findings = self._traced(findings, files)
+        findings = list(
+            followable(
+                findings,
+                oldest=earliest_version(self._table.log_names),
+                newest=state.version,
+                properties=state.metadata.configuration,
+                now=datetime.now(timezone.utc),
+            )
+        )
         return TableReport.judged(name, *findings, evidence=evidence, **known)
 
     def _check_ids(
