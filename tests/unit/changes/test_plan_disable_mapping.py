@@ -141,6 +141,8 @@ def test_usage_tracking_is_no_reason_to_keep_the_mapping_but_no_engine_rewrites_
     assert codes(plan(tracked, strategy="rewrite", **allowed)) == ["RQ05"]
     assert (plan(tracked, DROPPED, HOLDING).plan, codes(plan(tracked, DROPPED, HOLDING))) == (None, ["UM03", "RQ05"])
     assert codes(plan(tracked, DROPPED, HOLDING, **allowed)) == ["UM03", "RQ05"]
+    for refusal in plan(tracked, DROPPED, HOLDING, **allowed).refusals:
+        assert "allow_rewrite" not in refusal.message or "is dropped: do that first" in refusal.message
     assert plan(state(mode="none", **TRACKED)).plan.steps == ()
 
 

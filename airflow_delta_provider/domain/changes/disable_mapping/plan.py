@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from airflow_delta_provider.domain.changes.commit.writable import check_writable
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import MappedTable
@@ -13,6 +14,7 @@ from airflow_delta_provider.domain.changes.preconditions import check_table, che
 from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWithoutMapping, Step
 from airflow_delta_provider.domain.checks import disable_mapping as rules
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.registry import rule_of
 from airflow_delta_provider.domain.delta.clustering import named_by_files
 from airflow_delta_provider.domain.delta.external_owners import managing
 from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
@@ -149,5 +151,15 @@ def plan_disabling_tracked(table: TableName, options: DisableColumnMappingOption
         return Planned(None, (no_rewrite,))
     proof = prove(found)
     if proof.rests_on is None:
-        return Planned(None, (*proof.missing, no_rewrite))
+        return Planned(None, (*map(_after_dropping, proof.missing), no_rewrite))
     return Planned(disabling_plan(table, found, DisableMapping(proof.rests_on)))
+
+
+def _after_dropping(finding: Finding) -> Finding:
+    """Return a finding whose remedy asks for a rewrite with what has to be done before that."""
+    rule = rule_of(finding)
+    remedy = rule.remedy if finding.remedy is None else finding.remedy
+    if "allow_rewrite" not in remedy:
+        return finding
+    first = f"Files are rewritten only once the table feature {USAGE_TRACKING} is dropped: do that first."
+    return rule.worded(replace(finding, remedy=f"{remedy} {first}"))

@@ -24,4 +24,9 @@ RESTORE = Restore()
 WRITE_AGAIN = Restore(", and write the rows again")
 ASSIGN_AGAIN = "drop row tracking and enable it again, which assigns every row a new id"
 NEW_IDS = Restore(instead=ASSIGN_AGAIN)
+#: Delta Spark's RESTORE does not bring the mark back.
+MARK_IS_LOST = (
+    "Stop writing to the table. Drop row tracking and enable it again, which assigns every row a new id; RESTORE does "
+    "not bring the mark back."
+)
 STOP_WRITING = Restore(first="Stop writing to the table.", instead=ASSIGN_AGAIN)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.healing import Healing
-from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, STOP_WRITING
+from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, MARK_IS_LOST
 from airflow_delta_provider.domain.checks.row_tracking.healing import mark_before, mark_is_too_low
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     ABOVE_HIGH_WATER_MARK,
@@ -132,7 +132,7 @@ HIGH_WATER_MARK_LOWERED = _pair.error(
     11,
     "row id high water mark lowered",
     effect="The next insert assigns ids again that were assigned before, to other rows.",
-    remedy=STOP_WRITING,
+    remedy=MARK_IS_LOST,
     follows_from=causes("RT10", later=True),
     healing=Healing(mark_is_too_low, mark_before, needs_details=True, by_restore=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),

@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.healing import Healing
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
 from airflow_delta_provider.domain.checks.protocol.lists import LISTS
-from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, NEW_IDS, SPEC, STOP_WRITING
+from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, MARK_IS_LOST, NEW_IDS, SPEC
 from airflow_delta_provider.domain.checks.row_tracking.healing import mark_is_too_low
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.column_mapping import physical_name
@@ -142,7 +142,7 @@ NO_HIGH_WATER_MARK = _state.error(
     10,
     "no row id high water mark",
     effect="Engines assume a mark of 0, and assign existing row ids again with the next insert.",
-    remedy=STOP_WRITING,
+    remedy=MARK_IS_LOST,
     threads=("delta-io/delta#4923",),
     follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED),
     healing=Healing(mark_is_too_low, needs_details=True, by_restore=True),
