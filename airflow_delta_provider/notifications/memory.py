@@ -145,7 +145,13 @@ class Memory:
         found = set(map(key_of, findings))
         ended = []
         for key, trace in self._traces.items():
-            if trace.code not in RULES or trace.table not in looked_at or key in found or not trace.was_open:
+            if (
+                trace.code is None
+                or trace.code not in RULES
+                or trace.table not in looked_at
+                or key in found
+                or not trace.was_open
+            ):
                 continue
             over = RULES[trace.code].found(_OVER, table=trace.table, effect="", remedy="")
             each = TableFinding(trace.table, replace(over, status=Status.RESOLVED))

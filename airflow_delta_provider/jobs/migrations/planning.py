@@ -24,6 +24,7 @@ from airflow_delta_provider.domain.migrations.disproof import claims_of, disprov
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
 from airflow_delta_provider.domain.migrations.planned import planned_migration
 from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration
+from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.check_compatibility import RECENT_DAYS
 from airflow_delta_provider.domain.request.fleet import fleet_of

@@ -90,7 +90,9 @@ class Listing:
                 visible(item.table),
                 tuple(fact for fact in known if fact not in same),
                 shortened(
-                    " ".join(part.line for part in _filled(own) if part not in common).removeprefix(f"{visible(item.table)} "),
+                    " ".join(part.line for part in _filled(own) if part not in common).removeprefix(
+                        f"{visible(item.table)} "
+                    ),
                     MAX_ROW_MESSAGE,
                 )
                 if item in group.in_full

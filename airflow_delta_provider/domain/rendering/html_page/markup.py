@@ -63,4 +63,4 @@ def _attribute(name: str, value: Attribute) -> str:
 def breakable(path: str) -> Markup:
     """Return a path that may be broken after each slash; a copy of it is the same path."""
     first, *others = re.split("(?<=/)(?=[^/])", path)
-    return joined(first, ((element("wbr"), part) for part in others))
+    return joined(first, *(joined(element("wbr"), part) for part in others))

@@ -93,6 +93,6 @@ def _each(sequence: Any) -> Iterator[Any]:
 
 
 def _is_built_in(spark: SparkSession, name: str) -> bool:
-    catalyst: Any = spark._jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]
+    catalyst: Any = spark._jvm.org.apache.spark.sql.catalyst
     registry = catalyst.analysis.FunctionRegistry.builtin()
     return bool(registry.functionExists(catalyst.FunctionIdentifier(name.lower())))
