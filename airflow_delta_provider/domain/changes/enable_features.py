@@ -248,7 +248,9 @@ def _check_properties(options: EnableFeatureOptions, features: list[Feature], st
 
 def _check_retentions(options: EnableFeatureOptions, state: TableState, engine: Engine) -> Iterator[Finding]:
     configuration = state.metadata.configuration
-    pending = {name: value for name, value in options.properties.items() if configuration.get(name) != value}
+    pending = {
+        name: value for name, value in _spelled(options.properties, state).items() if configuration.get(name) != value
+    }
     shorter = shorter_log(pending) if version_of(engine.delta) >= _COMPARES_RETENTIONS else None
     if shorter is not None:
         yield requests.VALUE_NOT_ACCEPTED.found(

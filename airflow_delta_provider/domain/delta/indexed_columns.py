@@ -32,6 +32,8 @@ def listed_columns(text: str) -> list[Parts]:
     rest = text.strip()
     while True:
         part, rest = first_part(rest, ends=".,")
+        if not part.strip():
+            raise SqlNameError(text)
         parts.append(part.strip())
         end, rest = rest.lstrip()[:1], rest.lstrip()[1:].lstrip()
         if end != ".":

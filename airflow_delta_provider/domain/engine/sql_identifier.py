@@ -51,6 +51,6 @@ def first_part(text: str, ends: str = ".") -> tuple[str, str]:
             return text[1:end].replace("``", "`"), rest
     else:
         part = text[: next((place for place, letter in enumerate(text) if letter in ends), len(text))]
-        if part.strip() and "`" not in part:
+        if part and "`" not in part:
             return part, text[len(part) :]
     raise SqlNameError(text)

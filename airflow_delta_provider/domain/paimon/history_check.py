@@ -43,7 +43,11 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
 _NOT_CHECKED = "This snapshot and those after it are not checked."
-_RULES = {DamageKind.UNREADABLE: rules.UNREADABLE_METADATA, DamageKind.OUTSIDE: rules.NOT_READ}
+_RULES = {
+    DamageKind.UNREADABLE: rules.UNREADABLE_METADATA,
+    DamageKind.TOO_LARGE: rules.METADATA_NOT_READ,
+    DamageKind.OUTSIDE: rules.NOT_READ,
+}
 
 
 class HistoryCheck:
@@ -298,4 +302,3 @@ def _first(file: DataFile) -> int:
 
 
 #: The rules about metadata that was not read, by why.
-_RULES = {DamageKind.UNREADABLE: rules.UNREADABLE_METADATA, DamageKind.TOO_LARGE: rules.METADATA_NOT_READ}
