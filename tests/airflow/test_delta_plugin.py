@@ -193,10 +193,10 @@ def test_pages_run_their_own_scripts_alone_and_load_nothing(ann: Browser, pushed
 def test_list_shows_tables_of_readable_dags_alone(app: Any, ann: Browser, pushed: dict[str, Any]) -> None:
     push(MINE, {TABLES_KEY: {"kind": "audit", "tables": [["/lake/mine", "PASS", 3, 0]], "omitted": 0}})
     push(OTHERS, {TABLES_KEY: {"kind": "audit", "tables": [["/lake/hidden", "PASS", 3, 0]], "omitted": 0}})
-    assert "/lake/hidden" in Browser(app, "root").get("tables").text
+    assert "/lake/hidden" in Page(Browser(app, "root").get("tables").text).text
     shown = ann.get("tables").text
-    assert "/lake/mine" in shown
-    assert "/lake/hidden" not in shown
+    assert "/lake/mine" in Page(shown).text
+    assert "/lake/hidden" not in Page(shown).text
     assert f"{OTHERS} ·" not in shown
 
 

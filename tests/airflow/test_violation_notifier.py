@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -519,7 +520,7 @@ class TestMemory:
         def full(*_: Any, **__: Any) -> None:
             raise OSError("disk full")
 
-        monkeypatch.setattr(ObjectStoragePath, "write_text", full)
+        monkeypatch.setattr(os, "replace", full)
         recorder = Recorder()
         with pytest.raises(DeltaAlertError, match="disk full"):
             self.notifier(str(tmp_path / "state.json"), recorder)(failed(finding()))
@@ -528,14 +529,15 @@ class TestMemory:
     def test_process_that_is_killed_while_it_writes_leaves_what_was_remembered(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def half(path: Any, content: str, **_: Any) -> None:
-            Path(path.path).write_text(content[: len(content) // 2])
-            raise OSError("killed")
+        def half(partial: str, path: str) -> None:
+            content = Path(partial).read_bytes()
+            Path(partial).write_bytes(content[: len(content) // 2])
+            raise OSError(f"killed before {path} was replaced")
 
         path, recorder = tmp_path / "state.json", Recorder()
         self.notifier(str(path), recorder)(failed(finding()))
         with monkeypatch.context() as patch:
-            patch.setattr(ObjectStoragePath, "write_text", half)
+            patch.setattr(os, "replace", half)
             with pytest.raises(DeltaAlertError, match="killed"):
                 self.notifier(str(path), recorder)(failed(finding(), finding("RT02")))
         self.notifier(str(path), recorder)(failed(finding()))

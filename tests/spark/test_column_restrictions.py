@@ -67,7 +67,7 @@ def statement(path, asked: dict) -> str:
         (clustered, {"drop": ["s.x"]}),
         (iceberg, {"rename": {"p": "q"}}),
     ],
-    ids=lambda value: value if isinstance(value, str) else str(value),
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_change_that_is_refused_is_refused_by_the_engine_too(spark, built, alter, builder, asked):
     path = built(builder)

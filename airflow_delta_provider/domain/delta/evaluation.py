@@ -15,6 +15,8 @@ from airflow_delta_provider.domain.delta.expression import called_names, has_sub
 from airflow_delta_provider.domain.delta.sql_functions import FunctionKind, function_kind
 
 _EVALUATED = frozenset({FunctionKind.SCALAR, FunctionKind.CLOCK})
+#: Functions that an engine stores in a condition or a default and can evaluate later. Plans warn of some.
+_STORED = _EVALUATED | {FunctionKind.SESSION, FunctionKind.RAISING}
 #: What else a parser may find: operators and parts of expressions that read nothing, by their names in Spark.
 _PLAIN_PARTS = frozenset(
     """
@@ -73,7 +75,7 @@ def unfit_call(expression: str) -> str | None:
         return "it has a subquery"
     for name in called_names(expression):
         kind = function_kind(name)
-        if kind is not None and kind not in _EVALUATED:
+        if kind is not None and kind not in _STORED:
             return _problem_of_call((name,))
     return None
 

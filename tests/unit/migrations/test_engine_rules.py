@@ -169,6 +169,30 @@ def test_default_of_another_type_is_refused(sql: str, default: str, fits: bool):
         assert refused(state, *declared) == [("RQ65", "c")]
 
 
+@pytest.mark.parametrize(
+    ("expression", "fits"),
+    [
+        ("(SELECT count(*) FROM other) = 0", False),
+        ("sum(id) > 0", False),
+        ("row_number() OVER (ORDER BY id) > 0", False),
+        ("rand() < 2", False),
+        ("input_file_name() <> ''", False),
+        ("java_method('java.lang.System', 'gc') IS NULL", False),
+        ("id > 0", True),
+        ("current_user() <> 'root'", True),
+    ],
+)
+def test_expression_that_cannot_be_evaluated_for_a_row_is_refused(expression: str, fits: bool):
+    known = {"constraints": {"mine": expression}}
+    default = (col("id", "int", default=expression.partition(" ")[0]),) if "(" in expression else ()
+    if fits:
+        assert steps(table(), **known)
+    else:
+        assert refused(table(), **known) == [("RQ65", None)]
+        if expression.startswith(("rand", "input_file")):
+            assert refused(table(), *default) == [("RQ65", "id")]
+
+
 VECTORS = LEGACY.supporting(["deletionVectors"])
 ICEBERG = {"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "name"}
 

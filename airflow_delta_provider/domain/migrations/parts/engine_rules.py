@@ -15,11 +15,12 @@ from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.delta.clustering import clustering_of
 from airflow_delta_provider.domain.delta.column import all_columns, lowered, path_text
 from airflow_delta_provider.domain.delta.data_type import DataType, DecimalType, StructType, sql_name
+from airflow_delta_provider.domain.delta.evaluation import unfit_call
 from airflow_delta_provider.domain.delta.indexed_columns import has_bounds, indexed_columns, listed_columns
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import STATISTICS_COLUMNS
 from airflow_delta_provider.domain.engine.sql_identifier import SqlNameError
-from airflow_delta_provider.domain.migrations.difference.table import is_clustered_otherwise
+from airflow_delta_provider.domain.migrations.difference.table import is_clustered_otherwise, new_constraints
 from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -32,6 +33,7 @@ def check_engine_rules(draft: MigrationDraft) -> None:
     draft.refusals += (
         *_statistics_columns(draft),
         *_clustering(draft),
+        *_constraints(draft),
         *_defaults(draft),
         *check_iceberg(draft.before, draft.state),
     )
@@ -108,6 +110,19 @@ def _clustered_before(draft: MigrationDraft) -> list[steps.Parts]:
     return clustering_of(draft.before.metadata, draft.before.domains)
 
 
+def _constraints(draft: MigrationDraft) -> Iterator[Finding]:
+    """Yield the CHECK constraints that Delta Spark stores and cannot evaluate when rows are written."""
+    for constraint in new_constraints(draft.before.metadata, draft.spec):
+        if why := unfit_call(constraint.expression):
+            yield requests.UNUSABLE_EXPRESSION.found(
+                "The CHECK constraint {subject} ({expression}) cannot be evaluated for a row: {why}.",
+                effect="If it is added, every INSERT, UPDATE and MERGE fails from then on.",
+                subject=constraint.name,
+                expression=constraint.expression,
+                why=Prose(why),
+            )
+
+
 _TEXT = re.compile(r"r?('(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\"\"|\\.)*\")(?:\s*('[^']*'|\"[^\"]*\"))*", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?\s*(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?(?:bd|[lsydf])?", re.IGNORECASE)
 _BOOLEAN = re.compile(r"true|false", re.IGNORECASE)
@@ -120,7 +135,15 @@ def _defaults(draft: MigrationDraft) -> Iterator[Finding]:
     types = {lowered(column.parts): column.data_type for column in all_columns(draft.state.metadata.schema)}
     for column in draft.columns.defaults:
         data_type = types.get(lowered(column.parts))
-        if data_type is not None and column.text and (of := _other_literal(column.text.strip(), data_type)):
+        if column.text and (why := unfit_call(column.text)):
+            yield requests.UNUSABLE_EXPRESSION.found(
+                "The default {expression} of {column} cannot be evaluated: {why}.",
+                effect="Delta Spark refuses it, and writes that leave the column out would fail.",
+                expression=column.text,
+                column=path_text(column.parts),
+                why=Prose(why),
+            )
+        elif data_type is not None and column.text and (of := _other_literal(column.text.strip(), data_type)):
             yield requests.UNUSABLE_EXPRESSION.found(
                 "The default {expression} of {column} is {of}, and the column is of the type {type}.",
                 effect="Delta Spark refuses it, and writes that leave the column out would fail.",
