@@ -37,6 +37,40 @@ def apply(run_job) -> Callable[..., TableReport]:
     return apply_one
 
 
+RETRY = {"labels": {"run_id": "r1"}, "retry_since": "2020-01-01T00:00:00+00:00"}
+
+
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_report_of_a_retry_has_the_whole_plan_and_says_which_steps_an_earlier_try_did(
+    is_approved, table, run_job, plan
+):
+    path = table(plain)
+    version, protocol, whole = log.newest(path), log.protocol(path), plan(path)
+    how = {"plan": (whole,)} if is_approved else {"spec": (DECLARED,)}
+    options = ApplyMigrationOptions(**how, **ALLOWED)
+
+    def progress(line: str) -> None:
+        if log.newest(path) > version:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_job([path], options, labels=RETRY["labels"], progress=progress)
+    report = run_job([path], options, **RETRY).tables[0]
+    assert (report.verdict, report.changed, report.version_before) == (Verdict.PASS, True, version)
+    assert report.plan["digest"] == whole["digest"]
+    assert [step["explanation"] for step in report.plan["steps"]] == [step["explanation"] for step in whole["steps"]]
+    done = [step.get("done_earlier", False) for step in report.plan["steps"]]
+    assert (done[0], done[-1]) == (True, False)
+    assert done == sorted(done, reverse=True), "steps are done in order"
+    assert report.plan["lint"] == whole["lint"]
+    assert report.protocol_before == protocol
+    assert min(event["version"] for event in report.history["events"]) == version + 1
+    assert ("approval" in report.plan) != is_approved
+    nothing_left = run_job([path], options, **RETRY).tables[0]
+    assert all(step["done_earlier"] for step in nothing_left.plan["steps"])
+    assert nothing_left.history["events"] == report.history["events"]
+
+
 @pytest.fixture
 def plan(run_job) -> Callable[..., dict]:
     def plan_one(path: Path, spec=DECLARED) -> dict:

@@ -38,7 +38,7 @@ def assert_refused(report, code, *messages):
         (other_formats.empty_paimon, "RQ02", ("an Apache Paimon table",)),
         (other_formats.hudi, "RQ02", ("an Apache Hudi table",)),
         (other_formats.empty_directory, "RQ02", ("not a Delta table",)),
-        (other_formats.empty_log, "RQ02", ("no commit in",)),
+        (other_formats.empty_log, "RQ02", ("has a _delta_log, and no commit",)),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

@@ -139,10 +139,10 @@ def test_iceberg_compatibility_comes_with_column_mapping_where_both_are_asked_fo
 def test_what_the_engine_refuses_is_a_refusal_in_its_words_and_nothing_changes(table, enable):
     path = table(legacy)
     before = log.contents(path)
-    report = enable(path, "icebergCompatV2", allow_special=True)
+    report = enable(path, "appendOnly", properties={"delta.universalFormat.enabledFormats": "iceberg"})
     assert (report.verdict, report.changed, report.retryable) == (Verdict.REFUSED, False, False)
     assert [finding.code for finding in report.findings] == ["RQ17"]
-    assert "DELTA_ICEBERG_COMPAT_VIOLATION" in report.findings[0].message
+    assert "DELTA_UNIVERSAL_FORMAT_VIOLATION" in report.findings[0].message
     assert log.contents(path) == before
 
 

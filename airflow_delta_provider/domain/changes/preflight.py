@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.checks.compatibility import (
     WRITE_LOCKED,
 )
 from airflow_delta_provider.domain.delta.data_type import TIMESTAMP_NTZ, parse_type
-from airflow_delta_provider.domain.delta.demands import demands_of
+from airflow_delta_provider.domain.delta.demands import demands_of, unlisted_features
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named, with_requirements
 from airflow_delta_provider.domain.delta.features.types import (
     TIMESTAMP_NTZ_FEATURE,
@@ -68,7 +68,7 @@ def demands_after(plan: Plan, state: TableState) -> Demands:
     each = list(each_step(plan.steps))
     columns = [column for step in each if isinstance(step, WidenColumns) for column in step.columns]
     types = written_types(each)
-    return demands_of(
+    after = demands_of(
         plan.protocol_after,
         _with_properties(state.metadata, each),
         [TypeChange(str(parse_type(column.old)), str(parse_type(column.new))) for column in columns],
@@ -77,6 +77,9 @@ def demands_after(plan: Plan, state: TableState) -> Demands:
             *(feature.name for feature in FEATURES.values() if feature.column_type in types),
         },
     )
+    # The engine lists what a change needs, and ends the use of a feature before it drops it.
+    still_unlisted = unlisted_features(state.protocol, state.metadata) - plan.protocol_after.features
+    return replace(after, unlisted=still_unlisted)
 
 
 def _with_properties(metadata: Metadata, each: Iterable[Step]) -> Metadata:

@@ -16,15 +16,16 @@ def plan_lines(plan: Mapping[str, Any], width: int) -> Iterator[str]:
     """Yield the steps of a plan and its notes; of a migration, also its diff and what has to be set to apply it."""
     by_commit = steps_by_commit(plan)
     for number, steps in by_commit.items():
-        texts = [visible(step["explanation"]) for step in steps]
+        texts = [f"{visible(step['explanation'])}{done_mark(step)}" for step in steps]
         if number is None:
             yield from (f"    {text}" for text in texts)
         elif len(texts) == 1:
             yield from wrapped(texts[0], width, 4, 7, bullet=f"{number}. ")
         else:
             yield f"    {number}. in one commit:"
-            for text in texts:
-                yield from wrapped(without_commits(text), width, 7, 9, bullet="- ")
+            for step in steps:
+                text = f"{visible(without_commits(step['explanation']))}{done_mark(step)}"
+                yield from wrapped(text, width, 7, 9, bullet="- ")
     for note in plan.get("notes", ()):
         yield from wrapped(note, width, 4, 6, bullet="- ")
     diff = plan.get("diff", ())
@@ -56,6 +57,11 @@ def steps_by_commit(plan: Mapping[str, Any]) -> dict[int | None, list[Mapping[st
     for step in plan.get("steps", ()):
         found.setdefault(step.get("step"), []).append(step)
     return found
+
+
+def done_mark(step: Mapping[str, Any]) -> str:
+    """Return the end of a step's text if an earlier try of the run did it."""
+    return ", done by an earlier try" if step.get("done_earlier") else ""
 
 
 def without_commits(explanation: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.rendering.counts import shortened
 from airflow_delta_provider.domain.rendering.markdown_syntax import code, escape
-from airflow_delta_provider.domain.rendering.plan_lines import steps_by_commit, without_commits
+from airflow_delta_provider.domain.rendering.plan_lines import done_mark, steps_by_commit, without_commits
 from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.visible import printed, visible, visible_lines
@@ -100,7 +100,7 @@ def _sql(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _step(step: Mapping[str, Any]) -> str:
-    text = escape(shortened(visible(without_commits(step["explanation"])), _MAX_LINE))
+    text = escape(shortened(visible(without_commits(step["explanation"])), _MAX_LINE)) + done_mark(step)
     return text if step["metadata_only"] else f"{text} — reads all rows, or writes files"
 
 

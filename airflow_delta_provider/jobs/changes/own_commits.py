@@ -49,6 +49,15 @@ def earlier_commits(log: TableLog, labels: Mapping[str, Any], retry_since: str |
     return sorted(found)
 
 
+def plan_digest_of(actions: Iterable[Action]) -> str | None:
+    """Return the digest of the plan that a commit of this provider belongs to; None for another commit."""
+    try:
+        written = json.loads(commit_info(actions).get("userMetadata") or "null")
+    except ValueError:
+        return None
+    return written.get("plan_digest") if isinstance(written, dict) else None
+
+
 def is_own(actions: Iterable[Action], labels: Mapping[str, Any]) -> bool:
     """Whether a commit has all labels of this run: another run may carry out the same plan."""
     try:

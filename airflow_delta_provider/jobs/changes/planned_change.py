@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.changes.commit.edit import Edit, edit_of
-from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.step import Step
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.commit_base import CommitBase
@@ -42,6 +42,18 @@ class PlannedChange(ABC):
     @abstractmethod
     def planned(self) -> Planned:
         """The plan, or why there is none."""
+
+    def reported(self, plan: Plan) -> dict[str, Any]:
+        """Return the JSON of a plan for the report of this change."""
+        return plan.to_json()
+
+    def begun_on(self, before: TableState) -> Mapping[str, Any] | None:
+        """Return the JSON of the plan that an earlier try of this run began on ``before``; None if there was none.
+
+        :raises Exception: if it cannot be made again
+        """
+        plan = replace(self, state=before).planned.plan
+        return None if plan is None else self.reported(plan)
 
     @property
     def labels(self) -> Mapping[str, str]:

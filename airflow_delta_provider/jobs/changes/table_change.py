@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.registry import rule_of
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
 from airflow_delta_provider.domain.delta.history_events import events_after, history_of
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS
 from airflow_delta_provider.domain.migrations.left_behind import left_behind
@@ -30,7 +30,7 @@ from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefus
 from airflow_delta_provider.jobs.changes.commit.log_store import refuse_unsafe_store
 from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
 from airflow_delta_provider.jobs.changes.migration.obstacles import find_file_outside
-from airflow_delta_provider.jobs.changes.own_commits import earlier_commits, is_own
+from airflow_delta_provider.jobs.changes.own_commits import earlier_commits, is_own, plan_digest_of
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 from airflow_delta_provider.jobs.changes.rehearsal import RehearsalFailedError, not_rehearsed, rehearse
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
@@ -39,6 +39,7 @@ from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
+from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 _TRIES = 3
 #: Remedy after another writer changed the table so that the request no longer fits it.
@@ -85,15 +86,20 @@ class TableChange:
             "version_before": before.version,
             "protocol_before": before.protocol.to_json(),
             "protocol_after": (plan.protocol_after if plan else before.protocol).to_json(),
-            "plan": plan.to_json() if plan else None,
+            "plan": change.reported(plan) if plan else None,
             "timings": self.timings,
         }
+        begun = self._begun_before(earlier) if earlier else None
         if earlier:
-            known |= self._changed_before(earlier)
+            known |= self._changed_before(earlier, begun)
+        resumed = _Resumed.of(change, begun, earlier)
+        if resumed is not None and plan is not None:
+            known["plan"] = resumed.with_rest(known["plan"])
+            known["history"] = self._history_since(resumed.begun, before)
         if refusals or plan is None:
             if plan is not None:
                 cleared = self._cleared(before, plan, refusals)
-                known["plan"], refusals = cleared.plan.to_json(), cleared.refusals
+                known["plan"], refusals = change.reported(cleared.plan), cleared.refusals
             return TableReport.refused(self._name, *refusals, **known)
         if not plan.steps or self._done_before(change, plan):
             self.progress(f"{self._name}: nothing to do at version {before.version}")
@@ -106,7 +112,11 @@ class TableChange:
             return TableReport.refused(self._name, unsafe, **known)
         cleared = self._cleared(before, *self._with_expected_protocol(plan))
         plan = cleared.plan
-        known |= {"protocol_after": plan.protocol_after.to_json(), "plan": plan.to_json()}
+        rest = change.reported(plan)
+        known |= {
+            "protocol_after": plan.protocol_after.to_json(),
+            "plan": rest if resumed is None else resumed.with_rest(rest),
+        }
         if cleared.refusals:
             return TableReport.refused(self._name, *cleared.refusals, **known)
         compares_rows = getattr(self._options, "verify", None) in ("data", "full")
@@ -125,14 +135,14 @@ class TableChange:
                     **known,
                 )
             plan = not_rehearsed(plan, error)
-            known["plan"] = plan.to_json()
+            known["plan"] = change.reported(plan)
         if refusals:
             return TableReport.refused(self._name, *refusals, **known)
         for note in plan.notes:
             self.progress(f"{self._name}: {note}")
         if cleared.undecided or self.request.dry_run:
             return TableReport.judged(self._name, *cleared.undecided, withheld=not self.request.dry_run, **known)
-        return self._carry_out(change, plan, known)
+        return self._carry_out(change, plan, begun or before, known)
 
     def _with_expected_protocol(self, plan: Plan) -> tuple[Plan, tuple[Finding, ...]]:
         """Return the plan with the protocol that the engine will write, and why that must not be written."""
@@ -162,15 +172,29 @@ class TableChange:
         accepted: Sequence[str] = getattr(self._options, "accept_unknown", ())
         return with_lockouts(plan, refusals, preflight_of(self.table, plan, before, fleet), accepted)
 
-    def _changed_before(self, versions: Sequence[int]) -> dict[str, Any]:
+    def _begun_before(self, versions: Sequence[int]) -> TableState | None:
+        """Return the state that the first of earlier tries began on; None if the log no longer leads there."""
+        if versions[0] == 0:
+            return None
+        with suppress(BrokenLogError, MissingFileError):
+            return self.table.log.read_state(version=versions[0] - 1, with_files=self.needs_files)
+        return None
+
+    def _changed_before(self, versions: Sequence[int], begun: TableState | None) -> dict[str, Any]:
         """Return what is reported of commits that earlier tries of this run made."""
         listed = ", ".join(map(str, versions))
         self.progress(f"{self._name}: an earlier try of this task run committed version {listed}")
         before = versions[0] - 1
         found: dict[str, Any] = {"changed": True, "version_before": before if before >= 0 else None}
-        with suppress(BrokenLogError):  # the log no longer leads there
-            found["protocol_before"] = self.table.log.read_state(version=before).protocol.to_json()
+        if begun is not None:
+            found["protocol_before"] = begun.protocol.to_json()
         return found
+
+    def _history_since(self, begun: TableState, now: TableState) -> dict[str, Any] | None:
+        """Return what the table is now, and what was done to it since an earlier try began."""
+        with suppress(BrokenLogError, MissingFileError):
+            return _history(begun, now, self._commits_since(begun, {})[1])
+        return None
 
     def _done_before(self, change: PlannedChange, plan: Plan) -> bool:
         """Whether an earlier try of this very run carried out a plan that must not be carried out twice."""
@@ -181,7 +205,11 @@ class TableChange:
     def _labels_of(self, change: PlannedChange, plan: Plan) -> dict[str, Any]:
         return {**self.request.labels, "plan_digest": plan.digest, **change.labels}
 
-    def _carry_out(self, change: PlannedChange, plan: Plan, known: dict[str, Any]) -> TableReport:
+    def _carry_out(self, change: PlannedChange, plan: Plan, begun: TableState, known: dict[str, Any]) -> TableReport:
+        """Commit the steps of a plan and verify the result.
+
+        :param begun: what the run began on, in an earlier try if there was one
+        """
         before, planned_on = change.state, change.state.version
         failure: Exception | None = None
         labels = self._labels_of(change, plan)
@@ -199,14 +227,15 @@ class TableChange:
         try:
             with self.timings.phase("read"):
                 after = self.table.log.read_state(with_files=self.needs_files)
-                commits, later = self._commits_since(before, labels)
+                commits, later = self._commits_since(begun, labels)
+                commits = {version: actions for version, actions in commits.items() if version > before.version}
         except Exception as error:
             return self._unread(error, failure, sent, known)
         known |= {
             "version": after.version,
             "changed": bool(commits) or known.get("changed", False),
             "protocol_after": after.protocol.to_json(),
-            "history": _history(before, after, later),
+            "history": _history(begun, after, later),
         }
         if failure is not None:
             lasting = self._refusals_now(change, failure, after)
@@ -331,6 +360,41 @@ class TableChange:
             if is_own(actions, labels):
                 own[version] = actions
         return own, seen
+
+
+@dataclass(frozen=True)
+class _Resumed:
+    """A plan that an earlier try of this run began: the report is about all of it.
+
+    :param begun: state that it was made on
+    :param plan: its JSON
+    """
+
+    begun: TableState
+    plan: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, change: PlannedChange, begun: TableState | None, earlier: Sequence[int]) -> _Resumed | None:
+        """Return the plan; None without an earlier try, and if it cannot be known any more."""
+        if begun is None or not earlier:
+            return None
+        with suppress(Exception):  # the rest of the plan is reported then
+            plan = change.begun_on(begun)
+            first = change.table.log.read_commit(commit_name(earlier[0]))
+            if plan is not None and plan["digest"] == plan_digest_of(first):
+                return cls(begun, plan)
+        return None
+
+    def with_rest(self, rest: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the JSON of the whole plan, with a mark on the steps that are no longer left.
+
+        Steps are done in order, so those that are left are the last ones.
+        """
+        done = len(self.plan["steps"]) - len(rest["steps"])
+        if done < 0:
+            return dict(rest)
+        steps = [{**step, "done_earlier": True} if n < done else step for n, step in enumerate(self.plan["steps"])]
+        return {**self.plan, "steps": steps}
 
 
 @dataclass(frozen=True)

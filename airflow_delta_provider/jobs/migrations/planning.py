@@ -90,11 +90,14 @@ def plan_for(
     options: JudgesPlans,
     state: TableState,
     engine: Engine | None = None,
+    *,
+    disprove: bool = True,
 ) -> MigrationPlanned:
     """Plan to make a table what its spec declares, and judge the plan.
 
     :param state: to plan on
     :param engine: that will do it; None where that is not known yet
+    :param disprove: whether to refuse what statistics in the log disprove; not needed if the rows are read afterwards
     :raises BrokenLogError: if the log is damaged
     :raises TableError: if the table that this one is to be like is not there
     """
@@ -107,7 +110,7 @@ def plan_for(
         planned = plan_migration(table.name, spec, state, engine, DropSurvey(costs))
     if planned.plan is None or not planned.plan.steps:
         return planned
-    if refusals := _disproved(table, planned.plan, state):
+    if disprove and (refusals := _disproved(table, planned.plan, state)):
         return replace(planned, plan=None, refusals=refusals)
     return replace(planned, plan=_judged(table, planned.plan, options))
 

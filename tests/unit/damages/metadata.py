@@ -436,6 +436,14 @@ CASES = (
         healed_by=frozenset({"undo", "replace"}),
         then=append,
     ),
+    Case(
+        "MD38",
+        clustered_by_key,
+        set_property,
+        configured(delta__dataSkippingStatsColumns="v"),
+        "dataSkippingStatsColumns",
+        column="id",
+    ),
     Case("MD32", clustered_by_key, append, added(stats=None), "add", column="id", healed_by=FILES),
     Case(
         "MD32", clustered_by_key, append, statistics(_without_key), "add", column="id", healed_by=FILES, name="column"

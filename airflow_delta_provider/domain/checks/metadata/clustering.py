@@ -1,4 +1,4 @@
-"""Clustering, with partitions and without statistics: MD14, MD32 and MD34. PROTOCOL.md, Clustered Table."""
+"""Clustering, with partitions and without statistics: MD14, MD32, MD34 and MD38. PROTOCOL.md, Clustered Table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from airflow_delta_provider.domain.checks.check import on_demand, on_state
+from airflow_delta_provider.domain.checks.check import on_change, on_demand, on_state
 from airflow_delta_provider.domain.checks.healing import Details, Healing
 from airflow_delta_provider.domain.checks.metadata.family import CLUSTERED, FAMILY
 from airflow_delta_provider.domain.checks.row_tracking.live_files import UNKNOWN_ROW_COUNT
@@ -14,12 +14,15 @@ from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
 from airflow_delta_provider.domain.delta.clustering import (
     CLUSTERING,
     clustering_columns,
+    clustering_of,
     field_called,
     fields_by_name,
     fields_by_path,
 )
+from airflow_delta_provider.domain.delta.column import lowered, path_text
 from airflow_delta_provider.domain.delta.column_statistics import read_statistics
 from airflow_delta_provider.domain.delta.features.data_files import CLUSTERING as CLUSTERING_FEATURE
+from airflow_delta_provider.domain.delta.indexed_columns import indexed_columns
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema, PhysicalPath
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MappingMode
@@ -57,13 +60,45 @@ def _clustered_and_partitioned(state: TableState) -> Iterator[Finding]:
         )
 
 
+STATISTICS_END = FAMILY.of(Scope.PAIR, CLUSTERED).warning(
+    38,
+    "clustering column that no longer has statistics",
+    effect="From this commit on, Delta Spark writes files without statistics of the column, also by OPTIMIZE: they "
+    "cannot be clustered, and queries by the column cannot skip them.",
+    remedy="Name the clustering columns in delta.dataSkippingStatsColumns, or move them before the others. Then write "
+    "the files since that commit again, for example with OPTIMIZE.",
+    threads=("delta-io/delta#5828",),
+    needs=(Need.STATE,),
+    shows="metaData",
+)
+
+
+@on_change(STATISTICS_END)
+def _statistics_end(transition: Transition) -> Iterator[Finding]:
+    """Yield a clustering column that a commit moves behind those with statistics, or leaves out of their list."""
+    before, after = transition.before, transition.after
+    if CLUSTERING not in before.domains or CLUSTERING not in after.domains or before.metadata == after.metadata:
+        return
+    if before.metadata.readable_columns is None or after.metadata.readable_columns is None:
+        return
+    was, now = (clustering_of(state.metadata, state.domains) for state in (before, after))
+    indexed = indexed_columns(after.metadata)
+    for old, new in zip(was, now) if len(was) == len(now) else ():
+        if lowered(old) in indexed_columns(before.metadata) and lowered(new) not in indexed:
+            yield STATISTICS_END.found(
+                "{column} is a clustering column, and the commit lets the table keep statistics of other columns only.",
+                column=path_text(new),
+            )
+
+
 NO_STATISTICS = FAMILY.of(Scope.COMMIT, CLUSTERED).error(
     32,
     "file without statistics of a clustering column",
     effect="Engines cannot cluster the file, and queries by the column cannot skip it.",
-    remedy="Write the file again with statistics of these columns, for example with OPTIMIZE.",
+    remedy="Let the table keep statistics of its clustering columns (delta.dataSkippingStatsColumns). Then write the "
+    "file again, for example with OPTIMIZE.",
     shows="add",
-    follows_from=causes(same_file=True),
+    follows_from=causes("MD38", later=True, same_file=True),
     leads_to=(UNKNOWN_ROW_COUNT,),
 )
 _STATISTICS = ("minValues", "maxValues", "nullCount")

@@ -8,7 +8,7 @@ from typing import Any
 from airflow_delta_provider.domain.rendering.counts import shortened
 from airflow_delta_provider.domain.rendering.html_page.findings import at_table
 from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined, lines
-from airflow_delta_provider.domain.rendering.plan_lines import steps_by_commit, without_commits
+from airflow_delta_provider.domain.rendering.plan_lines import done_mark, steps_by_commit, without_commits
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.report.finding import Finding
 
@@ -70,7 +70,7 @@ def _step(step: Mapping[str, Any]) -> Markup:
         element("summary", "SQL"),
         element("pre", lines(shortened(sql, _MAX_TEXT)), tabindex=0, role="region", aria_label="SQL"),
     )
-    return joined(shortened(text, _MAX_TEXT), cost, statement if sql else "")
+    return joined(shortened(text, _MAX_TEXT), done_mark(step), cost, statement if sql else "")
 
 
 def _difference(diff: Sequence[str]) -> Markup:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.changes.drop_features.verify import verify_dropped
 from airflow_delta_provider.domain.changes.explain import action_of, explain
-from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.plan import Plan, Planned
 from airflow_delta_provider.domain.changes.preconditions import check_upgrade
 from airflow_delta_provider.domain.changes.step import (
     DropFeature,
@@ -85,6 +85,19 @@ class ApplyMigration(PlannedChange):
             against = tuple(find_obstacles(self.session, self.table, self.state, planned.plan.steps))
         return replace(planned, refusals=against)
 
+    def reported(self, plan: Plan) -> dict[str, Any]:
+        """Return the JSON of a plan; once it is approved, without the reasons why it needs approval."""
+        wire = plan.to_json()
+        return wire if self.approved is None else {key: value for key, value in wire.items() if key != "approval"}
+
+    def begun_on(self, before: TableState) -> Mapping[str, Any] | None:
+        """Return the approved plan; without one, the plan on ``before``. The rows are not read again."""
+        approved: Mapping[str, Any] | None = self.options.plan_of(self.table.name.text)
+        if approved is not None:
+            return {key: value for key, value in approved.items() if key != "approval"}
+        plan = replace(self, state=before)._plan_on(before).plan
+        return None if plan is None else self.reported(plan)
+
     def refusals_on(self, state: TableState) -> tuple[Finding, ...]:
         """Return why the same request would be refused on another state; the rows are not read."""
         change = replace(self, state=state)
@@ -108,7 +121,8 @@ class ApplyMigration(PlannedChange):
         return (*self._not_as_declared(after), *audited(self.table, self.state, commits))
 
     def _plan_on(self, state: TableState) -> MigrationPlanned:
-        return plan_for(self.session, self.table, self.spec, self.options, state, self.session.engine)
+        engine = self.session.engine
+        return plan_for(self.session, self.table, self.spec, self.options, state, engine, disprove=False)
 
     def _not_approved(self, plan: MigrationPlan) -> Iterator[Finding]:
         """Yield why the plan is not the approved one; without one, what the policy does not let pass unapproved."""
