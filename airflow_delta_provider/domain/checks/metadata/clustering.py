@@ -83,8 +83,9 @@ def _statistics_end(transition: Transition) -> Iterator[Finding]:
         return
     was, now = (clustering_of(state.metadata, state.domains) for state in (before, after))
     indexed = indexed_columns(after.metadata)
+    there = {lowered(column.parts) for column in after.metadata.readable_columns}
     for old, new in zip(was, now) if len(was) == len(now) else ():
-        if lowered(old) in indexed_columns(before.metadata) and lowered(new) not in indexed:
+        if lowered(old) in indexed_columns(before.metadata) and lowered(new) in there - indexed.keys():
             yield STATISTICS_END.found(
                 "{column} is a clustering column, and the commit lets the table keep statistics of other columns only.",
                 column=path_text(new),
