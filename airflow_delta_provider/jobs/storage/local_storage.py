@@ -206,8 +206,10 @@ class _opened:  # a context manager; one made of a generator takes as long as op
             raise OSError(errno.ENOTSUP, "Not a regular file", local)
         return self._descriptor, found.st_size
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         os.close(self._descriptor)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = _path(self._path)  # reads by a descriptor name no file
 
 
 def _rest(descriptor: int) -> bytes:

@@ -17,7 +17,9 @@ from airflow_delta_provider.domain.digest import short_digest
 from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
+from airflow_delta_provider.jobs.storage.storage_errors import StorageError
 
+_ONE_AT_A_TIME = "Let one run at a time use the state of a table."
 #: Tries to write what others write, too.
 _TRIES = 5
 
@@ -70,7 +72,10 @@ class StateStore(Generic[S]):
             return None
 
     def save(self, location: str, state: S) -> None:
-        """Replace the state, unless another run has come further in the meantime."""
+        """Replace the state, unless another run has come further in the meantime.
+
+        :raises StorageError: if the storage refused each of several writes
+        """
         path, content = self._path(location), json.dumps(state.to_json()).encode()
         stamp = self._stamps.pop(location, None)
         for _ in range(_TRIES):
@@ -82,7 +87,12 @@ class StateStore(Generic[S]):
             if now is not None and _version(now) > state.version:
                 self._progress(f"{path} already has a later version and is kept")
                 return
-        self._progress(f"{path} is written by others all the time and is kept")
+        if now is None:
+            what = f"{path} could not be written: the storage refuses each write, although there is no such file"
+            raise StorageError(what, "Use a storage with conditional writes as the state path.")
+        raise StorageError(
+            f"{path} was written by others before each of {_TRIES} tries", _ONE_AT_A_TIME, retryable=True
+        )
 
     def _stamped(self, path: str) -> tuple[bytes | None, str | None]:
         try:

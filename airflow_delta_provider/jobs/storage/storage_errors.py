@@ -87,7 +87,10 @@ _NO_CREDENTIALS = _Meaning(
 _BAD_CREDENTIALS = _Meaning(
     "the storage does not accept the credentials", "Give others; they may have expired, or be those of another account."
 )
-_DENIED = _Meaning("no permission", "Give the credentials access to read, and to list, what is below the location.")
+_DENIED = _Meaning(
+    "no permission",
+    "Give the credentials access to list and read what is below the location, and to write state and reports.",
+)
 _WRONG_REGION = _Meaning(
     "the bucket is in another region than the one that was asked",
     "Set AWS_REGION to the region of the bucket, which the header x-amz-bucket-region of any answer names: "

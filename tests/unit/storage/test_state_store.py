@@ -13,6 +13,7 @@ from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from airflow_delta_provider.jobs.storage.object_storage import ObjectStorage
 from airflow_delta_provider.jobs.storage.state_store import StateStore
 from airflow_delta_provider.jobs.storage.storage import Storage
+from airflow_delta_provider.jobs.storage.storage_errors import StorageError
 
 TABLE = "s3://lake/t"
 
@@ -87,3 +88,23 @@ def test_an_answer_that_was_lost_is_no_other_writer(
     store.save(TABLE, State(1))
     assert opened(place).load(TABLE) == State(1)
     assert not said
+
+
+class _Refusing(LocalStorage):
+    """Refuses each write under a condition, as a store that answers 412 to all of them."""
+
+    def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(("is_there", "said"), [(False, "although there is no such file"), (True, "by others")])
+def test_state_that_the_storage_never_takes_is_not_called_saved(is_there: bool, said: str, tmp_path: Path) -> None:
+    if is_there:
+        opened((LocalStorage(), f"file:{tmp_path}")).save(TABLE, State(1))
+    with pytest.raises(StorageError, match=said):
+        opened((_Refusing(), f"file:{tmp_path}")).save(TABLE, State(2))
+
+
+def test_error_of_a_read_names_the_file() -> None:
+    with pytest.raises(OSError, match="/proc/self/mem"):  # reading its first byte fails with EIO
+        LocalStorage().read("file:/proc/self/mem")
