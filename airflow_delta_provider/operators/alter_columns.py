@@ -20,7 +20,8 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
     .. seealso:: PROTOCOL.md of delta-io/delta, "Column Mapping", and its RFC "Column Mapping Usage Tracking"
 
     :param add: SQL type by column path, for instance ``{"note": "string", "lines.element.tax": "decimal(12,2)"}``.
-        A column is added last in its struct, and is nullable. Paths are those after drops and renames. (templated)
+        A column is added last in its struct, and is nullable. Paths are those after drops and renames. Through a
+        template or an XCom, pass a list instead, ``[{"name": "note", "type": "string"}]``. (templated)
     :param rename: new name by column path, for instance ``{"qty": "quantity"}``. (templated)
     :param drop: column paths. (templated)
     :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path

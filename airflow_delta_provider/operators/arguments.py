@@ -22,7 +22,7 @@ Template = NewType("Template", str)
 #: What has to be rendered first: templates are texts.
 Text = str | XComArg
 Names = Sequence[str] | str | XComArg
-Types = Mapping[str, str] | str | XComArg
+Types = Mapping[str, str] | Sequence[Mapping[str, str]] | str | XComArg
 Flag = bool | str | XComArg
 Document = Mapping[str, Any] | str | XComArg | None
 Specs = Mapping[str, Any] | Sequence[Any] | str | XComArg

@@ -18,7 +18,8 @@ class DeltaCreateTableOperator(DeltaChangeOperator):
     .. seealso:: RFC "Column Mapping Usage Tracking" of delta-io/delta
 
     :param columns: SQL type by name, in their order, for instance ``{"id": "bigint", "tags": "array<string>"}``;
-        all are nullable. (templated)
+        all are nullable. Through a template or an XCom, pass a list instead, ``[{"name": "id", "type": "bigint"}]``:
+        databases may sort the keys of a mapping. (templated)
     :param partition_by: names of those that the table is partitioned by. (templated)
     :param acknowledge_writer_lockout: confirm that no engine will be able to write to the table. (templated)
 

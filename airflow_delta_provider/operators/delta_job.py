@@ -22,6 +22,7 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.names import SqlTypes
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.request.rendered import as_list
 from airflow_delta_provider.domain.request.request_error import RequestError
@@ -117,6 +118,8 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         self.spark_log_level = spark_log_level
         self.result_path = cast("str | None", result_path)
         self.storage_conn_id = cast("str | None", storage_conn_id)
+        self._from_elsewhere: tuple[str, ...] = ()
+        """Options whose columns come through a template or an XCom."""
         self._request: JobRequest | None = None
         self._context: Context | None = None
         self._results: ResultFolder | None = None
@@ -133,12 +136,16 @@ class DeltaJobOperator(Reporting, AttachingOperator):
 
         :raises RequestError: if a rendered text cannot be read
         """
+        declared = {
+            name: option.value for name, option in self.options_type.declared().items() if option.argument is None
+        }
+        for name in self._from_elsewhere:
+            cast("SqlTypes", declared[name]).check_order(name, self.argument(name))
         return {
             name: self._document(name)
-            if isinstance(option.value, Document)
-            else option.value.from_template(name, self.argument(name))
-            for name, option in self.options_type.declared().items()
-            if option.argument is None
+            if isinstance(value, Document)
+            else value.from_template(name, self.argument(name))
+            for name, value in declared.items()
         }
 
     def _document(self, name: str) -> Any:
@@ -221,6 +228,13 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         if (self.table is None) == (self.tables is None) and not self._names_tables_elsewhere():
             raise DeltaRequestError(f"{self.task_id}: pass exactly one of table and tables.")
         declared = self.options_type.declared().items()
+        self._from_elsewhere = tuple(
+            name
+            for name, option in declared
+            if isinstance(option.value, SqlTypes)
+            and not isinstance(given := getattr(self, name), Mapping)
+            and not is_literal([given])
+        )
         documents = ((name, option.value) for name, option in declared if isinstance(option.value, Document))
         given = ((name, document, getattr(self, name)) for name, document in documents)
         self._documents = DagFiles({name: value for name, document, value in given if document.names_file(value)})

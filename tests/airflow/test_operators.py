@@ -186,6 +186,33 @@ def test_mistake_in_a_template_is_refused_once_it_is_rendered(spark_submit: Fake
     assert requests_sent(spark_submit) == 0
 
 
+COLUMNS = [{"name": "ncols", "type": "int"}, {"name": "id", "type": "bigint"}]
+
+
+@pytest.mark.parametrize(
+    ("operator", "name"), [(DeltaCreateTableOperator, "columns"), (DeltaAlterColumnsOperator, "add")]
+)
+def test_columns_that_come_as_a_mapping_through_a_template_are_refused_and_lists_keep_their_order(
+    operator: type[DeltaJobOperator], name: str
+) -> None:
+    def rendered(value: Any) -> Any:
+        made = operator(task_id="t", table="/t", **{name: "{{ params.columns }}"})  # type: ignore[arg-type]
+        setattr(made, name, value)
+        return made
+
+    for sorted_by_a_database in ({"id": "bigint", "ncols": "int"}, "{'id': 'bigint', 'ncols': 'int'}"):
+        with pytest.raises(DeltaRequestError, match="order of the columns is unknown"):
+            rendered(sorted_by_a_database).request(Run().context)
+    for listed in (COLUMNS, str(COLUMNS)):
+        options = rendered(listed).request(Run().context).options
+        assert list(getattr(options, name).items()) == [("ncols", "int"), ("id", "bigint")]
+    assert list(getattr(rendered({"id": "bigint"}).request(Run().context).options, name)) == ["id"]
+    literal = operator(task_id="t", table="/t", **{name: {"b": "int", "a": "int"}})  # type: ignore[arg-type]
+    assert list(getattr(literal.request(Run().context).options, name)) == ["b", "a"]
+    with pytest.raises(DeltaRequestError, match="each column has to be"):
+        rendered([{"name": "id"}]).request(Run().context)
+
+
 def test_every_argument_that_names_data_is_a_template_field() -> None:
     assert {"table", "tables", "features", "properties", "dry_run", "conf"} <= set(
         DeltaEnableFeatureOperator.template_fields

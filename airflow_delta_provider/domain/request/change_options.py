@@ -135,7 +135,7 @@ class AlterColumnsOptions(KeepsFleet):
     drop: tuple[str, ...] = option(DistinctNames(), "drop a column (applied first)", metavar="PATH")
     rename: Mapping[str, str] = option(NewNames(), "rename a column", metavar="OLD=NEW")
     add: Mapping[str, str] = option(
-        SqlTypes(parse_sql_type),
+        SqlTypes(parse_sql_type, ordered=True),
         "add a column, last in its struct, by its path after drops and renames",
         metavar="PATH=TYPE",
     )
@@ -199,7 +199,7 @@ class CreateTableOptions(LocksWritersOut):
     kind: ClassVar[str] = "create-table"
 
     columns: Mapping[str, str] = option(
-        SqlTypes(parse_sql_type),
+        SqlTypes(parse_sql_type, ordered=True),
         "column with its type, in the table's order; all are nullable",
         flag="--column",
         metavar="NAME=TYPE",

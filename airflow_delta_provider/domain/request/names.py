@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -117,16 +117,60 @@ class Pairs(Value):
         return isinstance(value, str) and value != ""
 
 
+def as_columns(option: str, value: Any) -> list[tuple[Any, Any]] | None:
+    """Return the names and types of a list of columns, or of the text of one; None for a mapping.
+
+    :raises RequestError: if an entry of the list is not a column
+    """
+    listed = rendered.read_literal(value, "[(")
+    if isinstance(listed, (str, Mapping)) or not isinstance(listed, Iterable):
+        return None
+    found = []
+    for entry in listed:
+        if not isinstance(entry, Mapping) or entry.keys() != {"name", "type"}:
+            raise RequestError(
+                "{option} has {entry!r}; each column has to be {example}.",
+                option=option,
+                entry=entry,
+                example="{'name': 'id', 'type': 'bigint'}",
+            )
+        found.append((entry["name"], entry["type"]))
+    return found
+
+
 @dataclass(frozen=True)
 class SqlTypes(Pairs):
     """SQL types by the names or paths of columns.
 
     :param parse: raises UnknownTypeError for a type that no engine knows
+    :param ordered: whether the order of the columns matters
     """
 
     mapped: ClassVar[str] = "column paths to types, for instance {'quantity': 'bigint'}"
     wanted: ClassVar[str] = "a type such as 'bigint'"
     parse: Callable[[str], object]
+    ordered: bool = False
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the mapping; a text is read as one, and so is a list of columns with ``name`` and ``type``."""
+        columns = as_columns(option, value)
+        if columns is None:
+            return super().from_template(option, value)
+        names = [name for name, _ in columns]
+        return self.from_items(option, columns) if len(set(names)) < len(names) else dict(columns)
+
+    def check_order(self, option: str, value: Any) -> None:
+        """Refuse a mapping of several columns that was stored as JSON, where keys may be sorted.
+
+        :param value: what a template or an XCom became
+        """
+        if self.ordered and as_columns(option, value) is None and len(super().from_template(option, value)) > 1:
+            raise RequestError(
+                "{option} came as a mapping through a template or an XCom. Databases may sort its keys, so the order "
+                "of the columns is unknown. Pass a list instead: [{example}, …].",
+                option=option,
+                example="{'name': 'id', 'type': 'bigint'}",
+            )
 
     def check_names(self, option: str, value: Any) -> None:
         """Refuse what is not a type."""

@@ -16,7 +16,7 @@ def as_list(option: str, value: Any) -> Sequence[Any]:
 
     :raises RequestError: if it is not a list
     """
-    value = _read(value, "[(")
+    value = read_literal(value, "[(")
     if isinstance(value, str):
         return [value]
     if isinstance(value, Sequence):
@@ -32,13 +32,13 @@ def as_mapping(option: str, value: Any) -> Mapping[str, Any]:
 
     :raises RequestError: if it is not a mapping
     """
-    value = _read(value, "{")
+    value = read_literal(value, "{")
     if isinstance(value, Mapping):
         return value
     raise RequestError("{option} has to be a mapping, not {value!r}.", option=option, value=value)
 
 
-def _read(value: Any, opening: str) -> Any:
+def read_literal(value: Any, opening: str) -> Any:
     """Read the text of a Python literal, as Jinja renders lists and mappings; or of JSON, as its filter does."""
     if isinstance(value, str) and value.strip()[:1] and value.strip()[0] in opening:
         for read in (ast.literal_eval, json.loads):
