@@ -78,10 +78,10 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
     [
         (DeltaWidenTypesOperator, {"table": "/t", "columns": {}}, "columns is empty"),
         (DeltaWidenTypesOperator, {"table": "{{ x }}", "columns": {}}, "columns is empty"),
-        (DeltaWidenTypesOperator, {"table": "/t", "columns": ["a"]}, "has to be a mapping"),
+        (DeltaWidenTypesOperator, {"table": "/t", "columns": ["a"]}, "each column has to be"),
         (DeltaWidenTypesOperator, {"table": "/t", "columns": {"a": "int"}, "verify": "no"}, "verify is 'no'"),
         (DeltaAlterColumnsOperator, {"table": "/t"}, "Pass at least one of add, rename and drop"),
-        (DeltaAlterColumnsOperator, {"table": "/t", "add": ["a"]}, "add has to be a mapping"),
+        (DeltaAlterColumnsOperator, {"table": "/t", "add": ["a"]}, "add has .a.; each column has to be"),
         (
             DeltaAlterColumnsOperator,
             {"table": "/t", "drop": ["a"], "rename": {"a": "b"}},

@@ -26,7 +26,7 @@ with DAG("wrong"):
     DeltaEnableFeatureOperator(task_id="i", table="/t", features=["x"], drivermemory="2g")  # drivermemory
     DeltaEnableFeatureOperator(task_id="j", table="/t", features=["x"], deploy_mode="remote")  # deploy_mode
     DeltaEnableFeatureOperator(table="/t", features=["x"])  # task_id
-    DeltaWidenTypesOperator(task_id="k", table="/t", columns=["q"])  # columns
+    DeltaWidenTypesOperator(task_id="k", table="/t", columns=7)  # columns
     DeltaWidenTypesOperator(task_id="l", table="/t", columns={"q": "int"}, verify="all")  # verify
     DeltaDisableColumnMappingOperator(task_id="m", table="/t", strategy="metadata_only")  # strategy
     DeltaTableDetailOperator(task_id="n", table=7)  # table
