@@ -194,7 +194,8 @@ _DEFAULTS = {_LOG_RETENTION: "30 days", _FILE_RETENTION: "7 days"}
 def shorter_log(properties: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the two retentions if Delta Spark, since 4.1, refuses to set properties because the log's is the shorter.
 
-    What one statement sets is compared, and the default of the one that it leaves out, whatever the table has.
+    The engine compares the values that one statement sets. A retention that the statement leaves out counts with its
+    default, even if the table has another value.
 
     :param properties: all that one statement sets
     """

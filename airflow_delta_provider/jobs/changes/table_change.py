@@ -191,7 +191,7 @@ class TableChange:
         return found
 
     def _history_since(self, begun: TableState, now: TableState) -> dict[str, Any] | None:
-        """Return what the table is now, and what was done to it since an earlier try began."""
+        """Return the state of the table, and its changes since an earlier try began."""
         with suppress(BrokenLogError, MissingFileError):
             return _history(begun, now, self._commits_since(begun, {})[1])
         return None

@@ -58,7 +58,7 @@ def refused_by_engine(before: TableState, after: TableState) -> Iterator[tuple[F
 
     Deletion vectors must be disabled in a version before: ``CheckDeletionVectorDisabled`` in ``IcebergCompat.scala``.
 
-    :param after: as a change would leave it, without what the engine assigns
+    :param after: state that a change would lead to, without ids that the engine assigns
     """
     for compat in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2):
         if not _is_active(after, compat):

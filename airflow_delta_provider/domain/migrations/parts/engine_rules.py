@@ -77,7 +77,7 @@ def _wrong_in(listed: str, metadata: Metadata) -> Iterator[str]:
 
 
 def _clustering(draft: MigrationDraft) -> Iterator[Finding]:
-    """Yield the clustering columns of which writers would collect no statistics from then on."""
+    """Yield the clustering columns that writers would no longer collect statistics for."""
     newly = is_clustered_otherwise(draft.before, draft.spec)
     columns = draft.spec.cluster_by or () if newly else clustering_of(draft.state.metadata, draft.before.domains)
     if newly and len(columns) > _MOST_CLUSTERING:
