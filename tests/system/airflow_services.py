@@ -83,7 +83,7 @@ class AirflowServices:
             )
         self.tree = ProcessTree(process.pid)
         try:
-            wait_for(self._healthy, "a healthy scheduler, triggerer and DAG processor", 180, every=1)
+            wait_for(self._healthy, "a healthy scheduler, triggerer and DAG processor", every=1)
             self._api.sign_in()
         except BaseException:
             self.tree.end()
@@ -129,7 +129,7 @@ class AirflowServices:
 
     def trigger(self, dag_id: str, **params: Any) -> DagRun:
         """Start a DAG run, as soon as the DAG is known."""
-        wait_for(lambda: self._found(f"/api/v2/dags/{dag_id}"), f"{dag_id} parsed", 90, every=1)
+        wait_for(lambda: self._found(f"/api/v2/dags/{dag_id}"), f"{dag_id} parsed", every=1)
         run = self._api.call("POST", f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None, "conf": params})
         return DagRun(self, f"/api/v2/dags/{dag_id}/dagRuns/{run['dag_run_id']}")
 

@@ -12,7 +12,7 @@ from tests.system.process_tree import wait_for
 _AGE = timedelta(seconds=10)
 
 
-def answered(run: DagRun, answers: Mapping[str, str | None] | None = None, seconds: float = 400) -> dict[str, Question]:
+def answered(run: DagRun, answers: Mapping[str, str | None] | None = None, seconds: float = 900) -> dict[str, Question]:
     """Answer the questions of a run until it is over; return them by task, that of a mapped one as ``task[0]``.
 
     :param answers: by task; None for no answer, and others are approved

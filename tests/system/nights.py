@@ -33,10 +33,10 @@ class Nights:
             record=str(self._record),
             dies_after=dies_after,
         )
-        wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 400, every=0.5)
+        wait_for(lambda: run.state in ("success", "failed"), "the end of the run", every=0.5)
         # A task that succeeded before it died has no other try.
         last = "died" if dies_after in ("told", "confirmed") and run.state == "success" else "over"
-        wait_for(lambda: last in (self._lines() or [{}])[-1], "the end of the callbacks", 60)
+        wait_for(lambda: last in (self._lines() or [{}])[-1], "the end of the callbacks")
         died = [line["died"] for line in self._lines()[before:] if "died" in line]
         assert died == ([dies_after] if dies_after else [])
 

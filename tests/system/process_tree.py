@@ -79,10 +79,11 @@ def names_of(processes: Sequence[psutil.Process]) -> set[str]:
     return names
 
 
-def wait_for(look: Callable[[], _Seen], what: str, seconds: float = 60, every: float = 0.3) -> _Seen:
+def wait_for(look: Callable[[], _Seen], what: str, seconds: float = 600, every: float = 0.3) -> _Seen:
     """Look until what is seen is true, and return it.
 
     :param what: what is waited for, for the message
+    :param seconds: a busy machine takes many times as long as a quiet one: shorter only if the time is what is tested
     """
     deadline = time.monotonic() + seconds
     while not (seen := look()):

@@ -39,14 +39,14 @@ class SparkCluster:
             self._start(
                 "master.Master", "--host", "127.0.0.1", "--port", str(self.port), "--webui-port", str(self._page)
             )
-            wait_for(lambda: self._status() is not None, "a Spark master", 60)
+            wait_for(lambda: self._status() is not None, "a Spark master")
             self._start(
                 "worker.Worker",
                 *("--host", "127.0.0.1", "--port", str(free_port()), "--webui-port", str(free_port())),
                 *("--cores", "2", "--memory", "1g", "--work-dir", str(self._folder / "work")),
                 f"spark://127.0.0.1:{self.port}",
             )
-            wait_for(lambda: (self._status() or {}).get("aliveworkers") == 1, "a Spark worker", 60)
+            wait_for(lambda: (self._status() or {}).get("aliveworkers") == 1, "a Spark worker")
         except BaseException:
             self.__exit__()
             raise

@@ -40,7 +40,7 @@ def test_driver_stops_changing_the_table_once_its_submitter_is_killed(
         )
     tree = ProcessTree(submitter.pid)
     try:
-        wait_for(lambda: log.newest(table) >= 3, "the third rename", 180, every=0.05)
+        wait_for(lambda: log.newest(table) >= 3, "the third rename", every=0.05)
         job = with_descendants(tree.below("SparkSubmit", "delta_provider_job"))
         assert {"java", "python"} <= {name.rstrip("0123456789.") for name in names_of(job)}
         submitter.send_signal(signal.SIGKILL)

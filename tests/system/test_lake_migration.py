@@ -56,7 +56,7 @@ def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
     before = Path(shutil.copytree(folder / "lake", folder / "before"))
     with services_of(home) as services:
         run = services.trigger("migrate_lake")
-        asked = answered(run, seconds=900)
+        asked = answered(run)
         assert run.state == "success", run.states()
         plans = [run.xcom(f"migrations.{name}.plan", "plans")[str(path)] for name, path in tables.items()]
         steps = sum(len(plan["steps"]) for plan in plans)
@@ -149,7 +149,7 @@ def test_killed_jobs_are_retried_and_do_nothing_twice(spark: SparkSession, undis
     for kill in kills.values():
         kill.start()
     run = undisturbed.services.trigger("migrate_lake")
-    answered(run, seconds=900)
+    answered(run)
     assert {name: kill.version for name, kill in kills.items()} == _KILLS
     assert run.states() == undisturbed.states
     assert {name: run.tries(f"migrations.{name}.apply") for name in MIGRATED} == {

@@ -26,10 +26,10 @@ def test_wait_for_feature_is_deferred_and_goes_on_when_somebody_enables_it(
 ) -> None:
     table = orders(spark, tmp_path / "orders")
     run = services.trigger("wait_for_feature", table=str(table), columns={"quantity": "bigint"})
-    wait_for(lambda: run.task_state("wait_for_type_widening") == "deferred", "the sensor deferred", 120, every=1)
+    wait_for(lambda: run.task_state("wait_for_type_widening") == "deferred", "the sensor deferred", every=1)
     assert services.tree.below("SparkSubmit") == []
     spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
-    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 180, every=1)
+    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", every=1)
     states = {task_id: run.task_state(task_id) for task_id in ("wait_for_type_widening", "widen_columns")}
     assert states == {"wait_for_type_widening": "success", "widen_columns": "success"}
     assert log.fields(table)["quantity"]["type"] == "long"
@@ -46,9 +46,9 @@ def test_nightly_audit_of_a_schema_tells_what_is_new_once(
     def night(tells: str) -> dict[str, str]:
         """Run the audit until its callback has told something; return the verdicts by table."""
         run = services.trigger("nightly_audit", tables=[f"{lake}/*"], state_path=str(memory))
-        wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 180, every=1)
+        wait_for(lambda: run.state in ("success", "failed"), "the end of the run", every=1)
         assert run.state == "success"
-        wait_for(lambda: tells in run.task_log("audit", 1), tells, 60, every=1)
+        wait_for(lambda: tells in run.task_log("audit", 1), tells, every=1)
         return {row["table"]: row["verdict"] for row in run.result("audit")["tables"]}
 
     log.commit(broken, {"metaData": {**log.last(broken, "metaData"), "id": "another"}})
@@ -65,11 +65,11 @@ def test_task_that_is_marked_failed_leaves_no_process_and_no_half_changed_table(
 ) -> None:
     tables = copies_of(orders(spark, tmp_path / "orders"), 500)
     run = services.trigger("long_job", tables=[str(table) for table in tables])
-    wait_for(lambda: changed(tables), "the first table changed", 120)
+    wait_for(lambda: changed(tables), "the first table changed")
     job = with_descendants(services.tree.below("SparkSubmit", "delta_provider_job"))
     assert {"java", "python"} <= {name.rstrip("0123456789.") for name in names_of(job)}
     run.mark_failed("enable")
-    wait_for(lambda: not running(job), "the end of the job's processes", 60)
+    wait_for(lambda: not running(job), "the end of the job's processes")
     assert run.task_state("enable") == "failed"
     assert services.tree.below("SparkSubmit") == []
     assert 0 < len(changed(tables)) < len(tables)
@@ -83,12 +83,12 @@ def test_retry_does_only_the_table_that_failed_and_a_cleared_task_does_all(
     table = orders(spark, tmp_path / "orders")
     nowhere = "hdfs://localhost:9/orders"  # nobody listens on the discard port
     run = services.trigger("job_that_retries", tables=[str(table), nowhere])
-    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 180, every=1)
+    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", every=1)
     earlier = "1 of 2 tables were done by an earlier try"
     assert [earlier in run.task_log("enable", attempt) for attempt in (1, 2)] == [False, True]
     assert log.newest(table) == 2
     run.clear()
-    wait_for(lambda: "The job failed on a table" in run.task_log("enable", 3), "the try after clearing", 120, every=1)
+    wait_for(lambda: "The job failed on a table" in run.task_log("enable", 3), "the try after clearing", every=1)
     assert earlier not in run.task_log("enable", 3)
 
 
@@ -124,9 +124,9 @@ def test_every_commit_is_audited_and_told_once_though_the_triggerer_is_killed(
     table, record = WatchedTable(place), Record(Path(f"{place}.jsonl"))
     table.create()
     waiting = services.trigger("wait_for_version", version=commits)
-    wait_for(lambda: waiting.task_state("wait") == "deferred", "the sensor deferred", 120, every=1)
+    wait_for(lambda: waiting.task_state("wait") == "deferred", "the sensor deferred", every=1)
     table.commit(breaks=True)
-    wait_for(lambda: record.told, "the first alert", 120, every=1)
+    wait_for(lambda: record.told, "the first alert", every=1)
     for kill in range(kills):
         for _ in range(random.randrange(1, max(2, (commits - table.version) // (kills - kill)))):
             table.commit()
@@ -138,17 +138,18 @@ def test_every_commit_is_audited_and_told_once_though_the_triggerer_is_killed(
     while table.version < commits:
         table.commit()
     last = table.version
-    wait_for(lambda: last in record.audited, "the audit of the last commit", 180 + 10 * kills, every=1)
-    wait_for(lambda: waiting.state in ("success", "failed"), "the end of the sensor", 120, every=1)
+    wait_for(lambda: last in record.audited, "the audit of the last commit", every=1)
+    wait_for(lambda: waiting.state in ("success", "failed"), "the end of the sensor", every=1)
     assert waiting.state == "success"
     assert sorted(set(record.audited)) == list(range(last + 1))
-    assert record.covered >= set(range(1, last + 1))  # the trigger may have begun with version 0
+    # Airflow may take up an event after the audit of its commits; the trigger may have begun with version 0.
+    wait_for(lambda: record.covered >= set(range(1, last + 1)), "the events of all commits", every=1)
     news = [version for what, code, version in record.told if (what, code) == ("new", "CM01")]
     assert len(record.told) == len(set(record.told)), record.told
     assert set(news) <= set(table.broken), (news, table.broken)
     # What is fixed before the next poll is no event, and no alert.
     assert table.broken[0] in news
-    wait_for(lambda: table.broken[0] in _broken(record), "the event of the first violation", 120, every=1)
+    wait_for(lambda: table.broken[0] in _broken(record), "the event of the first violation", every=1)
     assert _broken(record) <= set(table.broken)
 
 
@@ -160,28 +161,26 @@ def _broken(record: Record) -> set[int]:
 def test_asset_watched_examples_react_to_a_schema_change_and_audit_each_commit(services: AirflowServices) -> None:
     table = WatchedTable(Path(services.environment["WATCHED_TABLE"]))
     table.create()
-    wait_for(lambda: services.runs("audit_each_commit"), "the audit of the table's first version", 120, every=1)
+    wait_for(lambda: services.runs("audit_each_commit"), "the audit of the table's first version", every=1)
     table.write(metadata("sku"), user="ann")
 
     def changes() -> list[str]:
         runs = services.runs("react_to_schema_change")
         return [line for run in runs for line in run.result("tell") or ()]
 
-    wait_for(lambda: "version 1, ann: added sku" in changes(), "the reaction", 120, every=1)
-    wait_for(
-        lambda: all(run.state == "success" for run in services.runs("audit_each_commit")), "the audits", 120, every=1
-    )
+    wait_for(lambda: "version 1, ann: added sku" in changes(), "the reaction", every=1)
+    wait_for(lambda: all(run.state == "success" for run in services.runs("audit_each_commit")), "the audits", every=1)
 
 
 def test_gate_before_readers_opens_once_the_table_passes(services: AirflowServices, tmp_path: Path) -> None:
     table = WatchedTable(tmp_path / "t")
     arguments = {"table": str(table.path), "state_path": str(tmp_path / "state")}
     run = services.trigger("guard_a_table", **arguments)
-    wait_for(lambda: run.task_state("healthy") == "deferred", "the gate deferred", 120, every=1)
+    wait_for(lambda: run.task_state("healthy") == "deferred", "the gate deferred", every=1)
     table.create()
-    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 180, every=1)
+    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", every=1)
     assert (run.task_state("healthy"), run.result("read")) == ("success", 0)
     table.write(metadata(properties=BROKEN))
     run = services.trigger("guard_a_table", **arguments)
-    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", 180, every=1)
+    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", every=1)
     assert (run.task_state("healthy"), run.task_state("read")) == ("failed", "upstream_failed")

@@ -76,4 +76,4 @@ with DAG("watched_violations", schedule=[VIOLATIONS], max_active_runs=1):
     note()
 
 with DAG("wait_for_version", schedule=None, params={"version": Param(0, type="integer")}):
-    DeltaTableVersionSensor(task_id="wait", table=TABLE, version="{{ params.version }}", poke_interval=2, timeout=600)
+    DeltaTableVersionSensor(task_id="wait", table=TABLE, version="{{ params.version }}", poke_interval=2, timeout=1200)
