@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import tarfile
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,7 @@ HISTORIES = (
 
 def unpack(target: Path) -> Path:
     """Unpack the archive, and return the directory that has what the names of histories are relative to."""
-    with tarfile.open(_ARCHIVE) as archive:
-        archive.extractall(target, filter="data")
+    shutil.unpack_archive(_ARCHIVE, target)
     return target / "paimon"
 
 
