@@ -35,5 +35,5 @@ class AirflowApi:
             data=None if body is None else json.dumps(body).encode(),
             headers={"Content-Type": "application/json", "Authorization": f"Bearer {self._token}"},
         )
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=120) as response:
             return dict(json.load(response))

@@ -147,6 +147,16 @@ class AirflowServices:
             return []
         return [DagRun(self, f"{path}/{quote(run['dag_run_id'], safe='')}") for run in self.get(path)["dag_runs"]]
 
+    def asset_events(self, name: str) -> list[dict[str, Any]]:
+        """Return the payloads of the events of an asset that a trigger watches, oldest first."""
+        assets = self.get(f"/api/v2/assets?name_pattern={quote(name)}")["assets"]
+        (number,) = (asset["id"] for asset in assets if asset["name"] == name)
+        events: list[dict[str, Any]] = []
+        path = f"/api/v2/assets/events?asset_id={number}&order_by=timestamp&limit=100"
+        while page := self.get(f"{path}&offset={len(events)}")["asset_events"]:
+            events += page
+        return [event["extra"]["payload"] for event in events]
+
     def get(self, path: str) -> dict[str, Any]:
         """Return what the API answers."""
         return self._api.call("GET", path)

@@ -92,9 +92,3 @@ class Record:
     def told(self) -> list[tuple[str, str, int]]:
         """The alerts, as often as they were told."""
         return [(news, code, version) for one in self.of("told") for news, code, version in one]
-
-    @property
-    def covered(self) -> set[int]:
-        """The versions that events covered."""
-        ranges = [(first, last) for one in self.of("events") for first, last in one]
-        return {v for before, last in ranges for v in range(0 if before is None else before + 1, last + 1)}

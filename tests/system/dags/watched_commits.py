@@ -43,8 +43,6 @@ class RecordedAudit(DeltaAuditProtocolOperator):
     """Writes down which commits it audited."""
 
     def _submit(self, context: Any, request: Any) -> Any:
-        events = [event.extra["payload"] for event in context["triggering_asset_events"][COMMITS]]
-        record(events=[[event["from_version"], event["to_version"]] for event in events])
         report = super()._submit(context, request)
         (table,) = report.tables
         record(audited=[table.evidence["first_version"], table.evidence["commits"], table.version])
