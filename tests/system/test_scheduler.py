@@ -163,7 +163,8 @@ def _broken(record: Record) -> set[int]:
 def test_asset_watched_examples_react_to_a_schema_change_and_audit_each_commit(services: AirflowServices) -> None:
     table = WatchedTable(Path(services.environment["WATCHED_TABLE"]))
     table.create()
-    wait_for(lambda: services.runs("audit_each_commit"), "the audit of the table's first version", every=1)
+    for dag_id in ("audit_each_commit", "react_to_schema_change"):  # an event that comes before its run has begun waits
+        wait_for(lambda dag_id=dag_id: services.runs(dag_id), f"{dag_id} of the table's first version", every=1)
     table.write(metadata("sku"), user="ann")
 
     def changes() -> list[str]:
