@@ -12,7 +12,7 @@ from tests.system.process_tree import wait_for
 _AGE = timedelta(seconds=10)
 
 
-def answered(run: DagRun, answers: Mapping[str, str | None] | None = None, seconds: float = 900) -> dict[str, Question]:
+def answered(run: DagRun, answers: Mapping[str, str | None] | None = None) -> dict[str, Question]:
     """Answer the questions of a run until it is over; return them by task, that of a mapped one as ``task[0]``.
 
     :param answers: by task; None for no answer, and others are approved
@@ -27,5 +27,5 @@ def answered(run: DagRun, answers: Mapping[str, str | None] | None = None, secon
                 run.answer(question, option)
         return run.state in ("success", "failed")
 
-    wait_for(is_over, "the end of the run", seconds, every=1)
+    wait_for(is_over, "the end of the run", 900, every=1)
     return asked

@@ -69,7 +69,7 @@ def test_task_that_is_marked_failed_leaves_no_process_and_no_half_changed_table(
     job = with_descendants(services.tree.below("SparkSubmit", "delta_provider_job"))
     assert {"java", "python"} <= {name.rstrip("0123456789.") for name in names_of(job)}
     run.mark_failed("enable")
-    wait_for(lambda: not running(job), "the end of the job's processes")
+    wait_for(lambda: not running(job), "the end of the job's processes", 60)
     assert run.task_state("enable") == "failed"
     assert services.tree.below("SparkSubmit") == []
     assert 0 < len(changed(tables)) < len(tables)
