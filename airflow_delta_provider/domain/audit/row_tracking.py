@@ -16,13 +16,14 @@ from airflow_delta_provider.domain.audit.restore_detection import Restored
 from airflow_delta_provider.domain.audit.violation import Detected, Violation, key_of, sound_before
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.healing import StillOpen
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking.commits import (
     ADDED_WITHOUT_ROW_IDS,
     MATERIALIZED_NAMES_CHANGED,
     check_commit,
     suspicious_paths,
 )
-from airflow_delta_provider.domain.checks.row_tracking.family import MOST_FINDINGS
+from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, MOST_FINDINGS
 from airflow_delta_provider.domain.checks.row_tracking.healing import until_mark_reaches
 from airflow_delta_provider.domain.checks.row_tracking.history import check_history
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (
@@ -46,6 +47,8 @@ from airflow_delta_provider.domain.row_ids.fresh_ids import Overlap, RowCount, i
 
 #: Codes of the rules that files without row ids break.
 MISSING_IDS = frozenset({MISSING_ROW_IDS.code, ADDED_WITHOUT_ROW_IDS.code})
+#: What is wrong with row ids of live files: whoever drops row tracking gives them up.
+WRONG_IDS = frozenset(rule.code for rule in RULES.values() if rule.family is FAMILY and rule.about_live_files)
 
 
 class RowTrackingAudit:

@@ -22,6 +22,7 @@ from airflow_delta_provider.domain.audit.past_needs import needing
 from airflow_delta_provider.domain.audit.restore_detection import Restorations, Restored
 from airflow_delta_provider.domain.audit.row_tracking import (
     MISSING_IDS,
+    WRONG_IDS,
     RowTrackingAudit,
     assigns_ids_without_mark,
     given_ids,
@@ -49,7 +50,7 @@ from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATE
 from airflow_delta_provider.domain.checks.rule import Need
 from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.commit import Action, Commit
-from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
+from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
@@ -154,6 +155,8 @@ class TransitionJudge:
                 paths = given_ids(transition)
                 wrong = self._violations.paths_of(MISSING_IDS) if paths is None else paths
                 self._violations.gone(wrong, commit.version, MISSING_IDS)
+            if head and self._violations.any_open(WRONG_IDS) and not transition.after.protocol.supports(ROW_TRACKING):
+                self._violations.gone(self._violations.paths_of(WRONG_IDS), commit.version, WRONG_IDS)
         again = self._files.take(transition)
         if head or any(domain.domain != DOMAIN for domain in commit.domains):
             state = transition.after.with_files(live)

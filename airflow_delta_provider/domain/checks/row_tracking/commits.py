@@ -181,7 +181,7 @@ MATERIALIZED_NAMES_CHANGED = _pair.warning(
     17,
     "names of the materialized columns changed",
     effect="Rows in older files lose the ids or commit versions that were stored for them.",
-    remedy="Restore the property.",
+    remedy="Drop row tracking and enable it again, which assigns every row a new id: no engine sets the property.",
     follows_from=causes("RT04"),
     healing=Healing(healing.names_are_others, healing.names_before, needs_details=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS),
@@ -244,6 +244,8 @@ ASSIGNED_WHILE_SUSPENDED = _commit.warning(
     effect="Files with and without row ids get mixed, and the ids cannot be relied upon.",
     remedy="If row tracking is to be dropped, drop it again with ALTER TABLE … DROP FEATURE; otherwise unset "
     "delta.rowTrackingSuspended.",
+    healing=Healing(healing.is_suspended),
+    needs=(Need.STATE,),
     about_live_files=True,
 )
 

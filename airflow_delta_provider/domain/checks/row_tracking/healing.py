@@ -6,6 +6,7 @@ What that depends on in addition to the finding is kept as details, from which a
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.healing import Details, StillOpen
+from airflow_delta_provider.domain.delta.features.state import FeatureState
 from airflow_delta_provider.domain.delta.live_file import RowIds
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
@@ -70,6 +71,11 @@ def ids_are_others(later: Transition, finding: Finding, details: Details) -> boo
     )
 
 
+def is_suspended(later: Transition, _: Finding, __: Details) -> bool:
+    """Until row tracking is not suspended any more."""
+    return later.after.row_tracking.suspended
+
+
 def names_before(_: Finding, transition: Transition) -> Details:
     """Return the names of the columns of row ids before the commit."""
     before = transition.before.row_tracking
@@ -77,6 +83,8 @@ def names_before(_: Finding, transition: Transition) -> Details:
 
 
 def names_are_others(later: Transition, _: Finding, details: Details) -> bool:
-    """Until the names are those of before, or no file is left that has them."""
+    """Until the names are those of before, no file is left that has them, or row tracking is dropped."""
     now = later.after.row_tracking
+    if now.state is FeatureState.ABSENT:
+        return False
     return not later.keeps_no_file and list(details["names"]) != [now.row_id_column, now.commit_version_column]
