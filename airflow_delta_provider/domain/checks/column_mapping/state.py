@@ -250,7 +250,7 @@ LEFT_METADATA = _state.warning(
     "or search columns wrongly.",
     remedy=Restore(
         " if columns have read NULL since the mode was changed",
-        instead="remove the keys with the next change of the schema or with CREATE OR REPLACE",
+        instead="use CREATE OR REPLACE TABLE (Delta Spark keeps the keys otherwise)",
     ),
     source=READERS,
     threads=("delta-io/delta#3688",),

@@ -35,7 +35,8 @@ CLUSTERED_AND_PARTITIONED = FAMILY.of(Scope.STATE, CLUSTERED).error(
     14,
     "clustered and partitioned",
     effect="Engines refuse the table, or no longer cluster it.",
-    remedy="Rewrite the table with only one of the two; ALTER TABLE … CLUSTER BY NONE removes clustering.",
+    remedy="Write the table again with CREATE OR REPLACE TABLE, with one of the two: ALTER TABLE … CLUSTER BY refuses "
+    "a partitioned table.",
     shows="domainMetadata",
     follows_from=causes("MD05", "MD11", "MD28"),
 )

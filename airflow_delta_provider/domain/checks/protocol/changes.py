@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.checks.protocol.family import (
     EVOLUTION,
     FAMILY,
     NEW_TABLES,
+    OR_BY_COMMIT,
     RECONCILIATION,
     SUPPORTED,
 )
@@ -23,7 +24,8 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
 _ENABLE_AGAIN = (
-    "Enable the feature again with DeltaEnableFeatureOperator; to remove it permanently: ALTER TABLE … DROP FEATURE."
+    "Enable the feature again with DeltaEnableFeatureOperator; to remove it permanently: ALTER TABLE … DROP FEATURE. "
+    f"{OR_BY_COMMIT}"
 )
 #: Protocols of one commit that are shown.
 _MOST_PROTOCOLS = 3

@@ -19,4 +19,8 @@ FAMILY = RuleFamily(
     compares=True,
 )
 
-ENABLE = "Enable the feature with DeltaEnableFeatureOperator."
+#: Of a table that no engine opens, so that none can change it.
+BY_COMMIT = "as the next commit of the log: Delta Spark and deltalake refuse the table"
+#: Delta Spark opens such a table only if the versions of its protocol imply features.
+OR_BY_COMMIT = "If Delta Spark refuses, list it in a protocol action, as the next commit."
+ENABLE = f"Enable the feature with DeltaEnableFeatureOperator. {OR_BY_COMMIT}"

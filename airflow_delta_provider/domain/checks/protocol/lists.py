@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_demand, on_state
 from airflow_delta_provider.domain.checks.protocol.family import (
+    BY_COMMIT,
     EVOLUTION,
     FAMILY,
     NAMES,
@@ -26,8 +27,11 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-_LIST_FEATURES = "Write a protocol action that lists the features in use."
-_LIST_IN_BOTH = "Enable the feature again with an engine that lists it for readers and for writers."
+_LIST_FEATURES = f"Write a protocol action that lists the features in use, {BY_COMMIT}."
+_LIST_IN_BOTH = (
+    "Write a protocol action that lists the feature for readers and for writers, as the next commit of the log: "
+    "engines refuse the table, or take the feature for enabled."
+)
 _state = FAMILY.of(Scope.STATE, EVOLUTION)
 
 NO_PROTOCOL = _state.error(
@@ -85,7 +89,7 @@ WRITER_VERSION_TOO_LOW = _state.error(
     5,
     "reader version 3 with a writer version below 7",
     effect="Engines refuse the table, or write it without its features.",
-    remedy="Write a protocol action with writer version 7 that lists the features in use; RESTORE would keep this one.",
+    remedy=f"Write a protocol action with writer version 7 that lists the features in use, {BY_COMMIT}.",
     source=NEW_TABLES,
     follows_from=causes("TF28"),
 )
@@ -141,7 +145,7 @@ READER_FEATURES_NOT_ALLOWED = _state.error(
     3,
     "readerFeatures below reader version 3",
     effect="Some engines refuse the table; others ignore the list, and may read the table incorrectly.",
-    remedy="Write a protocol action without the list, or with reader version 3 and writer version 7.",
+    remedy=f"Write a protocol action without the list, or with reader version 3 and writer version 7, {BY_COMMIT}.",
     threads=("delta-io/delta-rs#3354", "duckdb/duckdb-delta#151"),
     follows_from=causes("TF28"),
 )
@@ -162,7 +166,7 @@ WRITER_FEATURES_NOT_ALLOWED = _state.error(
     4,
     "writerFeatures below writer version 7",
     effect="Some engines refuse the table; others ignore the list, and write without its features.",
-    remedy="Write a protocol action without the list, or with writer version 7.",
+    remedy=f"Write a protocol action without the list, or with writer version 7, {BY_COMMIT}.",
     follows_from=causes("TF28"),
 )
 
@@ -232,7 +236,7 @@ WRITERS_FEATURE_FOR_READERS = _state.warning(
     21,
     "writer feature listed for readers",
     effect="Readers that do not know the feature refuse the table unnecessarily.",
-    remedy="Write a protocol action that lists the feature for writers only.",
+    remedy=f"Write a protocol action that lists the feature for writers only, {BY_COMMIT}.",
     source=SUPPORTED,
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.protocol.family import ENABLE, FAMILY, TABLE_FEATURES
+from airflow_delta_provider.domain.checks.protocol.family import ENABLE, FAMILY, OR_BY_COMMIT, TABLE_FEATURES
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.features.columns import INVARIANTS, enforced_columns
@@ -37,7 +37,8 @@ MISSING_DEPENDENCY = _state.error(
     8,
     "a feature's dependency is missing",
     effect="Engines refuse the table, or write it without what the feature relies on.",
-    remedy="Add the required feature to the protocol.",
+    remedy="Write a protocol action that adds the required feature, as the next commit of the log: Delta Spark refuses "
+    "the table.",
 )
 
 
@@ -61,7 +62,7 @@ ORPHAN_PROPERTY = _state.error(
     15,
     "property of a feature that the table lacks",
     effect="Some engines follow the property and others the protocol, and some refuse the table.",
-    remedy="Enable the feature with DeltaEnableFeatureOperator, or unset the property.",
+    remedy=f"Enable the feature with DeltaEnableFeatureOperator, or unset the property. {OR_BY_COMMIT}",
     threads=("trinodb/trino#23622",),
     shows="metaData",
 )

@@ -33,8 +33,8 @@ from airflow_delta_provider.domain.row_ids.fresh_ids import (
 _MOST_PATHS = 3
 NO_IDS = "The rows do not have a row id or a row commit version, and reading it fails."
 FILL_IN = (
-    "Set delta.enableRowTracking to false, then enable rowTracking again, for example with "
-    "DeltaEnableFeatureOperator(features=['rowTracking']); that assigns the missing ids."
+    "Set delta.enableRowTracking to false, then to true: files without a baseRowId get ids. If only commit versions "
+    "are missing, drop row tracking and enable it again: all rows get new ids."
 )
 _state = FAMILY.of(Scope.STATE, about_live_files=True)
 

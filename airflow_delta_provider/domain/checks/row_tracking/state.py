@@ -68,7 +68,8 @@ ENABLED_AND_SUSPENDED = _state.error(
     2,
     "row tracking enabled and suspended",
     effect="Readers rely on row ids, but writers do not assign them.",
-    remedy="Unset one of the two properties.",
+    remedy="Write a metaData action with only one of the two, as the next commit of the log: Delta Spark and deltalake "
+    "refuse the table.",
     source=SPEC,
 )
 
@@ -91,7 +92,8 @@ MATERIALIZED_NAME_TAKEN = _state.error(
     4,
     "name of a materialized column is taken",
     effect="Readers mix up the column's values and those of row tracking.",
-    remedy="Rename the column if the table has column mapping, or restore the property.",
+    remedy="Rename the column if the table has column mapping; otherwise drop row tracking and enable it again, which "
+    "assigns every row a new id.",
 )
 
 

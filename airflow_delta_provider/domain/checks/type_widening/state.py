@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
+from airflow_delta_provider.domain.checks.protocol.family import OR_BY_COMMIT
 from airflow_delta_provider.domain.checks.protocol.lists import LISTS, WRITER_FEATURE_ONLY
 from airflow_delta_provider.domain.checks.protocol.missing_features import FEATURE_NEEDED
 from airflow_delta_provider.domain.checks.rule import Scope, causes
@@ -55,7 +56,8 @@ ENABLED_WITHOUT_FEATURE = _state.error(
     "type widening enabled without the feature",
     effect="Writers may widen types, and readers that do not know the feature then fail on older files or read them "
     "wrongly.",
-    remedy="Enable the feature (DeltaEnableFeatureOperator(features=['typeWidening'])), or unset the property.",
+    remedy="Enable the feature (DeltaEnableFeatureOperator(features=['typeWidening'])), or unset the property. "
+    f"{OR_BY_COMMIT}",
     source=SPEC,
     follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, "TW15", *LISTS),
     leads_to=(WRITER_FEATURE_ONLY,),
@@ -108,14 +110,14 @@ ICEBERG_COMPATIBILITY = _state.error(
     13,
     "type change that Iceberg compatibility forbids",
     effect="Iceberg readers fail, or read wrong values.",
-    remedy="Disable the compatibility, or rewrite the data into a table with the new type.",
+    remedy="Disable the compatibility, which leaves a warning, or rewrite the data into a table with the new type.",
     source=WRITERS,
 )
 TIMESTAMP_WITHOUT_FEATURE = _state.error(
     14,
     "widened to timestamp_ntz without timestampNtz",
     effect="Readers that do not know the type try to read the table, and fail.",
-    remedy="Enable the feature: DeltaEnableFeatureOperator(features=['timestampNtz']).",
+    remedy=f"Enable the feature: DeltaEnableFeatureOperator(features=['timestampNtz']). {OR_BY_COMMIT}",
     source="PROTOCOL.md, Timestamp without timezone",
     leads_to=(FEATURE_NEEDED,),
 )
