@@ -8,6 +8,7 @@ from pathlib import Path
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.remedy import Restore
+from tests.tables.restoring import STATEMENTS
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
 PAGE = _CHECKOUT / "docs" / "reference" / "remedies.md"
@@ -32,15 +33,32 @@ The damage is in the log alone: the files that these tables name do not exist, a
 them. Delta Spark is also told to go back further than `delta.deletedFileRetentionDuration`: it refuses that by default.
 RESTORE takes away all rows that were written since. The remedy in a report names the version to go back to, these rows,
 and, if there is one, the way without that loss first. If the log leads to no earlier version, it does not name RESTORE.
+"""
+_STATEMENTS = """\
+## Other remedies
 
-Remedies of other rules were not tried.\
+Tests damage a table, let Delta Spark run the statements, and audit the table again. Remedies that are not here were not
+tried: they need a backup, an engine that writes other things, or a commit that somebody writes.
+
+| rule | statements | Delta Spark |
+|---|---|---|\
 """
 
 
 def render() -> str:
     """Return the page."""
     return (
-        "\n".join([_INTRODUCTION, "", f"| rule | remedy | {' | '.join(_ENGINES)} |", "|---|---|---|---|", *_rows()])
+        "\n".join(
+            [
+                _INTRODUCTION,
+                f"| rule | remedy | {' | '.join(_ENGINES)} |",
+                "|---|---|---|---|",
+                *_rows(),
+                "",
+                _STATEMENTS,
+                *_statements(),
+            ]
+        )
         + "\n"
     )
 
@@ -51,6 +69,13 @@ def _rows() -> Iterator[str]:
         if isinstance(rule.remedy, Restore):
             results = [record.get(engine, {}).get(code, "–") for engine in _ENGINES]
             yield f"| [{code}](rules.md#{code.lower()}) {rule.title} | {rule.remedy} | {' | '.join(results)} |"
+
+
+def _statements() -> Iterator[str]:
+    results: Mapping[str, str] = json.loads(_RECORD.read_text(encoding="utf-8"))["statements of Delta Spark"]
+    for code, result in sorted(results.items()):
+        statements = "<br>".join(f"`{each.format(table='t')}`" for each in STATEMENTS[code])
+        yield f"| [{code}](rules.md#{code.lower()}) {RULES[code].title} | {statements} | {result} |"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""RESTORE by Delta Spark, on each damage whose remedy names it: it does what the page of remedies says."""
+"""Remedies by Delta Spark, on each damage that they are for: they do what the page of remedies says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 from airflow_delta_provider.jobs.spark.session.sql_settings import configured
-from tests.tables.restoring import outcomes, recorded
+from tests.tables.restoring import outcomes, outcomes_of_statements, recorded
 
 pytestmark = pytest.mark.soak
 
@@ -21,13 +21,22 @@ _OF_LOGS = {
 
 
 def test_restore_does_to_each_damage_what_is_recorded(session: SparkDeltaSession, tmp_path: Path) -> None:
-    def restore(path: Path, version: int) -> str | None:
-        try:
-            session.spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF {version}").collect()
-        except Exception as error:
-            return understand(error).condition or type(error).__name__
-        return None
-
     with configured(session.spark, _OF_LOGS):
-        found = outcomes(restore, tmp_path)
+        found = outcomes(
+            lambda path, version: _run(session, path, f"RESTORE TABLE {{table}} TO VERSION AS OF {version}"), tmp_path
+        )
     assert found == recorded("Delta Spark", found)
+
+
+def test_other_remedies_do_to_each_damage_what_is_recorded(session: SparkDeltaSession, tmp_path: Path) -> None:
+    with configured(session.spark, _OF_LOGS):
+        found = outcomes_of_statements(lambda path, statement: _run(session, path, statement), tmp_path)
+    assert found == recorded("statements of Delta Spark", found)
+
+
+def _run(session: SparkDeltaSession, path: Path, statement: str) -> str | None:
+    try:
+        session.spark.sql(statement.format(table=f"delta.`{path}`")).collect()
+    except Exception as error:
+        return understand(error).condition or type(error).__name__
+    return None

@@ -1,4 +1,4 @@
-"""RESTORE, which many remedies name, on each damage of a commit, as an engine does it; and what is recorded of it."""
+"""Remedies, RESTORE and others, on each damage of a commit, as engines carry them out; and a record of it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,77 @@ from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from tests.unit.audit.test_audit_history import damaged
 from tests.unit.damages import CASES
+from tests.unit.damages.case import Case
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import audited
 
 RECORD = Path(__file__).parent / "restoring.json"
 #: One damage for each rule whose remedy is RESTORE.
 TRIED = {case.code: case for case in reversed(CASES) if isinstance(RULES[case.code].remedy, Restore)}
+
+
+def _set(key: str, value: str = "true") -> str:
+    return f"ALTER TABLE {{table}} SET TBLPROPERTIES ('{key}' = '{value}')"
+
+
+def _feature(name: str) -> str:
+    return _set(f"delta.feature.{name}", "supported")
+
+
+def _unset(key: str) -> str:
+    return f"ALTER TABLE {{table}} UNSET TBLPROPERTIES ('{key}')"
+
+
+_ASSIGN_AGAIN = ("ALTER TABLE {table} DROP FEATURE rowTracking", _set("delta.enableRowTracking"))
+_OFF_AND_ON = (_set("delta.enableRowTracking", "false"), _set("delta.enableRowTracking"))
+#: Statements of Delta Spark that carry out the remedies which are no RESTORE, or keep the rows written since.
+STATEMENTS = {
+    "AC03": (_set("delta.appendOnly", "false"),),
+    "AC05": (_feature("domainMetadata"),),
+    "AC06": (_feature("deletionVectors"),),
+    "AC11": (_set("delta.enableInCommitTimestamps", "false"), _set("delta.enableInCommitTimestamps")),
+    "CM16": ("ALTER TABLE {table} DROP COLUMN v", "ALTER TABLE {table} ADD COLUMN v STRING"),
+    "MD03": (_set("note", "somebody"),),
+    "MD20": ("ALTER TABLE {table} DROP CONSTRAINT c",),
+    "MD26": (_set("delta.appendOnly"),),
+    "MD30": ("ALTER TABLE {table} CLUSTER BY (v)",),
+    "RT01": (_set("delta.enableRowTracking"),),
+    **dict.fromkeys(("RT03", "RT04", "RT07", "RT08", "RT09", "RT10", "RT11", "RT14", "RT17"), _ASSIGN_AGAIN),
+    "RT05": _OFF_AND_ON,
+    "RT13": _ASSIGN_AGAIN,
+    "RT33": (_unset("delta.rowTrackingSuspended"),),
+    "TF09": (_feature("appendOnly"),),
+    "TF11": (_feature("deletionVectors"),),
+    "TF12": (_feature("deletionVectors"),),
+    "TF14": (_feature("changeDataFeed"),),
+    "TF15": (_unset("delta.enableDeletionVectors"),),
+    "TF16": ("ALTER TABLE {table} DROP FEATURE `typeWidening-preview`",),
+    "TF22": (_feature("timestampNtz"),),
+    "TF25": (_set("delta.enableIcebergCompatV2", "false"),),
+    "TW01": (_feature("typeWidening"),),
+    "TW02": (_feature("typeWidening"),),
+    "TW14": (_feature("timestampNtz"),),
+}
 #: Goes back to a version of the table at a path; returns why the engine refuses
 #: that (empty if it names no condition), else None.
 Going = Callable[[Path, int], "str | None"]
+#: Runs a statement on the table at a path; returns why the engine refuses that, as above.
+Running = Callable[[Path, str], "str | None"]
 
 
 def outcomes(restore: Going, folder: Path) -> dict[str, str]:
     """Return by rule: ``healed``, ``stands``, or ``refused``, with the reason if the engine names one."""
-    return {code: _outcome(code, restore, folder / code) for code in sorted(TRIED)}
+    return {code: _outcome(TRIED[code], restore, folder / code) for code in sorted(TRIED)}
+
+
+def outcomes_of_statements(run: Running, folder: Path) -> dict[str, str]:
+    """Return the same of :data:`STATEMENTS`."""
+    first = {case.code: case for case in reversed(CASES)}
+
+    def run_all(code: str) -> Going:
+        return lambda path, _: next((no for each in STATEMENTS[code] if (no := run(path, each)) is not None), None)
+
+    return {code: _outcome(first[code], run_all(code), folder / f"{code}-statements") for code in sorted(STATEMENTS)}
 
 
 def recorded(engine: str, found: dict[str, str]) -> dict[str, str]:
@@ -37,8 +94,8 @@ def recorded(engine: str, found: dict[str, str]) -> dict[str, str]:
     return dict(known.get(engine, {}))
 
 
-def _outcome(code: str, restore: Going, path: Path) -> str:
-    table, version = damaged(TRIED[code])
+def _outcome(case: Case, restore: Going, path: Path) -> str:
+    table, version = damaged(case)
     disk = OnDisk(path, table)
     refused = restore(path, version - 1)
     if refused is not None:
@@ -48,4 +105,4 @@ def _outcome(code: str, restore: Going, path: Path) -> str:
     except BrokenLogError:
         return "stands"
     standing = {(finding.code, finding.version) for finding in findings if finding.healed_version is None}
-    return "stands" if (code, version) in standing else "healed"
+    return "stands" if (case.code, version) in standing else "healed"
