@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from tests.tables.delta_spark_4_0 import logs
-from tests.unit.audit.test_audit_history import HEALS, damaged, each_case
+from tests.unit.audit.test_audit_history import HEALS, damaged, each_case, each_kind
 from tests.unit.audit.test_audit_random import CHANCES, OPERATIONS, Model, Operation
 from tests.unit.audit.test_audit_random import histories as random_histories
 from tests.unit.audits_in_parts import Kept, content_of, differences, seen, told, verdict, whole_audits
@@ -47,7 +47,7 @@ def stories(case: Case) -> Iterator[tuple[Table, int]]:
             yield table, version
 
 
-@each_case
+@each_kind
 def test_damage_after_an_audit_is_told_as_in_an_audit_of_the_whole(case: Case) -> None:
     table, version = damaged(case)
     whole, before, end = whole_audits(table.commits), version - 1, table.version
@@ -143,7 +143,7 @@ def errors(findings: Iterable[Finding]) -> set[str]:
     return codes - {MALFORMED_CHECKPOINT.code}
 
 
-@each_case
+@each_kind
 def test_damage_after_the_log_was_cleaned_up_is_told_as_in_an_audit_of_the_whole(case: Case) -> None:
     if {case.code, f"{case.code} {case.name}"} & OF_FIRST_COMMITS:
         pytest.skip("only the commits that are gone show it for certain")
@@ -165,7 +165,7 @@ LATER = [pytest.param(heal, marks=pytest.mark.soak) for heal in HEALS if heal !=
 
 
 @pytest.mark.parametrize("heal", [None, "undo", *LATER])
-@each_case
+@each_kind
 def test_damage_of_commits_that_are_no_longer_kept_stands_until_it_is_put_right(case: Case, heal: str | None) -> None:
     if heal == "undo" and heal not in case.healed_by:
         pytest.skip("nothing is to be undone")
@@ -179,7 +179,7 @@ def test_damage_of_commits_that_are_no_longer_kept_stands_until_it_is_put_right(
         assert errors(found) == whole
 
 
-@each_case
+@each_kind
 def test_damage_is_not_forgotten_though_the_log_no_longer_leads_on_from_the_last_audit(case: Case) -> None:
     table, version = damaged(case, lambda table: table)
     table.set_properties(owner="a").set_properties(owner="b")
@@ -196,7 +196,7 @@ def of_older_release(memory: AuditState) -> AuditState:
     return AuditState.from_json({key: value for key, value in memory.to_json().items() if key != "facts"})
 
 
-@each_case
+@each_kind
 def test_what_an_older_release_remembered_will_do_where_the_log_is_whole(case: Case) -> None:
     table, version = damaged(case)
     whole = told(Kept(table.commits))[0]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.checks.registry import RULES
@@ -44,6 +45,24 @@ def named(case: Case) -> str:
 
 
 each_case = pytest.mark.parametrize("case", CASES, ids=named)
+
+
+def kind(case: Case) -> tuple[Hashable, ...]:
+    """All that decides how an audit remembers a violation and when it ends, except the rule's own check."""
+    rule = RULES[case.code]
+    lifetime = (rule.healing, rule.about_live_files, rule.about_older_files, rule.survives_replacement)
+    return rule.scope, rule.needs, *lifetime, rule.reported_once, rule.of_all_columns, rule.blames, case.healed_by
+
+
+ONE_OF_EACH_KIND = {kind(case): case for case in reversed(CASES)}.values()
+
+
+def of_each_kind(case: Case, *values: object) -> ParameterSet:
+    """Parameters of a test that says the same of all damages of a kind: one of each, and all of them in `make soak`."""
+    return pytest.param(case, *values, marks=[] if case in ONE_OF_EACH_KIND else [pytest.mark.soak])
+
+
+each_kind = pytest.mark.parametrize("case", [of_each_kind(case) for case in CASES], ids=named)
 
 
 def damaged(case: Case, then: Callable[[Table], Any] | None = None) -> tuple[Table, int]:

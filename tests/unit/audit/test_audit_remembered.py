@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.delta.checksum import checksum_name
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
-from tests.unit.audit.test_audit_history import HEALS, damaged, named
+from tests.unit.audit.test_audit_history import HEALS, damaged, named, of_each_kind
 from tests.unit.audits_in_parts import Kept, audited_in_parts, told
 from tests.unit.damages import CASES, edits, histories
 from tests.unit.damages.case import Case
@@ -28,7 +28,7 @@ def standing(findings: Sequence[Finding]) -> set[Finding]:
 
 @pytest.mark.parametrize(
     ("case", "then"),
-    [(case, then) for case in CASES for then in THEN if then != "undo" or then in case.healed_by],
+    [of_each_kind(case, then) for case in CASES for then in THEN if then != "undo" or then in case.healed_by],
     ids=lambda value: value if isinstance(value, str) else named(value),
 )
 def test_what_stands_after_audits_in_parts_is_what_stands_after_one_of_the_whole(case: Case, then: str) -> None:
