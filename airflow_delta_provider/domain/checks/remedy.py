@@ -55,9 +55,7 @@ class Restore(str):
     first: str
     instead: str
 
-    def __new__(  # noqa: D102 - see the class
-        cls, then: str = "", *, first: str = "", instead: str = "", of_file: bool = False
-    ) -> Restore:
+    def __new__(cls, then: str = "", *, first: str = "", instead: str = "", of_file: bool = False) -> Restore:
         to = "a version before the file was added" if of_file else "the previous version"
         options = f"{_begun(instead)}, or RESTORE" if instead else "RESTORE"
         self = super().__new__(cls, _joined(first, f"{options} the table to {to}{then}.", "That loses later rows."))
