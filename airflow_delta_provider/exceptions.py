@@ -1,7 +1,7 @@
-"""Every error that this provider raises in Airflow.
+"""Errors that this provider raises in Airflow.
 
-What a retry cannot fix derives from ``AirflowFailException``; lost races and infrastructure faults
-do not, so that Airflow retries them.
+An error that a retry cannot fix derives from ``AirflowFailException``. Lost races and infrastructure faults do not, so
+that Airflow retries them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from airflow_delta_provider.domain.visible import shown_lines
 
 
 class DeltaProviderError(AirflowException):
-    """Root of this provider's errors. Its text is safe to show, whatever it quotes of a table or a storage."""
+    """Root of this provider's errors. Its message is safe to show, even if it quotes a table or a storage."""
 
     def __str__(self) -> str:
         return shown_lines(super().__str__())
 
 
 class DeltaRequestError(DeltaProviderError, AirflowFailException, ValueError):
-    """The arguments of a task are wrong, for any table; the message has the remedy."""
+    """The arguments of a task are wrong for any table; the message has the remedy."""
 
 
 class DeltaNotApprovedError(DeltaProviderError, AirflowFailException):
@@ -32,22 +32,22 @@ class DeltaNotApprovedError(DeltaProviderError, AirflowFailException):
 
 
 class DeltaConnectionError(DeltaProviderError, AirflowFailException):
-    """The Spark connection cannot be used; the message says what to set."""
+    """The Spark connection cannot be used; the message names the setting to change."""
 
 
 class DeltaJobError(DeltaProviderError):
-    """The job ended without a report; retried, since nothing is known of the tables."""
+    """The job ended without a report; retried, since the state of the tables is unknown."""
 
 
 class DeltaResultError(DeltaJobError):
-    """The folder through which a driver elsewhere answers cannot be used; retried, since a store may answer."""
+    """The folder for a remote driver's results cannot be used; retried, since the store may be available again."""
 
 
 class DeltaReportError(DeltaProviderError):
-    """A report says that not all is well.
+    """A report has problems.
 
     :param report: the whole report, for callbacks
-    :param place: where it is kept
+    :param place: place of the kept report
     """
 
     headline = "The job reported failures"
@@ -65,7 +65,8 @@ class DeltaViolationError(DeltaReportError, AirflowFailException):
 
 
 class DeltaUndeterminedError(DeltaReportError, AirflowFailException):
-    """Something could not be decided, and the task is set to fail then, or did not change a table because of it."""
+    """Something could not be decided, and the task is set to fail in this case or did not change a table because of it.
+    """
 
     headline = "A table could not be judged"
 
@@ -77,19 +78,21 @@ class DeltaFaultError(DeltaReportError, AirflowFailException):
 
 
 class DeltaRetryableError(DeltaReportError):
-    """Every failure may be gone at the next try: lost races, infrastructure faults."""
+    """Every failure may be fixed by another try: lost races, infrastructure faults."""
 
     headline = "The job failed on a table in a way that another try may fix"
 
 
 class DeltaReportUnavailableError(DeltaProviderError):
-    """What XCom holds of a report is cut, and the whole report cannot be read; retried, since a store may answer."""
+    """XCom has only part of a report, and the whole report is missing or unreadable; retried, since it may appear
+    later.
+    """
 
 
 class DeltaAlertError(DeltaProviderError):
     """An alert did not reach all recipients.
 
-    :param errors: what went wrong, one a notifier
+    :param errors: errors, one per notifier
     """
 
     def __init__(self, errors: Sequence[Exception]) -> None:

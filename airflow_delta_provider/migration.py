@@ -1,4 +1,4 @@
-"""Migrations as groups of tasks: plan, approve, wait for a quiet window, apply, verify."""
+"""Migrations as task groups: plan, approve, wait for a quiet window, apply, verify."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from airflow_delta_provider.sensors.quiet_window import QuietWindowSensor
 
 OnFailure = Literal["stop", "continue"]
 
-#: What follows a task that may be skipped: it runs if there is a plan, and nothing before it failed.
+#: Rule of a task after one that may be skipped: it runs if there is a plan, and no task before it failed.
 _AFTER_APPROVAL = "none_failed_min_one_success"
 
 
@@ -48,29 +48,30 @@ def delta_migration(
     engine: EngineName = "python",
     job: Mapping[str, Any] | None = None,
 ) -> None:
-    """Migrate Delta tables to what is declared of them: plan, ask for approval, apply what was approved, verify.
+    """Migrate Delta tables to their declared state: plan, ask for approval, apply the approved plan, verify.
 
-    Where there is nothing to do, nobody is asked, no job is submitted, and the group succeeds, so it can be scheduled.
+    If there is nothing to do, nobody is asked, no job is submitted, and the group succeeds, so it can be scheduled.
     After a rejection its remaining tasks are skipped; if nobody answers in time, it fails. In neither case is anything
     changed. ``delta_migration.partial(spec=…).expand(table=[…])`` maps it; only ``table`` and ``spec`` can be mapped.
     ``delta_migration.override(group_id=…)(…)`` names it.
 
-    :param spec: what tables should be, as for
+    :param spec: declared state of tables, as for
         :class:`~airflow_delta_provider.operators.plan_migration.DeltaPlanMigrationOperator`
-    :param table: the table; by default all that the spec names, with one plan each and one approval for all
-    :param policy: what rules about plans weigh, and which plans need no approval
-    :param fleet: the engines that read and write tables
-    :param accept_unknown: engines of the fleet for which tables may be changed although no source says whether they
-        support the result
-    :param allow_protocol_upgrade: allow table features that lock out older readers and writers
-    :param allow_rewrite: allow steps that rewrite data files
-    :param assigned_users: who may approve, each with ``id`` and ``name``; default: everybody who may answer in Airflow
-    :param approval_timeout: how long the plan waits for an answer; default: for ever
-    :param fail_on_reject: let a rejection fail the run; by default tasks are skipped
+    :param table: the table; by default all tables that the spec names, with one plan each and one approval for all
+    :param policy: severities of the rules about plans, and the plans that need no approval
+    :param fleet: engines that read and write the tables
+    :param accept_unknown: engines of the fleet that do not block a change although no source says whether they support
+        the result
+    :param allow_protocol_upgrade: permission to add table features that lock out older readers and writers
+    :param allow_rewrite: permission for steps that rewrite data files
+    :param assigned_users: people who may approve, each with ``id`` and ``name``; default: everybody who may answer in
+        Airflow
+    :param approval_timeout: time limit for an answer; by default there is none
+    :param fail_on_reject: True if a rejection fails the run; by default tasks are skipped
     :param approval: further arguments of the task that asks, such as ``notifiers`` and ``subject``
-    :param quiet_window: when tables may be changed: from and until, times of day in the time zone of the DAG
-    :param at_once: of a mapped group, how many tables are changed at once in a run
-    :param engine: what plans and verifies: ``"python"`` needs no JVM, ``"spark"`` knows catalog names
+    :param quiet_window: start and end of the time when tables may be changed, times of day in the time zone of the DAG
+    :param at_once: largest number of tables that a mapped group changes at the same time in a run
+    :param engine: engine that plans and verifies: ``"python"`` needs no JVM, ``"spark"`` resolves catalog names
     :param job: arguments of the tasks that plan, apply and verify: ``conn_id``, ``storage_conn_id``, ``pool``, …
     """
     shared: dict[str, Any] = dict(job or {})
@@ -118,18 +119,19 @@ def delta_migration(
 def delta_migrations(
     spec: str, *, at_once: int = 1, on_failure: OnFailure = "stop", group_id: str = "migrations", **arguments: Any
 ) -> TaskGroup:
-    """Migrate all tables of a folder or file of specs, a :func:`delta_migration` each, in their order.
+    """Migrate all tables in a folder or file of specs, in order, with one :func:`delta_migration` each.
 
-    Tables are migrated in waves: a wave begins when the one before it is through. Each table is in a later wave than
-    those that it comes ``after``. The specs are read where DAGs are parsed, so a changed ``after`` changes the DAG.
+    Tables are migrated in waves: a wave begins when the previous one has finished. A table is in a later wave than the
+    tables that its spec's ``after`` lists. The specs are read when the DAG is parsed, so a changed ``after`` changes
+    the DAG.
 
     :param spec: a YAML or JSON file, or a folder of them, relative to the DAG's file; each spec names its table
-    :param at_once: how many tables are in a wave
-    :param on_failure: ``"stop"``: no wave begins after one in which a table failed or was rejected. ``"continue"``:
-        only tables that come after that one are left out. The run fails either way if a table did
+    :param at_once: number of tables in a wave
+    :param on_failure: ``"stop"``: no wave begins after a table failed or was rejected. ``"continue"``: only the tables
+        that come after that table are left out. The run fails either way if a table failed
     :param group_id: id of the group around all
-    :param arguments: of :func:`delta_migration`, for all tables
-    :return: the group; tasks after it run if all tables are what they should be
+    :param arguments: arguments of :func:`delta_migration`, for all tables
+    :return: the group; tasks after it run if all tables are in their declared state
     :raises DeltaRequestError: if the specs cannot be used
     """
     if on_failure not in ("stop", "continue"):
@@ -156,7 +158,7 @@ def delta_migrations(
 
 
 def _waves(task: EmptyOperator, spec: str, at_once: int) -> tuple[tuple[TableSpec, ...], ...]:
-    """Return the specs of a file or folder in waves, read next to the DAG of a task."""
+    """Return the specs of a file or folder in waves. The path is relative to the DAG of ``task``."""
     option = SpecsOption()
     if not option.names_file(spec):
         raise DeltaRequestError(f"spec is {spec!r}. Name a .yaml, .yml or .json file, or a folder with a / at the end.")
@@ -170,6 +172,6 @@ def _waves(task: EmptyOperator, spec: str, at_once: int) -> tuple[tuple[TableSpe
 
 
 def _group_id(spec: TableSpec) -> str:
-    """Return an id that people recognise the table by."""
+    """Return an id made from the table's name, for people to recognise."""
     last = re.split(r"[/.`]", (spec.table or "").rstrip("/`"))[-1]
     return re.sub(r"\W", "_", last, flags=re.ASCII) or "table"

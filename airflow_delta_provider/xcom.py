@@ -1,9 +1,9 @@
-"""Using a report in a DAG: helpers over the XComs that the operators push.
+"""Helpers for the XComs that the operators push, to use a report in a DAG.
 
-The ``return_value`` has ``schema_version``, ``kind``, ``verdict``, ``changed``, ``counts``, ``tables``,
-``truncated``, ``report_path`` and, of a dry run, ``dry_run``; the key ``findings`` has the findings with
-their tables, and that of ``DeltaTableDetailOperator`` also the key ``details``. Where XCom has no room for
-all, the helpers read the report that the task kept. They block, and are for tasks, not for the top of a DAG file.
+The ``return_value`` has ``schema_version``, ``kind``, ``verdict``, ``changed``, ``counts``, ``tables``, ``truncated``,
+``report_path`` and, for a dry run, ``dry_run``. The key ``findings`` has the findings with their tables.
+``DeltaTableDetailOperator`` also pushes the key ``details``. If XCom has no room for everything, the helpers read the
+report that the task kept. They block, so call them in tasks, not at the top of a DAG file.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def tables_with(summary: Mapping[str, Any], *verdicts: Verdict | str) -> list[st
 
 
 def all_findings(findings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return all findings, each with its ``table``, those of the worst tables first.
+    """Return all findings, each with its ``table``; findings of the worst tables come first.
 
     :param findings: the operator's ``findings`` XCom
     :raises DeltaReportUnavailableError: if XCom does not have all of them, and the kept report cannot be read
@@ -54,7 +54,7 @@ def all_findings(findings: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def whole_report(pushed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the whole report, as ``report.schema.json`` describes it.
+    """Return the whole report, in the format of ``report.schema.json``.
 
     :param pushed: the operator's ``return_value`` XCom
     :raises DeltaReportUnavailableError: if it was not kept, or cannot be read

@@ -1,4 +1,4 @@
-"""From a task to the pages of this provider's plugin, also where Airflow's UI shows no tab of it."""
+"""Links from a task to the pages of this provider's plugin, which also work if Airflow's UI shows no tab for them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from urllib.parse import quote, urlsplit
 
 from airflow.providers.common.compat.sdk import BaseOperator, BaseOperatorLink
 
-#: As in the plugin, which is imported in API servers.
+#: Same as in the plugin, which only API servers import.
 _PREFIX = "delta-provider"
 
 
 class DeltaPageLink(BaseOperatorLink):
-    """Leads to the page of a task's report."""
+    """Link to the page of a task's report."""
 
     name = "Delta page"
 
     def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
-        """Return the address; empty where the task pushed no report.
+        """Return the address; empty if the task pushed no report.
 
         :param operator: the operator that ran
         :param ti_key: its task instance
@@ -28,7 +28,7 @@ class DeltaPageLink(BaseOperatorLink):
 
 
 class DeltaTablesLink(BaseOperatorLink):
-    """Leads to the list of all tables that tasks looked at."""
+    """Link to the list of all tables that tasks read."""
 
     name = "Delta tables"
 
@@ -42,7 +42,7 @@ class DeltaTablesLink(BaseOperatorLink):
 
 
 def page_of_task(instance: Any, task: str) -> str:
-    """Return the address of the page of a task in the same run as another one; empty if it is not known.
+    """Return the address of a task's page in the same run as another task; empty if unknown.
 
     :param instance: the other task instance; a mapped one leads to the same map index
     """
@@ -53,7 +53,7 @@ def page_of_task(instance: Any, task: str) -> str:
 
 
 def _address(instance: Any, page: str, query: str = "") -> str:
-    """Return the address of a page below that of the API server, which the address of the log begins with."""
+    """Return the address of a page. The log's address gives the address of the API server."""
     address = urlsplit(str(getattr(instance, "log_url", None) or ""))
     base, found, _ = address.path.rpartition("/dags/")
     if address.scheme not in ("http", "https") or not found:

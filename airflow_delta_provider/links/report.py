@@ -1,4 +1,4 @@
-"""From a task to its report."""
+"""Link from a task to its report."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from airflow.providers.common.compat.sdk import BaseHook, BaseOperator, BaseOper
 log = logging.getLogger(__name__)
 
 _LOCATION = re.compile(r"(?P<scheme>[a-z0-9+.-]+)://(?:(?P<connection>[^/@]*)@)?(?P<bucket>[^/]+)/(?P<key>.+)")
-#: Where Amazon's client looks for the address of another store.
+#: Environment variables with the address of another S3 store, for Amazon's client.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _S3, _GCS = ("s3", "s3a", "s3n"), ("gs", "gcs")
 
 
 class DeltaReportLink(BaseOperatorLink):
-    """Leads to the whole report of a task: to its file in the console of the store, where that has one.
+    """Link to the whole report of a task: to its file in the store's web console, if the store has one.
 
-    Else to the XComs of the task, whose ``report_path`` names the file; or, without XComs, to the log, which names
-    it too.
+    Otherwise it leads to the task's XComs, whose ``report_path`` names the file. Without XComs, it leads to the log,
+    which also names the file.
     """
 
     name = "Delta report"
 
     def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
-        """Return the address; empty where the task has no report. Airflow asks in the task's own process, at its end.
+        """Return the address; empty if the task has no report. Airflow calls this in the task's process, at its end.
 
         :param operator: the operator that ran
         :param ti_key: its task instance
@@ -40,7 +40,7 @@ class DeltaReportLink(BaseOperatorLink):
 
 
 def _console(path: str) -> str | None:
-    """Return the address under which a store shows a file to people; None where that is not known."""
+    """Return the address of a file in the store's web console; None if unknown."""
     if path.startswith(("http://", "https://")):
         return path
     found = _LOCATION.fullmatch(path)
@@ -55,7 +55,7 @@ def _console(path: str) -> str | None:
 
 
 def _has_own_endpoint(connection: str | None) -> bool:
-    """Whether an S3 store is not Amazon's, but another one that speaks its protocol."""
+    """Return True if an S3 store is not Amazon's, or its connection cannot be read."""
     if any(os.environ.get(name) for name in _ENDPOINTS):
         return True
     if not connection:

@@ -1,4 +1,4 @@
-"""Dropping, renaming and adding columns."""
+"""Operator that drops, renames and adds columns."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
     """Drop, rename and add columns of Delta tables, in this order, without rewriting data.
 
     Everything is checked before anything is changed. No engine can alter a table whose protocol lists
-    ``columnMappingUsageTracking``: the operator writes that commit itself, and keeps the tracking. Other
-    tables are changed by SQL, one commit per statement, and a rerun resumes after a failure. A second run
-    changes nothing, unless it drops a column and adds it again.
+    ``columnMappingUsageTracking``: the operator writes that commit itself, and keeps the tracking. Other tables are
+    changed by SQL, one commit per statement, and a rerun resumes after a failure. A second run changes nothing, unless
+    it drops a column and adds it again.
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Column Mapping", and its RFC "Column Mapping Usage Tracking"
 
-    :param add: SQL type by column path, for instance ``{"note": "string", "lines.element.tax": "decimal(12,2)"}``.
-        A column is added last in its struct, and is nullable. Paths are those after drops and renames. Through a
+    :param add: SQL type by column path, for instance ``{"note": "string", "lines.element.tax": "decimal(12,2)"}``. A
+        column is added last in its struct, and is nullable. Drops and renames are already applied to the paths. In a
         template or an XCom, pass a list instead, ``[{"name": "note", "type": "string"}]``. (templated)
     :param rename: new name by column path, for instance ``{"qty": "quantity"}``. (templated)
-    :param drop: column paths. (templated)
-    :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
-        of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. What locks one
-        of these out is refused. (templated)
-    :param accept_unknown: engines of the fleet for which tables may be changed although no source says whether they
-        support the result. By default such a table is UNDETERMINED, nothing is changed, and the task fails. (templated)
+    :param drop: paths of columns to drop. (templated)
+    :param fleet: engines that read and write the tables, and which of them must keep their access: a mapping, or the
+        path of a YAML file relative to the DAG's file. The path, as written in the DAG, must end in ``.yaml`` or
+        ``.yml``. A change that locks out one of these engines is refused. (templated)
+    :param accept_unknown: engines of the fleet that do not block a change although no source says whether they support
+        the result. Any other such engine makes the table UNDETERMINED: it is not changed, and the task fails.
+        (templated)
 
-    In a path, put a name that holds a dot between backticks.
+    In a path, write a name that contains a dot between backticks.
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """

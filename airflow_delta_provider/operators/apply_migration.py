@@ -1,4 +1,4 @@
-"""Applying migrations: as they were approved, or as they are planned now."""
+"""Operator that applies migrations: as they were approved, or as planned now."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
 class DeltaApplyMigrationOperator(DeltaChangeOperator):
-    """Make Delta tables what is declared of them.
+    """Apply a spec or an approved plan to Delta tables.
 
-    Given a plan, it is carried out as it was approved, or refused: if it was edited, if another writer changed
-    protocol or metadata since, or if the table needs other steps now. Given a spec, the plan is made now. What is done
-    already is left out, so a run after a failure continues, and a second run changes nothing. Changes of metadata that
-    follow each other are one commit, checked by every rule of the audit before it is written.
+    A plan is carried out exactly as it was approved. It is refused if it was edited, if another writer changed protocol
+    or metadata since, or if the table needs other steps now. A spec is planned now. Steps that are already done are
+    left out, so a run after a failure continues, and a second run changes nothing. Consecutive metadata changes are one
+    commit, checked by every rule of the audit before it is written.
 
-    :param plan: approved plans: what
-        :class:`~airflow_delta_provider.operators.plan_migration.DeltaPlanMigrationOperator` pushed as the XCom
-        ``plans``, or one of them. (templated)
-    :param spec: what tables should be, instead of a plan, as for ``DeltaPlanMigrationOperator``. (templated)
-    :param approval: what
-        :class:`~airflow_delta_provider.operators.approve_migration.DeltaApproveMigrationOperator` pushed. Given that,
-        the plans are applied only if somebody approved these plans, or nobody has to; who did goes into each commit.
-        The job decides by ``policy`` and the table as it is now whether somebody has to, whatever the plan says.
-        After a rejection the task is skipped. No job is submitted for plans without steps. (templated)
-    :param approvers: ids of the users who may have approved; empty for all. Only with ``approval``
-    :param approved_by: who approved the plan; goes into the ``userMetadata`` of each commit. (templated)
-    :param policy: as for ``DeltaPlanMigrationOperator``. (templated)
-    :param fleet: as for ``DeltaPlanMigrationOperator``. What locks out an engine that has to stay able to use the table
-        is refused. (templated)
-    :param accept_unknown: engines of the fleet for which tables may be changed although no source says whether they
-        support the result. By default such a table is UNDETERMINED, nothing is changed, and the task fails. (templated)
-    :param allow_protocol_upgrade: allow table features that lock out older readers and writers. (templated)
-    :param allow_rewrite: allow steps that rewrite data files. (templated)
+    :param plan: approved plans: the XCom ``plans`` of
+        :class:`~airflow_delta_provider.operators.plan_migration.DeltaPlanMigrationOperator`, or one of these plans.
+        (templated)
+    :param spec: declared state of tables, instead of a plan, as for ``DeltaPlanMigrationOperator``. (templated)
+    :param approval: the value pushed by
+        :class:`~airflow_delta_provider.operators.approve_migration.DeltaApproveMigrationOperator`. With it, the plans
+        are applied only if somebody approved exactly these plans, or no approval is needed; each commit records the
+        approver. The job decides from ``policy`` and the current table whether approval is needed, whatever the plan
+        says. After a rejection the task is skipped. No job is submitted for plans without steps. (templated)
+    :param approvers: ids of the users who may approve; empty for all. Only with ``approval``
+    :param approved_by: the person who approved the plan, for the ``userMetadata`` of each commit. (templated)
+    :param policy: same as for ``DeltaPlanMigrationOperator``. (templated)
+    :param fleet: same as for ``DeltaPlanMigrationOperator``. A change that locks out an engine that must keep its
+        access is refused. (templated)
+    :param accept_unknown: engines of the fleet that do not block a change although no source says whether they support
+        the result. Any other such engine makes the table UNDETERMINED: it is not changed, and the task fails.
+        (templated)
+    :param allow_protocol_upgrade: permission to add table features that lock out older readers and writers. (templated)
+    :param allow_rewrite: permission for steps that rewrite data files. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
@@ -90,10 +91,10 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
             raise DeltaRequestError(f"{self.task_id}: approval is of plans, so pass plan.")
 
     def request(self, context: Context) -> JobRequest:
-        """Return the request of the rendered arguments, with who approved the plans.
+        """Return the request, built from the rendered arguments, with the approver of the plans.
 
         :raises AirflowSkipException: if they were rejected
-        :raises DeltaNotApprovedError: if they have to be approved, and are not
+        :raises DeltaNotApprovedError: if they need approval, and are not approved
         :raises DeltaRequestError: if arguments are wrong
         """
         request = super().request(context)
@@ -103,7 +104,7 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
         options = cast("ApplyMigrationOptions", request.options)
         plans = {plan["table"]: plan for plan in options.plan}
         by = approver(self.approval, plans, self.approvers)
-        unasked = tuple(table for table in plans if table not in to_approve(plans))  # which the job does not believe
+        unasked = tuple(table for table in plans if table not in to_approve(plans))  # the job checks this claim
         return replace(request, options=replace(options, approved_by=by, unasked=unasked))
 
     def _submit(self, context: Context, request: JobRequest) -> JobReport:
@@ -117,6 +118,6 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
         return JobReport(request.kind, now, now, tuple(tables), {"spark": None, "delta": None})
 
     def _xcoms(self, report: JobReport, place: Any) -> dict[str, Any]:
-        """Return what is pushed; ``specs`` is what tables now should be, whatever becomes of the files."""
+        """Return the XComs. ``specs`` is the declared state of the tables, even if the files change later."""
         specs = [{**table.plan["spec"], "table": table.table} for table in report.tables if table.plan]
         return {"specs": specs, **super()._xcoms(report, place)}

@@ -16,21 +16,22 @@ REJECT = "Reject"
 
 
 def to_approve(plans: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plans, by table, that somebody has to approve: those with steps that no policy lets pass unasked."""
+    """Return the plans that somebody must approve, by table: they have steps, and no policy exempts them."""
     return {table: plan for table, plan in plans.items() if plan["steps"] and plan.get("approval", True)}
 
 
 def digest_of_all(plans: Mapping[str, Any]) -> str:
-    """Return the digest of what is approved together: that of the plan, or of all of them."""
+    """Return the digest of plans that are approved together: of the single plan, or of all of them."""
     digests = [plan["digest"] for _, plan in sorted(plans.items())]
     return str(digests[0]) if len(digests) == 1 else hashlib.sha256(" ".join(digests).encode()).hexdigest()
 
 
 def check_not_rejected(answer: Any) -> None:
-    """Skip a task whose migration was rejected. Airflow does so by itself, but not in mapped task groups
-    (apache/airflow#67265).
+    """Skip a task if its migration was rejected.
 
-    :param answer: what the task that asked pushed, None if it did not ask
+    Airflow does so by itself, but not in mapped task groups (apache/airflow#67265).
+
+    :param answer: the value pushed by the task that asked; None if it did not ask
     :raises AirflowSkipException: if somebody said no
     """
     if isinstance(answer, Mapping) and answer.get("chosen_options") == [REJECT]:
@@ -39,11 +40,11 @@ def check_not_rejected(answer: Any) -> None:
 
 
 def approver(answer: Any, plans: Mapping[str, Any], assigned: Collection[str] = ()) -> str | None:
-    """Return who approved plans; None if nobody has to.
+    """Return the person who approved the plans; None if nobody has to.
 
-    :param answer: what the task that asked pushed, None if it did not ask
-    :param plans: what is to be applied, by table
-    :param assigned: ids of those who may approve; empty for everybody who may answer at all
+    :param answer: the value pushed by the task that asked; None if it did not ask
+    :param plans: plans to be applied, by table
+    :param assigned: ids of the people who may approve; empty if everybody who can answer may approve
     :raises DeltaNotApprovedError: if these plans are not approved
     """
     asked = to_approve(plans)

@@ -1,4 +1,4 @@
-"""Asking people whether plans of migrations may be applied."""
+"""Operator that asks people to approve migration plans."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from airflow_delta_provider.links.delta_pages import page_of_task
 from airflow_delta_provider.operators.approval import digest_of_all, to_approve
 
 _ASKED = "asked_digest"
-#: Characters of what people are shown; databases of Airflow hold somewhat more.
+#: Most characters that are shown to people; Airflow's databases hold somewhat more.
 _MAX_BODY = 60_000
 
 
 class DeltaApproveMigrationOperator(ApprovalOperator):
-    """Ask people whether plans of migrations may be applied, with the plans as Markdown.
+    """Ask people whether migration plans may be applied, with the plans as Markdown.
 
-    Skipped if nobody has to be asked: if there is nothing to do, or the policy lets the plans be applied unasked. A
-    rejection skips the tasks that follow in the same task group, whatever their trigger rules; tasks after the group go
-    by theirs. If nobody answers in time, the task fails, and is not retried.
+    The task is skipped if nobody has to be asked: there is nothing to do, or the policy requires no approval. A
+    rejection skips the tasks that follow in the same task group, whatever their trigger rules; tasks after the group
+    follow their own trigger rules. If nobody answers in time, the task fails and is not retried.
 
-    Pushes the answer, with ``digest``: that of the plan that was shown.
+    Pushes the answer with ``digest``, the digest of the plan that was shown.
     :class:`~airflow_delta_provider.operators.apply_migration.DeltaApplyMigrationOperator` checks it.
 
-    :param plans: what :class:`~airflow_delta_provider.operators.plan_migration.DeltaPlanMigrationOperator` pushed as
-        the XCom ``plans``. (templated)
-    :param granted: permissions that the task that applies the plans has, such as ``allow_rewrite``: nobody is asked
-        about a plan that needs another, and the task fails. None leaves that to the task that applies them.
+    :param plans: the XCom ``plans`` of
+        :class:`~airflow_delta_provider.operators.plan_migration.DeltaPlanMigrationOperator`. (templated)
+    :param granted: permissions of the task that applies the plans, such as ``allow_rewrite``. If a plan needs another
+        permission, nobody is asked and the task fails. None leaves the check to the task that applies the plans.
     :param subject: the question; by default it names the tables. (templated)
-    :param response_timeout: how long to wait for an answer; default: for ever
+    :param response_timeout: time limit for an answer; by default there is none
     :param kwargs: arguments of ``ApprovalOperator``, such as ``assigned_users``, ``fail_on_reject`` and ``notifiers``;
         not ``body`` and ``defaults``
     """
@@ -57,7 +57,7 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
         response_timeout: timedelta | None = None,
         **kwargs: Any,
     ) -> None:
-        kwargs.pop("params", None)  # those of the DAG
+        kwargs.pop("params", None)  # the DAG's params
         for own in ("body", "defaults", "ignore_downstream_trigger_rules"):
             if own in kwargs:
                 raise TypeError(f"{type(self).__name__} takes no {own}.")
@@ -71,10 +71,12 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
 
         @property
         def output(self) -> Any:
-            """An ``XComArg``: Airflow's own type is neither taken by a task with types, nor indexed by a key."""
+            """An ``XComArg``, typed as Any: typed tasks do not accept Airflow's own type, and it cannot be indexed by a
+            key.
+            """
 
     def execute(self, context: Context) -> Any:
-        """Ask, and wait without a worker."""
+        """Ask for approval, and defer until the answer."""
         asked = to_approve(self.plans)
         if not asked:
             changes = any(plan["steps"] for plan in self.plans.values())
@@ -89,7 +91,7 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
-        """Return the answer with the digest of what was shown.
+        """Return the answer with the digest of the plans that were shown.
 
         :raises DeltaNotApprovedError: after a timeout; after a rejection, with ``fail_on_reject``; or if the answer is
             about another plan
@@ -114,13 +116,13 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
         return {**answer, "digest": digest}
 
     def skip(self, ti: Any, tasks: Iterable[Any]) -> None:
-        """Skip those of the tasks that are in the task group of this one."""
+        """Skip the given tasks that are in this task's group."""
         group = self.task_group
         inside = set(group.iter_tasks()) if group is not None and not group.is_root else None
         super().skip(ti, [task for task in tasks if inside is None or task in inside])
 
     def _pages(self, instance: Any) -> str:
-        """Return links to the pages of the tasks that planned, as Markdown."""
+        """Return links to the pages of the planning tasks, as Markdown."""
         dag = self.get_dag()
         upstream = () if dag is None else (dag.get_task(task_id) for task_id in sorted(self.upstream_task_ids))
         planned = (task.task_id for task in upstream if hasattr(task, "kept_report"))

@@ -1,7 +1,7 @@
-"""Types of the operators' arguments, for those who check their DAGs: what is templated takes a template or an XCom.
+"""Types of the operators' arguments, for type checkers: a templated argument also accepts a template or an XCom.
 
-Where an argument is one of a few words, a template is written ``Template("{{ … }}")``, so a plain string is known
-to be one of the words.
+If an argument is one of a few words, write a template as ``Template("{{ … }}")``. A plain string is then checked to be
+one of the words.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: A Jinja template instead of one of a few words. At runtime it is its string.
 Template = NewType("Template", str)
 
-#: What has to be rendered first: templates are texts.
+#: A value that may have to be rendered first: templates are strings.
 Text = str | XComArg
 Names = Sequence[str] | str | XComArg
 Types = Mapping[str, str] | Sequence[Mapping[str, str]] | str | XComArg
@@ -42,7 +42,7 @@ VerifyValues = Literal["data", "log"] | Template | XComArg
 
 
 class TaskArguments(TypedDict, total=False):
-    """What every task takes: the arguments of ``BaseOperator``."""
+    """The arguments of ``BaseOperator``, which every task accepts."""
 
     task_id: Required[str]
     owner: str
@@ -102,7 +102,7 @@ class TaskArguments(TypedDict, total=False):
 
 
 class SparkSubmitArguments(TaskArguments, total=False):
-    """The arguments of ``SparkSubmitOperator``, without those that belong to this provider."""
+    """The arguments of ``SparkSubmitOperator``, except for arguments that this provider sets itself."""
 
     conf: dict[Any, Any] | str | XComArg | None
     conn_id: str
@@ -185,7 +185,7 @@ _JINJA = ("{{", "{%", "{#")
 
 
 def is_literal(value: Any) -> bool:
-    """Whether ``value`` is what it will be when the task runs: no template, no XComArg."""
+    """Return True if ``value`` is not changed by rendering: it has no template and no XComArg."""
     if isinstance(value, str):
         return not any(mark in value for mark in _JINJA)
     if isinstance(value, Mapping):

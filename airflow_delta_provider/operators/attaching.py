@@ -1,4 +1,4 @@
-"""What a try does about the driver that an earlier one submitted, and that runs on a cluster."""
+"""Handling of a driver on a cluster that an earlier try submitted."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _KEPT_BY_AIRFLOW = (
 
 
 class AttachingOperator(SparkSubmitOperator):
-    """Submits a job of this provider, or attaches to its driver; one that continues elsewhere is submitted once."""
+    """Submits a job of this provider, or attaches to its driver. A driver that outlives spark-submit is started once.
+    """
 
-    #: What is submitted, set before each submit.
+    #: The request to submit, set before each submit.
     _request: JobRequest | None = None
     _submitted: SubmissionState | None = None
 
     def on_kill(self) -> None:
-        """Kill the whole process tree of the job, and its driver where that runs on a cluster."""
+        """Kill the job's whole process tree, and its driver if that runs on a cluster."""
         if self._hook is not None:
             super().on_kill()
 
     def execute_resumable(self, context: Context) -> None:
-        """
-        Submit a driver that continues without spark-submit, or attach to that of an earlier try, and take its report.
+        """Submit a driver that outlives spark-submit, or attach to an earlier try's driver, and receive its report.
 
-        :raises DeltaJobError: if there is none; where the driver may still run, the next try attaches to it
+        :raises DeltaJobError: if there is no report; if the driver may still run, the next try attaches to it
         """
         hook = cast("DeltaSparkSubmitHook", self._hook)
         request, durable = cast("JobRequest", self._request), bool(self.durable)
@@ -64,9 +64,9 @@ class AttachingOperator(SparkSubmitOperator):
             raise
 
     def _resumes(self, hook: DeltaSparkSubmitHook, state: SubmissionState, context: Context) -> bool:
-        """Attach the hook to the submission of an earlier try, unless that has ended without a report for this one.
+        """Attach the hook to an earlier try's submission, unless that has ended without a report for this request.
 
-        :return: whether its report is here already
+        :return: True if its report has already been received
         """
         fresh, hook.submission = hook.submission, cast("str", state.submission)
         if state.driver is not None:
@@ -93,7 +93,7 @@ class AttachingOperator(SparkSubmitOperator):
         return False
 
     def _may_run(self, driver: str | None, context: Context) -> bool:
-        """Whether a driver runs, or may do so, as far as the cluster says."""
+        """Return True if a driver runs, or if the cluster does not report its state."""
         if driver is None:
             return False
         try:
@@ -103,7 +103,7 @@ class AttachingOperator(SparkSubmitOperator):
             return True
 
     def _forget_submission(self) -> None:
-        """Forget the submission that was judged, and remove what it left: a task that is cleared runs again."""
+        """Forget the submission after its report was handled, and remove its files, so a cleared task runs again."""
         if self._submitted is not None:
             self._submitted.forget()
         if isinstance(self._hook, DeltaSparkSubmitHook):

@@ -28,35 +28,34 @@ _DEFAULTS = {"level": "log", "fail_on": "error"}
 class DeltaAuditProtocolOperator(DeltaReadOperator):
     """Check the full history of Delta tables against every rule of the protocol, and name the commits that broke one.
 
-    Changes nothing. Reads the log itself, also of tables that an engine refuses to open. Violations fixed by a later
-    commit are reported as resolved and do not affect the verdict.
-    ``docs/reference/rules.md`` has all rules.
+    Changes nothing. Reads the log itself, even for tables that an engine refuses to open. Violations fixed by a later
+    commit are reported as resolved and do not affect the verdict. ``docs/reference/rules.md`` has all rules.
 
-    :param tables: many tables, done in one job, instead of ``table``: a list, in which a path may be a
-        pattern (``"s3a://lake/sales/*"``), or the path of a YAML file, relative to the DAG's file, written so
-        that it ends in ``.yaml`` or ``.yml``; a template in it cannot lead out of the folder of the DAGs. The
-        file holds a list of names, or of entries with ``table``, ``owner`` and ``severities``: by the code of a
-        rule ``error``, ``warning``, ``undecided`` or ``off``. (templated)
-    :param schema: all Delta tables of a catalog schema, instead of ``table`` and ``tables``. (templated)
+    :param tables: many tables, processed in one job, instead of ``table``: a list, or the path of a YAML file relative
+        to the DAG's file. A path in the list may be a pattern (``"s3a://lake/sales/*"``). The YAML path, as written in
+        the DAG, must end in ``.yaml`` or ``.yml``; a template in it cannot lead out of the folder of the DAGs. The file
+        holds a list of names, or of entries with ``table``, ``owner`` and ``severities``: a mapping from codes of rules
+        to ``error``, ``warning``, ``undecided`` or ``off``. (templated)
+    :param schema: catalog schema whose Delta tables are all checked, instead of ``table`` and ``tables``. (templated)
     :param config: path of a ``delta-provider.toml``, relative to the DAG's file: the same file that the command line
-        takes. It gives ``tables`` with their owners, ``exclude``, ``waivers``, ``state_path``, ``fail_on``, ``level``
-        and ``engine`` where these arguments are left out; its other keys belong to the command line
-    :param exclude: patterns of tables to leave out: of paths with a slash, else of a path's last part or a whole name.
+        uses. It provides ``tables`` with their owners, ``exclude``, ``waivers``, ``state_path``, ``fail_on``, ``level``
+        and ``engine`` if these arguments are left out; its other keys belong to the command line
+    :param exclude: patterns of tables to leave out. A pattern with a slash matches paths; another one matches the last
+        part of a path, or a whole name. (templated)
+    :param level: ``"log"`` applies the rules of the log; ``"footers"`` also reads the footers of data files; ``"data"``
+        also reads rows, to check their ids and the constraints on them. (templated)
+    :param since_version: version after which commits are checked. A template that renders to ``None`` leaves this out.
         (templated)
-    :param level: ``"log"`` applies the rules of the log; ``"footers"`` also reads the footers of data
-        files; ``"data"`` also rows: their ids, and constraints on them. (templated)
-    :param since_version: check only the commits after this version. A template that renders to
-        ``None`` leaves this out. (templated)
-    :param version: check the history up to this version, by default the newest. (templated)
-    :param timestamp: check the history up to this point in time, a datetime or ISO 8601. (templated)
+    :param version: last version to check, by default the newest. (templated)
+    :param timestamp: point in time up to which the history is checked, a datetime or ISO 8601. (templated)
     :param rules: codes of the rules to apply, by default all. (templated)
     :param fail_on: lowest severity that makes a table VIOLATED: ``"error"`` or ``"warning"``. (templated)
-    :param waivers: accepted findings: a list of entries, or the path of a YAML file with one, as for
-        ``tables``. An entry has ``code``, ``owner``, ``reason``, ``expires`` (a day), and
-        any of ``table``, ``path``, ``column`` (patterns) and ``fingerprint``. (templated)
+    :param waivers: accepted findings: a list of entries, or the path of a YAML file with one, as for ``tables``. An
+        entry has ``code``, ``owner``, ``reason``, ``expires`` (a day), and any of ``table``, ``path``, ``column``
+        (patterns) and ``fingerprint``. (templated)
     :param state_path: directory for incremental state, one small file per table: the next audit checks only new
         commits, and distinguishes new findings from known ones. (templated)
-    :param seconds_per_table: time limit per table, for judging commits and reading files; on timeout the table is
+    :param seconds_per_table: time limit per table for checking commits and reading files. On timeout the table is
         UNDETERMINED, and the findings so far are kept
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
@@ -87,7 +86,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
                 raise DeltaRequestError(f"{kwargs.get('task_id')}: pass exactly one of table, tables and schema.")
             kwargs["tables"] = [f"{schema}.*"]
         self.config = config
-        #: The configuration file, read once while a DAG is parsed, and again for each request.
+        #: The configuration file: read once while a DAG is parsed, and again for each request.
         self._read_config: Config | None = None
         super().__init__(**kwargs)
         self.schema = schema
@@ -106,9 +105,9 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         self.check_literals()
 
     def request(self, context: Context) -> JobRequest:
-        """Return the request of the rendered arguments.
+        """Return the request, built from the rendered arguments.
 
-        :raises DeltaRequestError: if they are wrong, or name what is outside the allowed locations
+        :raises DeltaRequestError: if arguments are wrong, or name something outside the allowed locations
         """
         self._read_config = None
         return super().request(context)
@@ -116,14 +115,14 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
     def given(self) -> dict[str, Any]:
         """Return the values of the options; ``waivers`` and ``tables`` may name a file.
 
-        :raises RequestError: if a rendered text cannot be read
+        :raises RequestError: if a rendered string cannot be parsed
         """
         owned = tuple(entry for entry in self._owned_tables() if not isinstance(entry, str))
         waivers = tuple(self._entries("waivers", self.waivers or self._configured.waivers))
         return {**super().given(), "waivers": waivers, "ownership": owned}
 
     def argument(self, name: str) -> Any:
-        """Return the value of an argument; where it is left out, that of the configuration file, or the default."""
+        """Return the value of an argument, or else the configuration file's value, or the default."""
         value = getattr(self, name)
         if value is None and name in _CONFIGURED:
             value = getattr(self._configured, name)
@@ -131,7 +130,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
 
     @property
     def _configured(self) -> Config:
-        """What the configuration file says; nothing where there is none."""
+        """The content of the configuration file; empty if there is none."""
         if self.config is None:
             return Config()
         if self._read_config is None:
@@ -157,13 +156,13 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         return super()._tables() if self.table is not None else self._configured.tables
 
     def _owned_tables(self) -> Sequence[Any]:
-        """Return the entries of ``tables``: names, and mappings that name one."""
+        """Return the entries of ``tables``: names, and mappings with the key ``table``."""
         if self.tables is None:
             return self._configured.ownership
         return self._entries("tables", self.tables)
 
     def _entries(self, argument: str, value: Any) -> Sequence[Any]:
-        """Return what an argument lists, itself or in the YAML file that it names, relative to the DAG's file."""
+        """Return the list of an argument, or of the YAML file that it names relative to the DAG's file."""
         if not names_file(value):
             return as_list(argument, value)
         return read_entries(argument, self._listed.path(self, argument, value, self._context))

@@ -1,4 +1,4 @@
-"""Checking whether tables still are what is declared of them."""
+"""Operator that compares tables with their specs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 
 
 class DeltaCheckDriftOperator(DeltaReadOperator):
-    """Check whether Delta tables still are what their specs declare, and name the commits that changed them.
+    """Compare Delta tables with their specs, and name the commits that changed them.
 
-    Changes nothing, and needs no rows. A table is VIOLATED if a plan would change it. Each difference is a finding with
-    what is declared, what is there, and the version, operation, engine and user that brought it about, as far as the
-    log is kept. Findings reach notifiers and asset events like those of an audit.
+    Changes nothing, and reads no rows. A table is VIOLATED if a plan would change it. Each difference is a finding with
+    the declared and the actual state, and the commit that caused it (version, operation, engine and user), if the log
+    still has that commit. Findings reach notifiers and asset events like findings of an audit.
 
-    :param spec: what tables should be: the path of a YAML or JSON file, or of a folder of them, relative to the DAG's
-        file, written so that it ends in ``.yaml``, ``.yml``, ``.json`` or ``/``; or the same as Python values. Without
-        ``table`` and ``tables``, all tables that it names are checked. (templated)
-
-    :param policy: what the differences weigh, and which of them are accepted: a mapping, or the path of a YAML file, as
-        for :class:`~airflow_delta_provider.operators.plan_migration.DeltaPlanMigrationOperator`. (templated)
+    :param spec: declared state of tables: the path of a YAML or JSON file, or of a folder of them, relative to the
+        DAG's file; or the same as Python values. The path, as written in the DAG, must end in ``.yaml``, ``.yml``,
+        ``.json`` or ``/``. Without ``table`` and ``tables``, all tables that it names are checked. (templated)
+    :param policy: severities of the differences, and the differences that are accepted: a mapping, or the path of a
+        YAML file, as for :class:`~airflow_delta_provider.operators.plan_migration.DeltaPlanMigrationOperator`.
+        (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
     """

@@ -1,4 +1,4 @@
-"""Checking row tracking of Apache Paimon tables."""
+"""Operator that checks row tracking of Apache Paimon tables."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 class PaimonCheckRowTrackingOperator(DeltaReadOperator):
     """Check that ``_ROW_ID`` and ``_SEQUENCE_NUMBER`` of Apache Paimon tables can be relied upon.
 
-    Changes nothing, and needs neither Paimon's jars nor Delta's: it reads a table's files where Spark can read
-    them. A table that breaks a rule is VIOLATED, and the finding says which commit broke it, its kind, operation
-    and user. ``version`` of a report and of a finding is the id of a snapshot.
+    Changes nothing, and needs neither Paimon's nor Delta's jars: it reads a table's files on any store that Spark can
+    read. A table that breaks a rule is VIOLATED. The finding names the commit that broke the rule, with its kind,
+    operation and user. ``version`` of a report and of a finding is the id of a snapshot.
 
-    - ``"metadata"``: options and schemas, snapshots, manifests and what they say of data files, for every snapshot
+    - ``"metadata"``: options and schemas, snapshots, manifests and their entries for data files, for every snapshot
       that is kept. Data files are not read.
     - ``"data"``: also ids and sequence numbers of the rows.
 
-    UNDETERMINED means that there is nothing to prove, or no way to: rows of the table are not tracked, or its
-    metadata is of a version that is not known here. See ``on_undetermined``.
+    UNDETERMINED means that there is nothing to prove, or no way to prove it: rows of the table are not tracked, or its
+    metadata has an unknown version. See ``on_undetermined``.
 
     .. seealso:: Apache Paimon, "Row Tracking"; ``docs/guides/paimon.md``
 
     :param level: ``"metadata"`` or ``"data"``. (templated)
-    :param since_snapshot: check only the commits after this snapshot, such as the one before that
-        ``PaimonRowTrackingSensor`` found. A template that renders to ``None`` leaves this out. (templated)
-    :param key_columns: columns whose values name a row, at level ``"data"``: a key keeps its row id. (templated)
-    :param source: ``"native"`` reads files, ``"catalog"`` asks the table's Paimon catalog in Spark; ``"auto"`` takes
+    :param since_snapshot: snapshot after which commits are checked, such as the one before the snapshot found by
+        ``PaimonRowTrackingSensor``. A template that renders to ``None`` leaves this out. (templated)
+    :param key_columns: columns whose values identify a row, at level ``"data"``: a key must keep its row id.
+        (templated)
+    :param source: ``"native"`` reads files, ``"catalog"`` queries the table's Paimon catalog in Spark; ``"auto"`` uses
         the first for paths and the second for names. (templated)
     :param state_path: directory for incremental state, one file per table: the next check starts after the last
-        snapshot that passed. After a rollback, whose new snapshots reuse ids, it starts over. (templated)
-    :param fail_on_reassigned: whether it is an error if Paimon itself gave unchanged rows new ids, as
-        sort compaction and clustering do; otherwise a warning. (templated)
+        snapshot that passed. After a rollback, new snapshots reuse ids, so the check starts over. (templated)
+    :param fail_on_reassigned: True to report an error, not a warning, if Paimon itself gave unchanged rows new ids.
+        Sort compaction and clustering do so. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
     """

@@ -1,4 +1,4 @@
-"""Checking row tracking."""
+"""Operator that checks row tracking."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 class DeltaCheckRowTrackingOperator(DeltaReadOperator):
     """Check that the row ids of Delta tables are unique, and stable since a version.
 
-    Changes nothing, and reads no table data but the columns in which rewritten files keep their row
-    ids. A table that breaks a rule is VIOLATED, and the finding says which files and ids.
+    Changes nothing. The only table data that it reads are ``key_columns`` and the row ids that rewritten files keep in
+    a column. A table that breaks a rule is VIOLATED, and the finding names the files and ids.
 
-    What each level proves of the latest version:
+    Each level proves the following about the latest version:
 
-    - ``"log"``: what the log alone shows. Every live file has its ids, the ids of freshly written
-      rows do not overlap and stay below the high water mark, as far as the log counts the rows.
-    - ``"footers"``: the same on the row counts that the Parquet footers of the files have, and the
-      lowest and highest id that they give for ids kept in a column.
-    - ``"data"``: that no two rows have the same id. Only this level reads ids kept in a column, so
-      only this one proves anything of rows that UPDATE, MERGE, DELETE or OPTIMIZE has moved.
+    - ``"log"``: the rules that the log alone can prove. Every live file has its ids, and the ids of freshly written
+      rows do not overlap and stay below the high water mark, if the log counts the rows.
+    - ``"footers"``: the same, with the row counts in the files' Parquet footers, and with the lowest and highest ids
+      that the footers give for ids kept in a column.
+    - ``"data"``: no two rows have the same id. Only this level reads ids kept in a column, so only this level proves
+      anything about rows that UPDATE, MERGE, DELETE or OPTIMIZE has moved.
 
-    UNDETERMINED means that there was nothing to prove, or no way to: the table has no row tracking,
-    supports it but has not enabled it, or has suspended it. Each has its own code and remedy, as
-    has a file whose rows cannot be counted. See ``on_undetermined``.
+    UNDETERMINED means that there was nothing to prove, or no way to prove it: the table has no row tracking, supports
+    it but has not enabled it, or has suspended it. Each case has its own code and remedy. So does a file whose rows
+    cannot be counted. See ``on_undetermined``.
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Row Tracking"
 
     :param level: ``"log"``, ``"footers"`` or ``"data"``. (templated)
-    :param compare_to_version: also check that rows kept their ids from this version to the latest;
-        needs level ``"data"``. A template that renders to ``None`` leaves this out. (templated)
-    :param key_columns: columns whose values name a row: a key keeps its row id from
-        ``compare_to_version`` to the latest version. These columns are read. (templated)
+    :param compare_to_version: version since which rows must have kept their ids, up to the latest; needs level
+        ``"data"``. A template that renders to ``None`` leaves this out. (templated)
+    :param key_columns: columns whose values identify a row: a key must keep its row id from ``compare_to_version`` to
+        the latest version. These columns are read. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
     """

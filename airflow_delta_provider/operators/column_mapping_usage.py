@@ -1,4 +1,4 @@
-"""Finding out whether columns were ever renamed or dropped."""
+"""Operator that finds renamed and dropped columns."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 
 
 class DeltaColumnMappingUsageOperator(DeltaReadOperator):
-    """Find out whether any column of Delta tables was ever renamed or dropped, at any depth.
+    """Find out if any column of Delta tables was ever renamed or dropped, at any depth.
 
-    Changes nothing, and needs no table feature: the answer is derived from the history of the table,
-    and from the footers of its live files where the history is incomplete. The table's report has
-    it as ``usage``, the summary in XCom as ``usage`` of the table:
+    Changes nothing, and needs no table feature: the answer is derived from the history of the table, and from the
+    footers of its live files if the history is incomplete. The answer is ``usage`` in the table's report, and ``usage``
+    of the table in the XCom summary:
 
-    - ``USED``: a commit did it. The evidence names column, version, engine and operation.
-    - ``UNUSED``: every column lies in data files under its own name, every id belongs to a column, and
-      the history, or the footers of all live files, show no other column. So does a table that never
-      had column mapping.
-    - ``UNDETERMINED``: anything else, with the evidence for and against, and the version before which
-      it cannot be known. Names that engines made up for columns, and ids that belong to no column,
-      are evidence and prove nothing. See ``on_undetermined``.
+    - ``USED``: a commit renamed or dropped a column. The evidence names column, version, engine and operation.
+    - ``UNUSED``: every column is stored in data files under its own name, every id belongs to a column, and the
+      history, or the footers of all live files, show no other column. A table that never had column mapping is also
+      UNUSED.
+    - ``UNDETERMINED``: anything else, with the evidence for and against, and the version before which nothing can be
+      known. Names that engines made up for columns, and ids that belong to no column, are evidence but no proof. See
+      ``on_undetermined``.
 
     .. seealso:: RFC "Column Mapping Usage Tracking", delta-io/delta#2682
 

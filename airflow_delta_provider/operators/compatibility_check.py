@@ -1,4 +1,4 @@
-"""Checking which engines tables lock out."""
+"""Operator that checks which engines cannot use tables."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 
 
 class DeltaCompatibilityCheckOperator(DeltaReadOperator):
-    """Find out which engines Delta tables lock out, as they are or with features added.
+    """Show which engines cannot use Delta tables, now or with more features.
 
-    Changes nothing, and needs no rows. Engines are those that wrote to the table in the last ``days``, which its log
-    shows, and those that a fleet file declares. A table is VIOLATED if an engine is locked out that has to stay able to
-    read or write it, or that wrote recently; it is UNDETERMINED where no source says what such an engine does.
-    ``docs/reference/engines.md`` has what is known of engines.
+    Changes nothing, and reads no rows. It checks the engines that wrote to the table in the last ``days``, according to
+    its log, and the engines in a fleet file. A table is VIOLATED if it locks out an engine that must keep its access or
+    that wrote recently. It is UNDETERMINED if no source says how such an engine behaves. ``docs/reference/engines.md``
+    lists the known facts about engines.
 
-    :param features: table features that are to be enabled. Without them, and without ``columns``, tables are checked as
-        they are. (templated)
-    :param columns: new SQL type by column path, for columns that are to be widened. (templated)
-    :param days: days whose commits show who writes to the table. (templated)
-    :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
-        of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. (templated)
-    :param probe: also open each table with the ``deltalake`` package that is installed where the job runs, and read one
-        row. (templated)
+    :param features: table features to be enabled. Without them, and without ``columns``, tables are checked as they
+        are. (templated)
+    :param columns: new SQL type by column path, for columns to be widened. (templated)
+    :param days: number of days of commits that are searched for writers. (templated)
+    :param fleet: engines that read and write the tables, and which of them must keep their access: a mapping, or the
+        path of a YAML file relative to the DAG's file. The path, as written in the DAG, must end in ``.yaml`` or
+        ``.yml``. (templated)
+    :param probe: True to also open each table with the ``deltalake`` package that is installed where the job runs, and
+        read one row. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
     """

@@ -1,4 +1,4 @@
-"""Creating tables with usage tracking of column mapping."""
+"""Operator that creates tables with usage tracking of column mapping."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 class DeltaCreateTableOperator(DeltaChangeOperator):
     """Create an empty Delta table with ``columnMappingUsageTracking`` and column mapping by name.
 
-    Experimental: no engine implements the RFC yet, so none can write to the table. Create other tables
-    with SQL. A second run changes nothing; a table with other columns at that place is refused.
+    Experimental: no engine implements the RFC yet, so none can write to the table. Create other tables with SQL. A
+    second run changes nothing; an existing table with other columns is refused.
 
     .. seealso:: RFC "Column Mapping Usage Tracking" of delta-io/delta
 
-    :param columns: SQL type by name, in their order, for instance ``{"id": "bigint", "tags": "array<string>"}``;
-        all are nullable. Through a template or an XCom, pass a list instead, ``[{"name": "id", "type": "bigint"}]``:
-        databases may sort the keys of a mapping. (templated)
-    :param partition_by: names of those that the table is partitioned by. (templated)
-    :param acknowledge_writer_lockout: confirm that no engine will be able to write to the table. (templated)
+    :param columns: SQL type by name, in their order, for instance ``{"id": "bigint", "tags": "array<string>"}``; all
+        are nullable. In a template or an XCom, pass a list instead, ``[{"name": "id", "type": "bigint"}]``: databases
+        may sort the keys of a mapping. (templated)
+    :param partition_by: names of the partition columns. (templated)
+    :param acknowledge_writer_lockout: confirmation that no engine will be able to write to the table. (templated)
 
-    ``table`` is a path or a URI: the table gets a catalog name by ``CREATE TABLE … USING delta LOCATION``.
+    ``table`` is a path or a URI. To give the table a catalog name, use ``CREATE TABLE … USING delta LOCATION``.
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """

@@ -19,9 +19,9 @@ from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 class DeltaChangeOperator(DeltaJobOperator):
     """Base of the operators that change tables.
 
-    :param dry_run: plan and report, change nothing. (templated)
-    :param allow_unsafe_log_store: confirm that nothing else writes to the table; needed where Delta's log store does
-        not keep writers apart, as on S3 by default. (templated)
+    :param dry_run: True to plan and report without changing anything. (templated)
+    :param allow_unsafe_log_store: confirmation that nothing else writes to the table. It is needed if Delta's log store
+        does not protect concurrent writers from each other, as on S3 by default. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """
@@ -38,9 +38,9 @@ class DeltaChangeOperator(DeltaJobOperator):
             self._plans_only()
 
     def request(self, context: Context) -> JobRequest:
-        """Return the request of the rendered arguments.
+        """Return the request, built from the rendered arguments.
 
-        :raises DeltaRequestError: if they are wrong, or a table is outside the allowed locations
+        :raises DeltaRequestError: if arguments are wrong, or a table is outside the allowed locations
         """
         since = run_began(context) if context["ti"].try_number > 1 else None
         return replace(super().request(context), dry_run=self._plans_only(), retry_since=since)
@@ -51,8 +51,8 @@ class DeltaChangeOperator(DeltaJobOperator):
 
 
 def run_began(context: Context) -> str:
-    """Return a time before which no try of the task run committed anything, ISO 8601."""
+    """Return a time (ISO 8601) before the first commit of any try of the task run."""
     run: Any = context.get("dag_run")
-    # When it was started changes when it is cleared.
+    # Clearing a run changes its start time, so ``start_date`` does not help here.
     moment = getattr(run, "run_after", None) or datetime.fromtimestamp(0, timezone.utc)
     return str(moment.isoformat())

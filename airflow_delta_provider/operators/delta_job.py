@@ -1,4 +1,4 @@
-"""The base of the operators: it runs one job."""
+"""Base of the operators that run a job through ``spark-submit``."""
 
 from __future__ import annotations
 
@@ -53,29 +53,30 @@ from airflow_delta_provider.report_store import check_report_path
 class DeltaJobOperator(Reporting, AttachingOperator):
     """Base of the operators that run a job of this provider through ``spark-submit``.
 
-    Takes the arguments of ``SparkSubmitOperator``, except ``application``, ``java_class`` and
-    ``application_args``. An ``AssetAlias`` in ``outlets`` gets an event for each table that was
-    violated, resolved or changed, as soon as the task succeeds; a failed task emits none, so use
-    ``on_violation="warn"`` where a DAG is scheduled on violations.
+    Takes the arguments of ``SparkSubmitOperator``, except ``application``, ``java_class`` and ``application_args``. An
+    ``AssetAlias`` in ``outlets`` gets an event for each table that was violated, resolved or changed, as soon as the
+    task succeeds; a failed task emits none, so use ``on_violation="warn"`` if another DAG is scheduled on violations.
 
     :param table: the table: a path, a URI or a catalog name. (templated)
-    :param tables: many tables, done in one job, instead of ``table``. (templated)
-    :param on_violation: what to do if a table breaks a rule or was refused: ``"fail"``, ``"warn"`` or ``"skip"``
-    :param on_undetermined: what to do if something could not be decided: ``"warn"``, ``"fail"`` or ``"ignore"``
-    :param delta_jars: ``"packages"``, ``"provided"``, or a list of jars, by path or by Maven coordinates such as
-        ``"io.delta:delta-spark_4.1_2.13:4.3.1"``; by default packages on local masters and provided
-        elsewhere. (templated)
-    :param spark_log_level: log level of Spark, whose lines then appear in the task log
-    :param report_path: folder, a path or a URI of object storage (``s3://aws_default@bucket/reports``), in which
-        each try keeps its whole report; default ``[delta_provider] report_path``, else next to the logs. (templated)
-    :param result_path: folder through which a driver in deploy mode cluster sends its report: a path or a URI that it
-        and the worker both reach, as Hadoop writes it (``s3a://bucket/results``, ``hdfs://namenode:8020/results``);
-        default ``[delta_provider] result_path``. (templated)
-    :param storage_conn_id: Airflow connection of the store that the tables are in; without one, Spark's own credentials
-        count. ``docs/guides/storage-and-connections.md`` lists the types of connections. (templated)
+    :param tables: many tables, processed in one job, instead of ``table``. (templated)
+    :param on_violation: outcome if a table breaks a rule or was refused: ``"fail"``, ``"warn"`` or ``"skip"``
+    :param on_undetermined: outcome if something could not be decided: ``"warn"``, ``"fail"`` or ``"ignore"``
+    :param delta_jars: ``"packages"``, ``"provided"``, or a list of jars, as paths or Maven coordinates such as
+        ``"io.delta:delta-spark_4.1_2.13:4.3.1"``. The default is packages on local masters, and provided elsewhere.
+        (templated)
+    :param spark_log_level: log level of Spark; Spark's lines then appear in the task log
+    :param report_path: folder where each try keeps its whole report: a path, or a URI of object storage
+        (``s3://aws_default@bucket/reports``). The default is ``[delta_provider] report_path``, or else a folder next to
+        the logs. (templated)
+    :param result_path: folder for the reports of drivers in deploy mode cluster: a path, or a URI in Hadoop's notation
+        (``s3a://bucket/results``, ``hdfs://namenode:8020/results``). Driver and worker must both reach it. The default
+        is ``[delta_provider] result_path``. (templated)
+    :param storage_conn_id: Airflow connection for the store of the tables; without one, Spark uses its own credentials.
+        ``docs/guides/storage-and-connections.md`` lists the types of connections. (templated)
     """
 
-    #: The options of the operator's kind of job: one argument each, except where the operator has it from another.
+    #: Options of the operator's kind of job. Each has an argument of the operator, unless it is derived from another
+    #: one.
     options_type: ClassVar[type[Options]]
 
     template_fields: Sequence[str] = (
@@ -89,7 +90,7 @@ class DeltaJobOperator(Reporting, AttachingOperator):
     )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Template the arguments of the options, in addition to those of the base."""
+        """Add the options' arguments to the template fields of the base."""
         super().__init_subclass__(**kwargs)
         if "options_type" in vars(cls) and "template_fields" not in vars(cls):
             cls.template_fields = (*cls.template_fields, *cls.options_type.templated())
@@ -125,16 +126,16 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         self._results: ResultFolder | None = None
 
     def options(self) -> Options:
-        """Return the options of the kind, from the rendered arguments.
+        """Return the options of this kind of job, from the rendered arguments.
 
         :raises RequestError: if they are wrong
         """
         return self.options_type(**self.given())
 
     def given(self) -> dict[str, Any]:
-        """Return the values of the options that have an argument of their own.
+        """Return the values of the options that have an argument of the same name.
 
-        :raises RequestError: if a rendered text cannot be read
+        :raises RequestError: if a rendered string cannot be parsed
         """
         declared = {
             name: option.value for name, option in self.options_type.declared().items() if option.argument is None
@@ -149,25 +150,25 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         }
 
     def _document(self, name: str) -> Any:
-        """Return what an argument holds, itself or in the YAML file that it names, relative to the DAG's file."""
+        """Return an argument's value, or the content of the YAML file that it names relative to the DAG's file."""
         value, document = self.argument(name), _document_of(self.options_type, name)
         if document.names_file(value):
             return read_document(name, self._documents.path(self, name, value, self._context), document)
         return document.from_template(name, value)
 
     def argument(self, name: str) -> Any:
-        """Return the value of the argument of an option."""
+        """Return the value of an option's argument."""
         return getattr(self, name)
 
     def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
-        """Render, and have the secrets of settings hidden before Airflow shows what was rendered."""
+        """Render the templates, and mask secrets in settings before Airflow displays them."""
         super().render_template_fields(context, jinja_env)
         for settings in (self.conf, self.env_vars):
             if isinstance(settings, Mapping):
                 hide_secrets(settings)
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]  # the parent returns nothing
-        """Run the job, push its report and judge it; return the summary."""
+        """Run the job, push its report and apply the policies to it. Return the summary."""
         request = self.request(context)
         if request.options.state_path is not None:
             self._received = received(context)
@@ -187,9 +188,9 @@ class DeltaJobOperator(Reporting, AttachingOperator):
                 self._forget_submission()
 
     def request(self, context: Context) -> JobRequest:
-        """Return the request of the rendered arguments.
+        """Return the request, built from the rendered arguments.
 
-        :raises DeltaRequestError: if they are wrong, or name what is outside the allowed locations
+        :raises DeltaRequestError: if arguments are wrong, or name something outside the allowed locations
         """
         access = Access.of(context)
         with self.refusing():
@@ -221,9 +222,9 @@ class DeltaJobOperator(Reporting, AttachingOperator):
             self._context = None
 
     def check_literals(self) -> None:
-        """Check at construction what does not have to be rendered first.
+        """Check the arguments that need no rendering, when the operator is constructed.
 
-        :raises DeltaRequestError: if it is wrong
+        :raises DeltaRequestError: if one is wrong
         """
         if (self.table is None) == (self.tables is None) and not self._names_tables_elsewhere():
             raise DeltaRequestError(f"{self.task_id}: pass exactly one of table and tables.")
@@ -254,7 +255,7 @@ class DeltaJobOperator(Reporting, AttachingOperator):
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Name the task, and the operator's arguments, in what is wrong with a request."""
+        """Add the task and the operator's argument names to errors in a request."""
         declared = self.options_type.declared().items()
         try:
             yield
@@ -274,7 +275,7 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         return cast("DeltaSparkSubmitHook", self._hook).report
 
     def _get_hook(self) -> DeltaSparkSubmitHook:
-        """Return the hook for the request, with every argument that the parent's hook takes."""
+        """Return the hook for the request, with every argument that the parent's hook accepts."""
         own = vars(self)
         names = [name for name in signature(SparkSubmitHook).parameters if name not in OWNED_ARGUMENTS]
         return DeltaSparkSubmitHook(
@@ -288,7 +289,7 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         )
 
     def _check_beforehand(self, tables: Sequence[str], options: Options | None = None) -> None:
-        """Check what is wrong regardless of the tables: not in the folder of the driver alone, not twice, no typos."""
+        """Check the arguments without reading a table: no relative paths, no table named twice, no misspelt options."""
         if options is not None:
             options.check_names()
             if options.state_path and is_relative(options.state_path):
@@ -305,7 +306,9 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         return (cast("str", self.table),) if self.table is not None else self.options().declared_tables
 
     def _names_tables_elsewhere(self) -> bool:
-        """Whether another argument names the tables."""
+        """Return True if another argument names the tables.
+        - DeltaJobOperator._excluded
+        """
         return self.options_type.names_tables and self.table is None and self.tables is None
 
     def _excluded(self) -> tuple[str, ...]:
@@ -318,10 +321,10 @@ def _document_of(options: type[Options], name: str) -> Document:
 
 
 def in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, TableReport]) -> JobReport:
-    """Return one report over all tables of the request, those of earlier tries included."""
+    """Return one report for all tables of the request, including those finished by earlier tries."""
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     done = {**earlier, **{table.table: table for table in (report.tables if report else ())}}
-    # A pattern of an audit matches other tables: those follow.
+    # The tables that an audit's pattern matches follow the named ones.
     named = [table for table in request.tables if table in done or not TableName.parse(table).may_be_pattern]
     tables = tuple(done[table] for table in dict.fromkeys([*named, *done]))
     if report is None:
@@ -330,7 +333,7 @@ def in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, T
 
 
 def _labels(context: Context) -> dict[str, Any]:
-    """Return what goes into the userMetadata of every commit."""
+    """Return the labels for the ``userMetadata`` of every commit."""
     instance = context["ti"]
     return {
         "dag_id": instance.dag_id,

@@ -16,7 +16,7 @@ from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import JobArguments
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 
-#: What reads the tables.
+#: The engine that reads the tables.
 EngineName = Literal["spark", "python"]
 _ENGINES = ("spark", "python")
 
@@ -31,11 +31,10 @@ class DeltaReadOperator(DeltaJobOperator):
     """Base of the operators that change nothing.
 
     :param engine: ``"spark"``, the default, submits a job. ``"python"`` reads logs, metadata and footers in the task's
-        own process, without Spark and without a JVM, in a fraction of the time: same report, XComs, alerts and asset
-        events. It reads no rows and asks no catalog: tables are paths and URIs, and the levels are those below
-        ``"data"``.
-        Arguments of ``spark-submit`` have no effect then. Credentials are those of ``storage_conn_id``, else what the
-        worker's environment has.
+        own process, without Spark and a JVM, in a fraction of the time. Report, XComs, alerts and asset events are the
+        same. It reads no rows and queries no catalog, so tables must be paths or URIs, and ``"data"`` is not an allowed
+        level. Arguments of ``spark-submit`` then have no effect. Credentials come from ``storage_conn_id``, or else
+        from the worker's environment.
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`.
     """
@@ -49,10 +48,10 @@ class DeltaReadOperator(DeltaJobOperator):
         super().__init__(**kwargs)
 
     def _submit(self, context: Context, request: JobRequest) -> JobReport:
-        """Run the job where the argument says."""
+        """Run the job with the chosen engine."""
         if self._engine(request.options, request.tables) == "spark":
             return super()._submit(context, request)
-        # Imported late: DAGs are parsed without what reads tables.
+        # Imported late: parsing a DAG does not need the code that reads tables.
         from airflow_delta_provider.watch.python_engine import run_here
 
         with self.refusing():

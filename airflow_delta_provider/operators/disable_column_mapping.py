@@ -1,4 +1,4 @@
-"""Disabling column mapping."""
+"""Operator that disables column mapping."""
 
 from __future__ import annotations
 
@@ -10,30 +10,28 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 
 
 class DeltaDisableColumnMappingOperator(DeltaChangeOperator):
-    """Disable the column mapping of Delta tables, without rewriting data where that is proven to be safe.
+    """Disable the column mapping of Delta tables, without rewriting data if that is proven to be safe.
 
-    It is safe if every column is stored under its own name, and no live file holds a dropped column,
-    whose values would come back in the next column of that name. The history proves it if no column
-    was dropped since mapping was first enabled; otherwise the footers of all live files do. The proof
-    is repeated on the version that the commit follows; one commit changes the metadata and nothing
-    else. Afterwards schema, files and the nulls of every column are compared. If the proof fails, the
-    table is refused, and the refusal says what to do.
+    It is safe if every column is stored under its own name and no live file holds a dropped column, whose values would
+    reappear in the next column of that name. The history proves it if no column was dropped since mapping was first
+    enabled; otherwise the footers of all live files can prove it. The proof is repeated on the version that the commit
+    follows. One commit changes the metadata and nothing else. Afterwards the schema, the files and the null counts of
+    every column are compared. If the proof fails, the table is refused, and the refusal names the remedy.
 
-    Tables in mode ``id``, with Iceberg compatibility or UniForm, with names that are illegal without
-    mapping, or managed by a catalog are refused. The protocol keeps ``columnMapping``.
+    These tables are refused: tables in mode ``id``, with Iceberg compatibility or UniForm, with names that are illegal
+    without mapping, or managed by a catalog. The protocol keeps ``columnMapping``.
 
-    Afterwards, running streams that read the table fail, and so do readers of its change data feed across this
-    version; the plan names the errors. A write that starts before the commit and commits after it fails once.
+    Afterwards, running streams that read the table fail, and so do readers of its change data feed across this version;
+    the plan names the errors. A write that starts before the commit and commits after it fails once.
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Column Mapping"; delta-io/delta#2481
 
-    :param strategy: ``"metadata-only"`` never rewrites; ``"rewrite"`` lets the engine rewrite every
-        file; ``"auto"`` does the first if it is proven to be safe, else the second if that is
-        allowed. (templated)
-    :param allow_rewrite: allow rewriting all data files. Without it, the refusal says how many
-        files and bytes that would be. (templated)
-    :param verify: ``"footers"`` compares what the footers of all files say of nulls; ``"full"`` also
-        reads all rows before and after. (templated)
+    :param strategy: ``"metadata-only"`` never rewrites; ``"rewrite"`` lets the engine rewrite every file; ``"auto"``
+        changes only metadata if that is proven to be safe, and otherwise rewrites if that is allowed. (templated)
+    :param allow_rewrite: permission to rewrite all data files. Without it, the refusal gives the number of files and
+        bytes. (templated)
+    :param verify: ``"footers"`` compares the null counts in the footers of all files; ``"full"`` also reads all rows
+        before and after. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """

@@ -1,4 +1,4 @@
-"""Dropping table features."""
+"""Operator that drops table features."""
 
 from __future__ import annotations
 
@@ -21,42 +21,43 @@ from airflow_delta_provider.operators.reporting import Postponed
 
 #: A trigger that fires while the worker still reports the deferral fails the task (apache/airflow#67287).
 _SETTLING = timedelta(seconds=5)
-#: How often a task waits: once, and again if another writer used the feature in the meantime.
+#: Most waits of a task: one, and more if another writer used the feature in the meantime.
 _MOST_WAITS = 3
 
 
 class DeltaDropFeatureOperator(DeltaChangeOperator):
-    """Drop table features of Delta tables, and verify afterwards that they are gone.
+    """Drop table features of Delta tables, and verify afterwards that they are removed.
 
-    Before anything is changed, the plan says which files are rewritten, and what stays behind. Each cost of a
-    drop has to be allowed by its argument; otherwise the table is refused, and the refusal says how much it
-    is. A feature that a table does not have is not an error: a second run changes nothing.
+    Before anything is changed, the plan lists the files to rewrite and the traces that remain. Each cost of a drop must
+    be allowed by its argument. Otherwise the table is refused, and the refusal states the size of the cost. A feature
+    that a table does not have is not an error: a second run changes nothing.
 
-    Most features that concern readers leave traces in the table's history. By default
-    ``checkpointProtection`` is added to the protocol to protect it, which locks out writers that do not
-    know that feature. With ``truncate_history`` the history is deleted instead, in two runs: the first one
-    takes the feature out of use, and the second one drops it, once the history is old enough
-    (``delta.dropFeatureTruncateHistory.retentionDuration``, by default 24 hours). With ``wait`` the
-    task is deferred in between, without a worker and without Spark, until the last of its tables is
-    ready; where a table was refused or failed, the task ends at once, and a later one finishes the others.
-    Without ``wait``, such tables are UNDETERMINED, their ``earliest`` in the XCom says when they are ready, and any
-    run after that time finishes them.
+    Most features that concern readers leave traces in the table's history. By default ``checkpointProtection`` is added
+    to the protocol to protect it, which locks out writers that do not support that feature. With ``truncate_history``
+    the history is deleted instead, in two runs: the first one stops using the feature, and the second one drops it,
+    once the history is old enough (``delta.dropFeatureTruncateHistory.retentionDuration``, by default 24 hours). With
+    ``wait`` the task is deferred in between, without a worker and without Spark, until the last of its tables is ready.
+    If a table was refused or failed, the task ends at once, and a later task finishes the others. Without ``wait``,
+    such tables are UNDETERMINED, and their ``earliest`` in the XCom is the time when they are ready. Any run after that
+    time finishes them.
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Table Features" and "Checkpoint Protection"
 
     :param features: names of table features, for instance ``["typeWidening", "deletionVectors"]``. (templated)
-    :param truncate_history: delete the history that has traces of them, instead of protecting it. (templated)
-    :param wait: wait, deferred, until the history is old enough to be truncated
-    :param allow_protocol_upgrade: allow ``checkpointProtection`` to be added. (templated)
-    :param allow_rewrite: allow rewriting data files. (templated)
-    :param acknowledge_history_loss: confirm that time travel to older versions will be lost; needed for
+    :param truncate_history: True to delete the history that has traces of the features, instead of protecting it.
+        (templated)
+    :param wait: True to wait, deferred, until the history is old enough to be truncated
+    :param allow_protocol_upgrade: permission to add ``checkpointProtection``. (templated)
+    :param allow_rewrite: permission to rewrite data files. (templated)
+    :param acknowledge_history_loss: confirmation that time travel to older versions will be lost; needed for
         ``truncate_history``. (templated)
-    :param acknowledge_row_id_loss: confirm that rows will lose their ids; needed for ``rowTracking``. (templated)
-    :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
-        of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. What locks one
-        of these out is refused. (templated)
-    :param accept_unknown: engines of the fleet for which tables may be changed although no source says whether they
-        support the result. By default such a table is UNDETERMINED, nothing is changed, and the task fails. (templated)
+    :param acknowledge_row_id_loss: confirmation that rows will lose their ids; needed for ``rowTracking``. (templated)
+    :param fleet: engines that read and write the tables, and which of them must keep their access: a mapping, or the
+        path of a YAML file relative to the DAG's file. The path, as written in the DAG, must end in ``.yaml`` or
+        ``.yml``. A change that locks out one of these engines is refused. (templated)
+    :param accept_unknown: engines of the fleet that do not block a change although no source says whether they support
+        the result. Any other such engine makes the table UNDETERMINED: it is not changed, and the task fails.
+        (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """
@@ -95,15 +96,15 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
     ) -> dict[str, Any]:
         """Finish the tables that had to wait.
 
-        ``dag.test()`` passes on neither ``reports`` nor ``waits``: then all tables are looked at again.
+        ``dag.test()`` passes neither ``reports`` nor ``waits``; all tables are then processed again.
 
-        :param event: the trigger's: the time has come
-        :param reports: of all tables, as the run before left them
-        :param waits: how often the task has waited
+        :param event: event of the trigger; unused
+        :param reports: reports of all tables from the run before the wait
+        :param waits: number of times that the task has waited
         """
         del event
         self._waits = waits
-        # What was committed before the task had to wait is part of what it changed.
+        # The task's changes include its commits from before the wait.
         request = replace(self.request(context), retry_since=run_began(context))
         earlier = unpacked(reports) if reports else {}
         request = replace(request, tables=tuple(earlier) or request.tables)
@@ -114,7 +115,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         return self._conclude(context, report, new)
 
     def _conclude(self, context: Context, report: JobReport, new: JobReport | None) -> dict[str, Any]:
-        """Defer where tables have to wait; what became of the others is judged before."""
+        """Defer the task if tables have to wait, after applying the policies to the other tables."""
         waits = [table.earliest for table in report.tables if table.earliest is not None]
         if waits and self.wait and not self._plans_only() and self._waits < _MOST_WAITS:
             place, pushes = self._keep(context, report), Postponed(self.log)

@@ -1,4 +1,4 @@
-"""Enabling table features."""
+"""Operator that enables table features."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 class DeltaEnableFeatureOperator(DeltaChangeOperator):
     """Enable table features of Delta tables, and verify afterwards that they are in force.
 
-    Without ``allow_protocol_upgrade`` a table whose protocol would change is refused, and the
-    refusal shows the plan: the protocol before and after, and what else gets switched on. A second
-    run changes nothing.
+    Without ``allow_protocol_upgrade``, a table whose protocol would change is refused. The refusal shows the plan: the
+    protocol before and after, and everything else that is switched on. A second run changes nothing.
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Table Features"
 
     :param features: names of table features, for instance ``["typeWidening", "rowTracking"]``. (templated)
     :param properties: further table properties, set in the same commit. (templated)
-    :param allow_protocol_upgrade: allow protocol upgrades that lock out readers and writers that do not know the
-        features. (templated)
-    :param allow_special: allow previews, ``catalogManaged``, ``checkpointProtection`` and
+    :param allow_protocol_upgrade: permission for protocol upgrades, which lock out readers and writers that do not
+        support the features. (templated)
+    :param allow_special: permission to enable previews, ``catalogManaged``, ``checkpointProtection`` and
         ``icebergCompat*``. (templated)
-    :param acknowledge_writer_lockout: allow ``columnMappingUsageTracking`` (experimental: the RFC is not
-        adopted), after which engines can only read the table. (templated)
-    :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
-        of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. What locks one
-        of these out is refused. (templated)
-    :param accept_unknown: engines of the fleet for which tables may be changed although no source says whether they
-        support the result. By default such a table is UNDETERMINED, nothing is changed, and the task fails. (templated)
+    :param acknowledge_writer_lockout: permission to enable ``columnMappingUsageTracking`` (experimental: the RFC is not
+        adopted). Engines can then only read the table. (templated)
+    :param fleet: engines that read and write the tables, and which of them must keep their access: a mapping, or the
+        path of a YAML file relative to the DAG's file. The path, as written in the DAG, must end in ``.yaml`` or
+        ``.yml``. A change that locks out one of these engines is refused. (templated)
+    :param accept_unknown: engines of the fleet that do not block a change although no source says whether they support
+        the result. Any other such engine makes the table UNDETERMINED: it is not changed, and the task fails.
+        (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """

@@ -1,4 +1,4 @@
-"""Tables that an earlier try of the same task run finished, so a retry does only the others."""
+"""Tables that an earlier try of the same task run finished: a retry processes only the others."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ _KEY = "delta_finished_tables"
 class FinishedTables:
     """Reports of finished tables, kept in Airflow's task state between the tries of a task.
 
-    A task that was cleared starts over: clearing raises ``max_tries``, which is part of what is kept.
-    Where Airflow offers no task state, nothing is kept and a retry does all tables; jobs are
-    idempotent.
+    A cleared task starts over: clearing raises ``max_tries``, which is part of the kept state. If Airflow has no task
+    state, nothing is kept and a retry processes all tables; jobs are idempotent.
     """
 
     def __init__(self, context: Context, request: JobRequest) -> None:
@@ -38,7 +37,7 @@ class FinishedTables:
         self._generation = f"{instance.max_tries}:{digest_of(request, 'tables')}"
 
     def load(self) -> dict[str, TableReport]:
-        """Return the finished tables of earlier tries by name."""
+        """Return the reports of tables that earlier tries finished, by table."""
         if self._store is None or not self._retry:
             return {}
         kept = self._store.get(_KEY)
@@ -47,7 +46,7 @@ class FinishedTables:
         return unpacked(kept["tables"])
 
     def save(self, report: JobReport) -> None:
-        """Save the finished tables if another try may follow. If that fails, the next try does all tables again."""
+        """Save the finished tables if another try may follow. If that fails, the next try processes all tables."""
         failed = [table for table in report.tables if is_retryable(table)]
         if self._store is None or not failed:
             return
@@ -59,21 +58,21 @@ class FinishedTables:
 
 
 def digest_of(request: JobRequest, *without: str) -> str:
-    """Return a digest of what a request asks for, the same in each try of a task.
+    """Return a digest of a request, the same in each try of a task.
 
-    :param without: keys of its wire form that are left out, in addition to those that differ by try
+    :param without: keys of its wire form to leave out, in addition to the keys that differ by try
     """
     left_out = dict.fromkeys(("receipt", "received", "retry_since", *without))
     return hashlib.sha256(json.dumps({**request.to_json(), **left_out}, sort_keys=True).encode()).hexdigest()
 
 
 def packed(reports: Iterable[TableReport]) -> str:
-    """Return reports as a text that is short enough for Airflow's database."""
+    """Return reports as a string that is short enough for Airflow's database."""
     wire = json.dumps([report.to_json() for report in reports])
     return base64.b64encode(zlib.compress(wire.encode())).decode()
 
 
 def unpacked(text: str) -> dict[str, TableReport]:
-    """Return the reports of a text that :func:`packed` made, by table."""
+    """Return the reports in a string made by :func:`packed`, by table."""
     reports = map(TableReport.from_json, json.loads(zlib.decompress(base64.b64decode(text))))
     return {report.table: report for report in reports}

@@ -21,26 +21,27 @@ from airflow_delta_provider.report_store import check_report_path, read_report
 
 
 class DeltaReportOperator(Reporting, BaseOperator):
-    """Judge the report of a job that ran elsewhere: on Databricks, EMR, Dataproc, or from a shell.
+    """Apply the policies to a report of a job that ran elsewhere: on Databricks, EMR, Dataproc, or from a shell.
 
-    Runs nothing and reads no table. The report is what ``--report`` of ``python -m airflow_delta_provider.jobs``, or
-    ``--format json --output`` of ``delta-provider``, has written. From then on it is like one of this package's own
-    tasks: same XComs, links, alerts, asset events, and the same success or failure.
+    Runs nothing and reads no table. The report is the file written by ``--report`` of ``python -m
+    airflow_delta_provider.jobs``, or by ``--format json --output`` of ``delta-provider``. The task then treats it like
+    a report of its own job: same XComs, links, alerts, asset events, and the same success or failure.
 
-    A report that is not there, is cut off, or is older than ``not_before`` fails the task in a way that is retried: the
-    job may still be writing it.
+    If the report is missing, cut off, or older than ``not_before``, the task fails and is retried: the job may still be
+    writing it.
 
     :param report_uri: path or URI of the report; a connection goes before an ``@``, as in
         ``s3://aws_default@bucket/reports/nightly.json``. (templated)
-    :param not_before: when the job began at the earliest, a time with its offset in ISO 8601: an older report is of
-        another run. ``"{{ dag_run.start_date }}"`` is when this run began. By default any report will do. (templated)
-    :param on_violation: what to do if a table breaks a rule or was refused: ``"fail"``, ``"warn"`` or ``"skip"``
-    :param on_undetermined: what to do if something could not be decided: ``"warn"``, ``"fail"`` or ``"ignore"``
-    :param report_path: folder, a path or a URI of object storage, in which each try keeps the report as it read it;
-        default ``[delta_provider] report_path``, else next to the logs. (templated)
-    :raises DeltaRequestError: if an argument is wrong, the location is not allowed, or the report is not one, or of
-        another version of this package
-    :raises DeltaReportUnavailableError: if there is no such report yet; it is retried
+    :param not_before: earliest possible start of the job, in ISO 8601 with an offset; an older report belongs to
+        another run. ``"{{ dag_run.start_date }}"`` is the start of this run. By default a report of any age is
+        accepted. (templated)
+    :param on_violation: outcome if a table breaks a rule or was refused: ``"fail"``, ``"warn"`` or ``"skip"``
+    :param on_undetermined: outcome if something could not be decided: ``"warn"``, ``"fail"`` or ``"ignore"``
+    :param report_path: folder where each try keeps the report as it read it: a path, or a URI of object storage. The
+        default is ``[delta_provider] report_path``, or else a folder next to the logs. (templated)
+    :raises DeltaRequestError: if an argument is wrong, the location is not allowed, or the file is not a report or was
+        written by another version of this package
+    :raises DeltaReportUnavailableError: if there is no such report yet; the task is retried
     """
 
     template_fields: Sequence[str] = ("report_uri", "not_before", "report_path")
@@ -65,7 +66,7 @@ class DeltaReportOperator(Reporting, BaseOperator):
             _moment("not_before", not_before)
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Read the report, push it and judge it; return the summary."""
+        """Read the report, push it and apply the policies to it. Return the summary."""
         report = self._read(context)
         if self.not_before is not None:
             oldest = _moment("not_before", self.not_before)
@@ -96,14 +97,14 @@ class DeltaReportOperator(Reporting, BaseOperator):
 
     @property
     def _place(self) -> str:
-        """Where the report is, without the connection."""
+        """The address of the report, without the connection."""
         return str(ReportPlace(self.report_uri).bare)
 
 
 def _moment(what: str, value: Any) -> datetime:
-    """Return a time.
+    """Return an argument as a time.
 
-    :raises DeltaRequestError: if it is not one, or has no offset
+    :raises DeltaRequestError: if it is not a time, or has no offset
     """
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).replace("Z", "+00:00"))

@@ -1,4 +1,4 @@
-"""What a report means for the task."""
+"""Outcome of a task, as its report and its policies determine it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolati
 def check_policy(on_violation: str, on_undetermined: str) -> None:
     """Reject an unknown policy.
 
-    :raises DeltaRequestError: naming the argument and its values
+    :raises DeltaRequestError: if a policy is unknown; the message names the argument and its values
     """
     for name, value, known in (
         ("on_violation", on_violation, get_args(OnViolation)),
@@ -36,7 +36,7 @@ def check_policy(on_violation: str, on_undetermined: str) -> None:
 
 
 def is_retryable(table: TableReport) -> bool:
-    """Whether another try may end otherwise: a lost race or an infrastructure fault."""
+    """Return True if another try may end differently: after a lost race or an infrastructure fault."""
     return table.retryable and table.verdict in (Verdict.REFUSED, Verdict.FAULT)
 
 
@@ -49,14 +49,14 @@ def judge(
 ) -> None:
     """Return if the task succeeded, else raise.
 
-    Faults fail regardless of the policy. A change that was withheld is judged as one that was refused. A failure that
+    Faults fail the task regardless of the policy. A withheld change is treated like a refused one. A failure that
     another try may fix is retried, unless some other failure is final.
 
-    :param place: where the whole report is kept
+    :param place: place of the whole report
     :raises DeltaViolationError: a table is VIOLATED or REFUSED and the policy is ``fail``
-    :raises DeltaUndeterminedError: a table is UNDETERMINED, and the policy is ``fail`` or a change was withheld
+    :raises DeltaUndeterminedError: a table is UNDETERMINED and the policy is ``fail``, or a change was withheld
     :raises DeltaFaultError: a table is FAULT and no other try can fix it
-    :raises DeltaRetryableError: every failure may be gone at the next try
+    :raises DeltaRetryableError: another try may fix every failure
     :raises AirflowSkipException: a table is VIOLATED or REFUSED, or a change was withheld, and the policy is ``skip``
     """
     final = [table for table in report.tables if not is_retryable(table)]

@@ -13,19 +13,19 @@ from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadA
 
 
 class DeltaPlanMigrationOperator(DeltaReadOperator):
-    """Plan what makes Delta tables what is declared of them, and say what is questionable about it.
+    """Plan the changes that bring Delta tables to their declared state, and report doubts about them.
 
-    Changes nothing, and needs no rows. Pushes the plans as the XCom ``plans``, by table; each has its steps with their
-    SQL, a diff, what rules find about it, whom it locks out, and whether somebody has to approve it. A plan
-    without steps means that the table is what its spec says.
+    Changes nothing, and reads no rows. Pushes the plans as the XCom ``plans``, by table. A plan has its steps with
+    their SQL, a diff, the findings of the rules, the engines that it locks out, and whether somebody must approve it. A
+    plan without steps means that the table matches its spec.
 
-    :param spec: what tables should be: the path of a YAML or JSON file, or of a folder of them, relative to the DAG's
-        file, written so that it ends in ``.yaml``, ``.yml``, ``.json`` or ``/``; or the same as Python values.
-        ``docs/guides/declare-tables.md`` has the keys. Without ``table`` and ``tables``, all tables that it names are
-        planned. (templated)
-    :param policy: what rules about plans weigh, and which plans need no approval: a mapping, or the path of a YAML
-        file. (templated)
-    :param fleet: the engines that read and write tables, as for
+    :param spec: declared state of tables: the path of a YAML or JSON file, or of a folder of them, relative to the
+        DAG's file; or the same as Python values. The path, as written in the DAG, must end in ``.yaml``, ``.yml``,
+        ``.json`` or ``/``. ``docs/guides/declare-tables.md`` has the keys. Without ``table`` and ``tables``, all tables
+        that it names are planned. (templated)
+    :param policy: severities of the rules about plans, and the plans that need no approval: a mapping, or the path of a
+        YAML file. (templated)
+    :param fleet: engines that read and write the tables, as for
         :class:`~airflow_delta_provider.operators.compatibility_check.DeltaCompatibilityCheckOperator`. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.

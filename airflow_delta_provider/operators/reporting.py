@@ -1,4 +1,4 @@
-"""What operators share whose tasks push a report and are judged by it: XComs, asset events, counters."""
+"""Shared code of operators that push and evaluate a report: XComs, asset events, counters."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolati
 from airflow_delta_provider.operators.judgement import check_policy, judge
 from airflow_delta_provider.report_store import KeptReport, ReportStore, check_report_path
 
-#: Characters of why a report could not be kept.
+#: Most characters of the error that is recorded if a report could not be kept.
 _MAX_ERROR = 500
 
 
 class Reporting:
-    """Mixed into operators: keeps a report, pushes what XCom holds of it, sends its alerts, and judges it."""
+    """Mixin for operators: keeps a report, pushes its XComs, sends its alerts, and applies the policies to it."""
 
     operator_extra_links: Collection[BaseOperatorLink] = (DeltaReportLink(), DeltaPageLink(), DeltaTablesLink())
     ui_color = "#d8ecff"
@@ -50,12 +50,14 @@ class Reporting:
 
         @property
         def output(self) -> Any:
-            """An ``XComArg``: Airflow's own type is neither taken by a task with types, nor indexed by a key."""
+            """An ``XComArg``, typed as Any: typed tasks do not accept Airflow's own type, and it cannot be indexed by a
+            key.
+            """
 
     def _report_with(
         self, on_violation: OnViolation, on_undetermined: OnUndetermined, report_path: Text | None
     ) -> None:
-        """Take the arguments that say how a report is judged and kept.
+        """Set the arguments that control how a report is evaluated and kept.
 
         :raises DeltaRequestError: if one is wrong
         """
@@ -66,11 +68,11 @@ class Reporting:
         self.on_undetermined: OnUndetermined = on_undetermined
         self.report_path: Any = report_path
         self._received: Receipts = {}
-        #: The report of this process' run, for its link and its callbacks.
+        #: The report of the run in this process, for its link and its callbacks.
         self.kept_report: KeptReport | None = None
 
     def report_store(self, context: Context) -> ReportStore:
-        """Return where the reports of a task instance are kept, the same in every process.
+        """Return the store for reports of a task instance; it is the same in every process.
 
         :raises DeltaRequestError: if ``report_path`` does not name a folder
         """
@@ -78,22 +80,23 @@ class Reporting:
         return _report_store(rendered, context)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 the report has it all
-        """Return the tables as datasets, for OpenLineage's provider; None where this process ran no job."""
+        """Return the tables as datasets for OpenLineage's provider; None if this process ran no job."""
         if self.kept_report is not None:
             with logged(self.log, "The lineage of the tables could not be reported"):
                 return operator_lineage(self.kept_report.report)
         return None
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
-        """Return the same: a task that fails on a violation has looked at its tables, too."""
+        """Return the same as on success: a task that fails on a violation has also read its tables."""
         return self.get_openlineage_facets_on_complete(task_instance)
 
     def _conclude(self, context: Context, report: JobReport, new: JobReport | None) -> dict[str, Any]:
-        """Push a report and judge it; return the summary.
+        """Push a report and apply the policies to it. Return the summary.
 
-        If a step fails, the others are done, and the report is judged and logged, before the task fails with its error.
+        If a step fails, the other steps still run and the report is evaluated and logged. Then the task fails with the
+        step's error.
 
-        :param new: report of this try alone: earlier tries have counted their findings
+        :param new: report of this try alone; the findings of earlier tries are already counted
         """
         place = self._keep(context, report)
         pushes = Postponed(self.log)
@@ -119,7 +122,7 @@ class Reporting:
         return summary
 
     def _keep(self, context: Context, report: JobReport) -> ReportPlace:
-        """Keep the whole report; return its place, which says why if that failed."""
+        """Keep the whole report. Return its place, which holds the error if that failed."""
         try:
             place = _report_store(self.report_path, context).keep(report)
         except Exception as error:
@@ -129,7 +132,8 @@ class Reporting:
         return place
 
     def _push(self, context: Context, xcoms: dict[str, Any]) -> dict[str, Any]:
-        """Push what XCom holds of a report, before anything is judged: a failed task has it too; return the summary.
+        """Push the report's XComs before the policies are applied, so a failed task has them as well. Return the
+        summary.
 
         :param xcoms: values by key
         """
@@ -140,7 +144,7 @@ class Reporting:
         return summary
 
     def _xcoms(self, report: JobReport, place: ReportPlace) -> dict[str, Any]:
-        """Return what is pushed, by key."""
+        """Return the XComs by key."""
         planned = self._plans_only()
         return {
             "findings": findings_of(report, place),
@@ -150,13 +154,13 @@ class Reporting:
         }
 
     def _plans_only(self) -> bool:
-        """Whether the job plans, and changes nothing."""
+        """Return True if the job plans and changes nothing."""
         return False
 
 
 @contextmanager
 def logged(log: logging.Logger, message: str) -> Iterator[None]:
-    """Log the error of a step that nothing else depends on."""
+    """Log the error of a step on which nothing else depends."""
     try:
         yield
     except Exception:
@@ -164,7 +168,7 @@ def logged(log: logging.Logger, message: str) -> Iterator[None]:
 
 
 class Postponed:
-    """Lets the steps after one that failed be done."""
+    """Runs later steps even if an earlier one failed."""
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
@@ -214,9 +218,9 @@ MAX_CODES = 20
 
 
 def add_asset_events(context: Context, outlets: Iterable[Any], report: JobReport, log: logging.Logger) -> None:
-    """Add an event to every ``AssetAlias`` among ``outlets`` for each table that was violated, resolved or changed.
+    """Add an event to every ``AssetAlias`` in ``outlets`` for each table that was violated, resolved or changed.
 
-    Airflow emits them when the task succeeds, and drops them when it fails.
+    Airflow emits the events if the task succeeds, and drops them if it fails.
     """
     aliases = [outlet for outlet in outlets if isinstance(outlet, AssetAlias)]
     if not aliases:
@@ -232,7 +236,7 @@ def add_asset_events(context: Context, outlets: Iterable[Any], report: JobReport
 
 
 def extra_of(kind: str, table: TableReport) -> dict[str, Any]:
-    """Return what an event says: bounded, and nothing but JSON."""
+    """Return the extra of an event: bounded in size, and only JSON."""
     standing = [finding for finding in table.findings if finding.is_open]
     return {
         "kind": kind,

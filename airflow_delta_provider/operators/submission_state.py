@@ -1,4 +1,4 @@
-"""What the tries of a task know of the driver that one of them submitted, and that runs on a cluster."""
+"""State about a driver on a cluster, shared by the tries of the task that submitted it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _KEY = "delta_submission"
 
 
 class SubmissionState:
-    """The submission of an earlier try, kept in Airflow's task state from before it is submitted until it is judged.
+    """The submission of an earlier try, in Airflow's task state.
 
-    Where Airflow offers no task state, nothing is kept.
+    It is kept from before the submission until the report is handled. If Airflow has no task state, nothing is kept.
 
-    :param of_airflow: keys under which Airflow's operator keeps what it knows of the driver; the first has its id
-    :param durable: whether anything is to be kept
+    :param of_airflow: keys of the state that Airflow's operator keeps about the driver; the first has the driver's id
+    :param durable: True if the state is to be kept
     """
 
     def __init__(self, context: Context, request: JobRequest, of_airflow: tuple[str, ...], *, durable: bool) -> None:
@@ -34,27 +34,27 @@ class SubmissionState:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the next try will know the submission."""
+        """True if the next try will find the submission."""
         return self._store is not None
 
     @property
     def submission(self) -> str | None:
-        """The submission of an earlier try; None where none is known."""
+        """The submission of an earlier try; None if there is none."""
         return self._kept.get("submission")
 
     @property
     def is_of_request(self) -> bool:
-        """Whether it was to do the same."""
+        """True if the submission was for the same request."""
         return bool(self._kept.get("asked") == self._asked)
 
     @property
     def is_of_run(self) -> bool:
-        """Whether the task was not cleared since: clearing raises its number of tries."""
+        """True if the task was not cleared since: clearing raises its number of tries."""
         return bool(self._kept.get("max_tries") == self._max_tries)
 
     @property
     def driver(self) -> str | None:
-        """The id of its driver, as Airflow's operator has it; None where it is not known."""
+        """The driver's id, as kept by Airflow's operator; None if unknown."""
         found = None if self._store is None else self._store.get(self._of_airflow[0])
         return found if isinstance(found, str) else None
 
@@ -64,14 +64,14 @@ class SubmissionState:
             self._store.set(self._of_airflow[0], driver)
 
     def keep(self, submission: str) -> None:
-        """Keep a new submission, instead of an earlier one."""
+        """Keep a new submission in place of an earlier one."""
         if self._store is not None:
             self.forget()
             self._kept = {"submission": submission, "asked": self._asked, "max_tries": self._max_tries}
             self._store.set(_KEY, self._kept)
 
     def forget(self) -> None:
-        """Forget it: what runs next is submitted again."""
+        """Delete the kept submission, so that the next try submits again."""
         self._kept = {}
         if self._store is not None:
             for key in (_KEY, *self._of_airflow):

@@ -1,4 +1,4 @@
-"""Widening column types."""
+"""Operator that widens column types."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 class DeltaWidenTypesOperator(DeltaChangeOperator):
     """Widen the types of columns of Delta tables, without rewriting data.
 
-    Everything is checked before anything is changed. All columns change in one commit where the
-    engine can (Spark 4.2). Afterwards the log is read again: each change is recorded, no earlier
-    record is lost, and the columns read the same values as before.
+    Everything is checked before anything is changed. All columns change in one commit if the engine supports that
+    (Spark 4.2). Afterwards the log is read again, to verify that each change is recorded, no earlier record is lost,
+    and the columns still have the same values.
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Type Widening"
 
-    :param columns: new SQL type by column path, for instance
-        ``{"quantity": "bigint", "lines.element.price": "decimal(12,2)", "attrs.key": "int"}``. (templated)
-    :param enable_type_widening: set ``delta.enableTypeWidening`` first where it is off. (templated)
-    :param allow_protocol_upgrade: allow the table features that this needs to be added to the
-        protocol first, in a commit of their own. (templated)
-    :param verify: ``"data"`` reads the widened columns before and after and compares them, ``"log"``
-        reads the log only. (templated)
-    :param fleet: the engines that read and write tables, and which of them have to stay able to: a mapping, or the path
-        of a YAML file, relative to the DAG's file, written so that it ends in ``.yaml`` or ``.yml``. What locks one
-        of these out is refused. (templated)
-    :param accept_unknown: engines of the fleet for which tables may be changed although no source says whether they
-        support the result. By default such a table is UNDETERMINED, nothing is changed, and the task fails. (templated)
+    :param columns: new SQL type by column path, for instance ``{"quantity": "bigint", "lines.element.price":
+        "decimal(12,2)", "attrs.key": "int"}``. (templated)
+    :param enable_type_widening: True to set ``delta.enableTypeWidening`` first if it is off. (templated)
+    :param allow_protocol_upgrade: permission to add the required table features to the protocol first, in a commit of
+        their own. (templated)
+    :param verify: ``"data"`` reads the widened columns before and after and compares them; ``"log"`` reads only the
+        log. (templated)
+    :param fleet: engines that read and write the tables, and which of them must keep their access: a mapping, or the
+        path of a YAML file relative to the DAG's file. The path, as written in the DAG, must end in ``.yaml`` or
+        ``.yml``. A change that locks out one of these engines is refused. (templated)
+    :param accept_unknown: engines of the fleet that do not block a change although no source says whether they support
+        the result. Any other such engine makes the table UNDETERMINED: it is not changed, and the task fails.
+        (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
     """

@@ -1,4 +1,4 @@
-"""Files on the worker that a DAG names in an argument: YAML, and the configuration file of the command line."""
+"""Files on the worker that a DAG names in an argument: YAML files and the command line's configuration file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from airflow_delta_provider.operators.arguments import is_literal
 
 
 class DagFiles:
-    """The files that the arguments of an operator name, each with whether a template is in its name.
+    """The files that an operator's arguments name, and whether a name contains a template.
 
-    :param files: by the names of the arguments, as the DAG has them
+    :param files: files by argument, as written in the DAG
     """
 
     def __init__(self, files: Mapping[str, Any]) -> None:
@@ -30,8 +30,9 @@ class DagFiles:
     def path(self, operator: Any, argument: str, value: str, context: Context | None) -> Path:
         """Return the file that an argument names, relative to the DAG's file.
 
-        :param context: of the task; None while the DAG is parsed
-        :raises DeltaRequestError: if the DAG itself does not name a file there, or it lies where it must not
+        :param context: context of the task; None while the DAG is parsed
+        :raises DeltaRequestError: if the DAG itself names no file in this argument, or the file is outside the allowed
+            folders
         """
         if argument not in self._bounded:
             raise DeltaRequestError(
@@ -44,8 +45,8 @@ class DagFiles:
 def file_of(operator: Any, argument: str, value: str, context: Context | None, *, bounded: bool) -> Path:
     """Return a file, relative to the DAG's file.
 
-    :param bounded: whether it must lie with the DAGs
-    :raises DeltaRequestError: if it lies where it must not
+    :param bounded: True if the file must be in the DAG's folder or bundle, or in an allowed location
+    :raises DeltaRequestError: if the file is outside the allowed folders
     """
     folder = Path(operator.dag.fileloc).parent if cast("Any", operator).has_dag() else Path()
     file = folder / value
@@ -64,17 +65,17 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def names_file(value: Any) -> bool:
-    """Whether an argument, as a DAG has it, names a file: its text ends like one, even with templates in it.
+    """Return True if an argument, as written in the DAG, names a file: it ends in a suffix of YAML files.
 
-    Not to be asked of what a template rendered to: a value from elsewhere never makes a task read a file.
+    Do not pass a rendered value: a value from elsewhere must never make a task read a file.
     """
     return isinstance(value, str) and value.endswith(_SUFFIXES)
 
 
 def read_entries(argument: str, file: Path) -> Sequence[Any]:
-    """Return the list in a YAML file, whose entries are texts or mappings.
+    """Return the list in a YAML file, whose entries are strings or mappings.
 
-    :raises DeltaRequestError: if there is none; it says where, and nothing of what the file holds
+    :raises DeltaRequestError: if there is none; the message names the place, and quotes nothing from the file
     """
     entries = unmarked(read_document(argument, file, Document()))
     if entries is None:
@@ -88,9 +89,9 @@ def read_entries(argument: str, file: Path) -> Sequence[Any]:
 
 
 def read_document(argument: str, place: Path, document: Document) -> Any:
-    """Return what a file holds, or the files of a folder; values of YAML know where each was written.
+    """Return the content of a file, or of the files in a folder. YAML values carry their positions.
 
-    :raises DeltaRequestError: if it cannot be read; it says where, and nothing of what the file holds
+    :raises DeltaRequestError: if it cannot be read; the message names the place, and quotes nothing from the file
     """
     file = place
     try:
@@ -114,9 +115,9 @@ def read_document(argument: str, place: Path, document: Document) -> Any:
 
 
 def read_config_file(file: Path) -> Config:
-    """Return what a file says; its relative paths are absolute, as tasks do not run in its folder.
+    """Return the configuration in a file, with absolute paths because tasks do not run in the file's folder.
 
-    :raises DeltaRequestError: if it cannot be read, or says what an operator cannot do
+    :raises DeltaRequestError: if it cannot be read, or has a setting that an operator does not support
     """
     folder = file.parent.absolute().as_posix()
     try:

@@ -1,4 +1,5 @@
-"""The application that serves the pages. Each page of a task carries its DAG in its path, and asks for its XComs."""
+"""The web application behind the pages. A task's page has its DAG in its path and needs permission to read its XComs.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +28,10 @@ from airflow_delta_provider.plugins.pushed_reports import (
     read_rows,
 )
 
-#: How far back the list of tables looks; at how many task instances at most, the newest; and at how many other tasks
-#: that ran last before those.
+#: Limits of the list of tables: age in days, number of newest task instances, and number of other tasks with older
+#: instances.
 DAYS, MAX_TASKS, MAX_OLDER = 30, 10_000, 5_000
-#: What Airflow's UI leaves in the address of a task that is not mapped.
+#: Placeholder that Airflow's UI leaves in the address of a task that is not mapped.
 _NOT_MAPPED = "{MAP_INDEX}"
 _RULES, _TABLES = "../../../rules", "../../../../../tables"
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "private, no-store"}
@@ -39,7 +40,7 @@ MayReadXComs = Depends(requires_access_dag("GET", DagAccessEntity.XCOM))
 
 
 def application() -> FastAPI:
-    """Return the application, without the pages about itself that FastAPI adds, which ask for no permission."""
+    """Return the application, without FastAPI's pages about itself, which need no permission."""
     app = FastAPI(title="Delta reports", docs_url=None, redoc_url=None, openapi_url=None)
     pages: dict[str, Any] = {"response_class": HTMLResponse, "methods": ["GET"]}
     for path, page, needed in (
@@ -81,7 +82,7 @@ def show_task(dag_id: str, run_id: str, task_id: str, session: SessionDep, map_i
 
 
 def show_rule(code: str) -> HTMLResponse:
-    """Return what is known of a rule: of this very version, and without a network."""
+    """Return the page of a rule, for this version of the package and without network access."""
     page = rule_page(code)
     if page is None:
         return _answer(message_page("No such rule", "This version of airflow-delta-provider does not know it."), 404)
@@ -96,7 +97,7 @@ def show_tables(
     kind: Annotated[str, Query(max_length=100)] = "",
     page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> HTMLResponse:
-    """Return the list of tables, of those DAGs alone whose XComs the user may read."""
+    """Return the list of tables, only from DAGs whose XComs the user may read."""
     since = datetime.now(timezone.utc) - timedelta(days=DAYS)
     dag_ids = _readable(dags_that_pushed(session, since), user)
     looks = Looks.of(read_rows(session, dag_ids, since, MAX_TASKS)) if dag_ids else Looks()
@@ -108,7 +109,7 @@ def show_tables(
 
 
 def _readable(dag_ids: Iterable[str], user: Any) -> list[str]:
-    """Return those DAGs whose XComs a user may read."""
+    """Return the DAGs whose XComs a user may read."""
     manager = get_auth_manager()
     return [
         dag_id
@@ -120,22 +121,22 @@ def _readable(dag_ids: Iterable[str], user: Any) -> list[str]:
 
 
 def _details(dag_id: str) -> DagDetails:
-    """Return what an auth manager is asked about: with the team of the DAG, if it has one."""
+    """Return a DAG's details for the auth manager, with the DAG's team if it has one."""
     return DagDetails(id=dag_id, team_name=DagModel.get_team_name(dag_id))
 
 
 def _index(text: str) -> int | None:
-    """Return a map index; None for what is none."""
+    """Return a map index; None if the string is not one."""
     if text == _NOT_MAPPED:
         return -1
     try:
         index = int(text)
     except ValueError:
         return None
-    return index if -1 <= index < 2**31 else None  # databases take no more
+    return index if -1 <= index < 2**31 else None  # the limit of databases
 
 
 def _answer(page: Document, status: int = 200) -> HTMLResponse:
-    # Of two policies, both count: this one also says where the page may be framed.
+    # Browsers enforce both policies. This one also restricts the sites that may frame the page.
     policy = f"{page.policy}; frame-ancestors 'self'"
     return HTMLResponse(page.html, status, {**_HEADERS, "Content-Security-Policy": policy})

@@ -1,6 +1,6 @@
 """The plugin: a tab on task instances, a page in the navigation, and the application that serves both.
 
-Airflow imports it in every process, also in workers: what takes long to import is imported by the first request.
+Airflow imports it in every process, including workers, so the first request imports the slow modules.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from airflow.plugins_manager import AirflowPlugin
 
-#: Where the application is, below the address of the API server.
+#: Path of the application, below the address of the API server.
 PREFIX = "delta-provider"
 
 
@@ -22,16 +22,16 @@ def _application() -> Any:
 
 
 async def serve(scope: Any, receive: Any, send: Any) -> None:
-    """Answer a request: an ASGI application."""
+    """Answer a request, as an ASGI application."""
     await _application()(scope, receive, send)
 
 
 class DeltaPlugin(AirflowPlugin):  # type: ignore[misc]  # Airflow's own types are not followed
-    """Shows reports where people look at their tasks."""
+    """Plugin that shows reports next to the tasks in Airflow's UI."""
 
     name = "airflow_delta_provider"
     fastapi_apps: ClassVar[list[Any]] = [{"app": serve, "url_prefix": f"/{PREFIX}", "name": "Delta reports"}]
-    # Addresses without a slash in front stay below the one that Airflow is served from.
+    # Addresses without a leading slash are relative to Airflow's own address.
     external_views: ClassVar[list[Any]] = [
         {
             "name": "Delta",

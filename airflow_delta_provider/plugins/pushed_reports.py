@@ -1,4 +1,4 @@
-"""What tasks pushed of their reports, in Airflow's database: workers and API server share nothing else."""
+"""Reports that tasks pushed, read from Airflow's database: workers and API server share nothing else."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _COLUMNS = (
 
 
 class UnreadableReportError(Exception):
-    """What was pushed is not a report of this version: another version pushed it, or a backend keeps it elsewhere."""
+    """The pushed value is not a report of this version: another version pushed it, or a backend keeps it elsewhere."""
 
 
 def read_excerpt(session: Session, dag_id: str, run_id: str, task_id: str, map_index: int) -> Excerpt | None:
-    """Return the report of a task instance; None where it pushed none.
+    """Return the report of a task instance; None if it pushed none.
 
     :raises UnreadableReportError: if it cannot be read
     """
@@ -50,7 +50,7 @@ def read_excerpt(session: Session, dag_id: str, run_id: str, task_id: str, map_i
 
 
 def dags_that_pushed(session: Session, since: datetime) -> list[str]:
-    """Return the DAGs whose tasks looked at tables."""
+    """Return the DAGs whose tasks pushed rows of tables since a time."""
     query = select(XComModel.dag_id).where(XComModel.key == TABLES_KEY, XComModel.timestamp >= since).distinct()
     return list(session.scalars(query))
 
@@ -58,9 +58,9 @@ def dags_that_pushed(session: Session, since: datetime) -> list[str]:
 def read_rows(
     session: Session, dag_ids: Collection[str], since: datetime, limit: int
 ) -> Iterator[tuple[Origin, TableRows]]:
-    """Yield what tasks pushed of their tables, the newest first; what cannot be read is left out.
+    """Yield the rows of tables that tasks pushed, newest first. Unreadable rows are left out.
 
-    :param limit: how many task instances are looked at
+    :param limit: largest number of task instances
     """
     wanted = (XComModel.key == TABLES_KEY, XComModel.timestamp >= since, XComModel.dag_id.in_(dag_ids))
     yield from _rows(session, select(*_COLUMNS).where(*wanted), limit)
@@ -69,10 +69,10 @@ def read_rows(
 def read_older_rows(
     session: Session, dag_ids: Collection[str], since: datetime, before: datetime, limit: int
 ) -> Iterator[tuple[Origin, TableRows]]:
-    """Yield what those tasks pushed last that pushed nothing since a time, the newest first.
+    """Yield the last rows of tasks that pushed none since ``before``, newest first.
 
-    :param before: that time
-    :param limit: how many task instances are looked at
+    :param before: end of the searched period
+    :param limit: largest number of task instances
     """
     wanted = (XComModel.key == TABLES_KEY, XComModel.timestamp >= since, XComModel.dag_id.in_(dag_ids))
     task = (XComModel.dag_id, XComModel.task_id, XComModel.map_index)
@@ -94,5 +94,5 @@ def _rows(session: Session, query: Any, limit: int) -> Iterator[tuple[Origin, Ta
 
 
 def _document(value: Any) -> Any:
-    """Return a value as JSON: Airflow stores what the task process sends itself, and texts of it in other places."""
+    """Return a value as parsed JSON: Airflow stores the value that the task process sent, or its JSON string."""
     return json.loads(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""What the sensors share that compare a table with what they knew of it."""
+"""Base of the sensors that compare a table with an earlier state."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from airflow_delta_provider.triggers.table_change import DeltaChangeTrigger
 
 
 class ChangeSensor(TableSensor):
-    """Base of the sensors that compare a table with what it was at the first look, or at the end of an earlier run.
+    """Base of the sensors that compare a table with its state at the first look, or at the end of an earlier run.
 
-    :param after_last_seen: compare with the version that this task pushed to XCom in the DAG's run before, whenever
-        that was; the first run succeeds with the table as it is
+    :param after_last_seen: True to compare with the version that this task pushed to XCom in an earlier run of the DAG,
+        whenever that was; the first run succeeds with the table as it is
     """
 
     trigger_type = DeltaChangeTrigger
@@ -30,22 +30,22 @@ class ChangeSensor(TableSensor):
 
     @abstractmethod
     def _wanted(self) -> dict[str, Any]:
-        """Return those arguments of the trigger that the task's own arguments give.
+        """Return the trigger's arguments that come from the arguments of this sensor.
 
         :raises ValueError: if the rendered arguments are wrong
         """
 
     def trigger_arguments(self) -> dict[str, Any]:
-        """Return what is waited for."""
+        """Return the trigger's arguments."""
         return {"since": self._known, "from_first_look": self.remembers, **self._wanted()}
 
     def earlier_known(self, context: Context) -> Any:
-        """Return the mark of what this task saw before: in this wait, else in an earlier run if that is asked for."""
+        """Return the last mark of this wait, or else of an earlier run if ``after_last_seen`` is set."""
         known = super().earlier_known(context)
         return self._last_seen(context) if known is None and self.after_last_seen else known
 
     def _last_seen(self, context: Context) -> dict[str, Any] | None:
-        """Return what this task saw in an earlier run; None where there was none, or it looked at another table."""
+        """Return the mark of an earlier run; None if there is none, or it is for another table."""
         task = context["ti"]
         seen = task.xcom_pull(task_ids=self.task_id, map_indexes=task.map_index, include_prior_dates=True)
         if not isinstance(seen, dict) or seen.get("table") != self.table:

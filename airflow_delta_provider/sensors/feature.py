@@ -17,21 +17,20 @@ from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
 class DeltaFeatureSensor(TableSensor):
     """Waits until features of a Delta table are supported, enabled or absent.
 
-    Reads the table's log through Airflow's object storage: no Spark, no JVM. By default the task is
-    deferred while it waits. A table that does not exist yet is waited for; a catalog-managed table
-    fails the task, because its directory is not authoritative. A log that cannot be read fails the task after
-    five polls in a row.
+    Reads the table's log through Airflow's object storage: no Spark, no JVM. By default the task is deferred while it
+    waits. The sensor also waits for a table that does not exist yet. A catalog-managed table fails the task, because
+    its directory is not authoritative. A log that cannot be read fails the task after five polls in a row.
 
-    Pushes ``{"table": ..., "version": ..., "features": {name: state}}``; a state is ``absent``,
-    ``supported``, ``suspended`` (row tracking only) or ``enabled``.
+    Pushes ``{"table": ..., "version": ..., "features": {name: state}}``; a state is ``absent``, ``supported``,
+    ``suspended`` (row tracking only) or ``enabled``.
 
-    Tables with Parquet checkpoints and no ``.crc`` files need ``airflow-delta-provider[sensor]`` (pyarrow). For
-    what else reads the log see :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`, also for the
-    other arguments.
+    Tables with Parquet checkpoints and no ``.crc`` files need ``airflow-delta-provider[sensor]`` (pyarrow). For the
+    packages that each store needs, and for the other arguments, see
+    :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
 
     :param features: name of a table feature, or a list of names, as in the protocol (templated)
-    :param state: state that all of them have to reach: ``supported`` (listed by the protocol, or implied
-        by its versions), ``enabled`` (in force) or ``absent`` (not listed)
+    :param state: state that all of the features must reach: ``supported`` (listed by the protocol, or implied by its
+        versions), ``enabled`` (in force) or ``absent`` (not listed)
     :raises DeltaRequestError: for a catalog name, an unknown feature or state, a location that is not allowed
     """
 
@@ -53,12 +52,12 @@ class DeltaFeatureSensor(TableSensor):
                     watchable_feature(name)
 
     def trigger_arguments(self) -> dict[str, Any]:
-        """Return what is waited for."""
+        """Return the trigger's arguments."""
         condition = self._condition()
         return {"features": list(condition.features), "state": condition.state.value}
 
     def timeout_message(self) -> str:
-        """Return what did not happen."""
+        """Return the message for a timeout."""
         return f"{self.features} did not become {self.state} on {self.table} within {self.timeout:g} seconds."
 
     def _condition(self) -> FeatureCondition:

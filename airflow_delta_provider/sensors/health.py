@@ -22,29 +22,29 @@ OnUndetermined = Literal["wait", "fail", "pass"]
 
 
 class DeltaProtocolHealthSensor(TableSensor):
-    """Waits until the newest version of a Delta table passes an audit: the gate before what reads it.
+    """Waits until the newest version of a Delta table passes an audit: a gate before the table's readers.
 
     Audits the table's log at level ``log``, in a thread of the triggerer or worker, without Spark and without a JVM.
-    The first audit checks the whole history, in a second or so per thousand commits; a poll of an unchanged table asks
-    for two files, and a later audit checks only new commits. By default the task is deferred while it waits. A table
-    that does not exist yet is waited for.
+    The first audit checks the whole history, in about a second per thousand commits. A poll of an unchanged table
+    requests two files, and a later audit checks only new commits. By default the task is deferred while it waits. The
+    sensor also waits for a table that does not exist yet.
 
-    Pushes ``{"table": ..., "version": ..., "verdict": ..., "codes": [...]}``, the codes of what is open, warnings
-    included. The version is the newest when the audit began.
+    Pushes ``{"table": ..., "version": ..., "verdict": ..., "codes": [...]}``, with the codes of open findings,
+    including warnings. The version is the newest one at the start of the audit.
 
-    For the other arguments, and what reads the table, see
+    For the other arguments, and for the packages that each store needs, see
     :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
 
-    :param on_violation: what a table leads to that breaks a rule: ``"fail"``, naming the findings, or ``"wait"`` for a
-        version that fixes it
-    :param on_undetermined: what a table leads to of which something cannot be decided, such as what commits did that
-        were cleaned up: ``"wait"``, ``"fail"`` or ``"pass"``
+    :param on_violation: outcome if a table breaks a rule: ``"fail"``, naming the findings, or ``"wait"`` for a version
+        that fixes it
+    :param on_undetermined: outcome if a table could not be fully checked, for instance because commits were cleaned up:
+        ``"wait"``, ``"fail"`` or ``"pass"``
     :param fail_on: lowest severity that counts as a violation: ``"error"`` or ``"warning"``
     :param waivers: accepted findings, a list of entries as for ``DeltaAuditProtocolOperator``
-    :param state_path: directory for incremental state, one small file per table, so that each run checks only
-        commits that are new since the last one; shared with audits. Without it, each run checks the whole history, and
-        in mode ``reschedule`` each poll. (templated)
-    :raises DeltaRequestError: for a catalog name, a wrong argument, a location that is not allowed
+    :param state_path: directory for incremental state, one small file per table and shared with audits. Each run then
+        checks only the commits since the last one. Without it, each run checks the whole history, and in mode
+        ``reschedule`` each poll does. (templated)
+    :raises DeltaRequestError: for a catalog name, a wrong argument, or a location that is not allowed
     """
 
     template_fields: Sequence[str] = ("table", "state_path", "storage_conn_id")
@@ -70,7 +70,7 @@ class DeltaProtocolHealthSensor(TableSensor):
         self._check_literals()
 
     def execute(self, context: Context) -> Any:
-        """Look once, and wait in the triggerer if that was not enough; leave no temporary folder."""
+        """Look once, and defer if the table does not pass yet. Remove temporary folders."""
         from airflow_delta_provider.watch.delta.auditor import remove_folders  # a worker has it, a DAG file need not
 
         try:
@@ -79,13 +79,13 @@ class DeltaProtocolHealthSensor(TableSensor):
             remove_folders()
 
     def check_access(self, access: Access) -> None:
-        """Check the table, and the folder where audits remember."""
+        """Check access to the table and to the folder for incremental state."""
         super().check_access(access)
         if self.state_path:
             access.check_path("state_path", self.state_path, tables=[self.table], used_here=True)
 
     def trigger_arguments(self) -> dict[str, Any]:
-        """Return what is waited for."""
+        """Return the trigger's arguments."""
         options = self._options()
         return {
             "on_violation": self.on_violation,
@@ -96,16 +96,16 @@ class DeltaProtocolHealthSensor(TableSensor):
         }
 
     def timeout_message(self) -> str:
-        """Return what did not happen."""
+        """Return the message for a timeout."""
         return f"No newest version of {self.table} passed an audit within {self.timeout:g} seconds."
 
     def _options(self) -> AuditOptions:
         return AuditOptions(fail_on=self.fail_on, waivers=tuple(self.waivers), state_path=self.state_path or None)
 
     def _check_literals(self) -> None:
-        """Refuse what is wrong regardless of how templates are rendered.
+        """Refuse wrong arguments that need no rendering.
 
-        :raises DeltaRequestError: with the remedy
+        :raises DeltaRequestError: if one is wrong; the message has the remedy
         """
         for argument, given, possible in (
             ("on_violation", self.on_violation, ("fail", "wait")),

@@ -14,21 +14,21 @@ from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigge
 
 
 class PaimonRowTrackingSensor(TableSensor):
-    """Waits until an Apache Paimon table has a new snapshot, for a check of what is new.
+    """Waits until an Apache Paimon table has a new snapshot, so that a task can check only the new commits.
 
-    Looks for the table's snapshots through Airflow's object storage: no Spark, no JVM. By default the task is
-    deferred while it waits. A table that does not exist yet is waited for. A rollback, after which ids of
-    snapshots are used again, counts as news.
+    Looks for the table's snapshots through Airflow's object storage: no Spark, no JVM. By default the task is deferred
+    while it waits. The sensor also waits for a table that does not exist yet. A rollback counts as a new snapshot: ids
+    of snapshots are used again after it.
 
-    Pushes ``{"table": ..., "snapshot": ..., "uuid": ..., "since_snapshot": ...}``: the newest snapshot, and the
-    one to give to ``PaimonCheckRowTrackingOperator`` as ``since_snapshot``, so that it checks only what is new;
-    None after a rollback, where the known one has expired, or none was known: then it has to check all.
+    Pushes ``{"table": ..., "snapshot": ..., "uuid": ..., "since_snapshot": ...}``. ``snapshot`` is the newest one. Pass
+    ``since_snapshot`` to ``PaimonCheckRowTrackingOperator``, so that it checks only new commits. It is None, which
+    means a full check, after a rollback, if the known snapshot has expired, or if none was known.
 
-    For the other arguments, and what reads the table, see
+    For the other arguments, and for the packages that each store needs, see
     :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
 
-    :param since_snapshot: the snapshot that is known already; by default, or where a template renders to
-        ``None``, the newest when the task begins. (templated)
+    :param since_snapshot: last known snapshot. By default, or if a template renders to ``None``, it is the newest one
+        when the task begins. (templated)
     :raises DeltaRequestError: for a catalog name, an invalid snapshot or a disallowed location
     """
 
@@ -44,20 +44,20 @@ class PaimonRowTrackingSensor(TableSensor):
                 values.Version().rendered("since_snapshot", since_snapshot)
 
     def trigger_arguments(self) -> dict[str, Any]:
-        """Return what is waited for."""
+        """Return the trigger's arguments."""
         since, uuid = values.Version().rendered("since_snapshot", self.since_snapshot), None
         if since is None:
             since, uuid = self._known or (None, None)
         return {"since_snapshot": since, "since_uuid": uuid}
 
     def timeout_message(self) -> str:
-        """Return what did not happen."""
+        """Return the message for a timeout."""
         return f"{self.table} had no new snapshot within {self.timeout:g} seconds."
 
     @property
     def remembers(self) -> bool:
-        """Whether the newest snapshot of the first look is what later looks compare with."""
+        """True if later looks compare with the newest snapshot of the first look."""
         try:
             return values.Version().rendered("since_snapshot", self.since_snapshot) is None
         except ValueError:
-            return False  # the first look says so
+            return False  # the first look reports the error

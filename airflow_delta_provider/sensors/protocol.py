@@ -15,35 +15,35 @@ from airflow_delta_provider.sensors.table_sensor import refusing
 
 
 class DeltaProtocolSensor(ChangeSensor):
-    """Waits until protocol, features, properties and schema of a Delta table are as a condition says.
+    """Waits until protocol, features, properties and schema of a Delta table meet a condition.
 
     Reads the table's log through Airflow's object storage: no Spark, no JVM. By default the task is deferred while it
-    waits. A table that does not exist yet is waited for.
+    waits. The sensor also waits for a table that does not exist yet.
 
-    A condition is a mapping; all of its entries have to hold:
+    A condition is a mapping. All of its entries must hold:
 
-    ============== ============= ==================================== ==========================================
-    key            ``"changed"`` ``{"equals": …}``                    ``{"contains": …}``
-    ============== ============= ==================================== ==========================================
-    ``protocol``   yes           fields of the ``protocol`` action    no: use ``features``
-    ``features``   yes           names of all supported features      names of features
-    ``properties`` yes           all properties, with their values    properties; ``None`` for any value
-    ``schema``     yes           all top-level columns, with types    columns at any depth; ``None`` for any type
+    ============== ============= ==================================== ========================================== key
+    ``"changed"`` ``{"equals": …}``                    ``{"contains": …}`` ============== =============
+    ==================================== ========================================== ``protocol``   yes           fields
+    of the ``protocol`` action    no: use ``features`` ``features``   yes           names of all supported features
+    names of features ``properties`` yes           all properties, with their values    properties; ``None`` for any
+    value ``schema``     yes           all top-level columns, with types    columns at any depth; ``None`` for any type
     ============== ============= ==================================== ==========================================
 
     For example ``{"schema": {"contains": {"lines.element.sku": "string"}}, "protocol": "changed"}``. ``"changed"``
-    compares with the task's first look, or with an earlier run (``after_last_seen``); another table at the same place
-    has changed in everything.
+    compares with the task's first look, or with an earlier run (``after_last_seen``). If another table replaced the
+    table, every key counts as changed.
 
-    Pushes what :class:`~airflow_delta_provider.sensors.table_version.DeltaTableVersionSensor` pushes.
+    Pushes the same value as :class:`~airflow_delta_provider.sensors.table_version.DeltaTableVersionSensor`.
 
-    For the other arguments, and what reads the table, see
+    For the other arguments, and for the packages that each store needs, see
+    :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
     :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
 
-    :param condition: what is waited for (templated)
-    :param after_last_seen: ``"changed"`` compares with the version that this task pushed in an earlier run of the DAG;
-        the first run counts everything as changed
-    :raises DeltaRequestError: for a catalog name, a wrong condition, a location that is not allowed
+    :param condition: condition to wait for (templated)
+    :param after_last_seen: True if ``"changed"`` compares with the version that this task pushed in an earlier run of
+        the DAG; in the first run everything counts as changed
+    :raises DeltaRequestError: for a catalog name, a wrong condition, or a location that is not allowed
     """
 
     template_fields: Sequence[str] = ("table", "condition", "storage_conn_id")
@@ -63,7 +63,7 @@ class DeltaProtocolSensor(ChangeSensor):
                 self._condition()
 
     def timeout_message(self) -> str:
-        """Return what did not happen."""
+        """Return the message for a timeout."""
         return f"{self.table} did not come to {self._condition()} within {self.timeout:g} seconds."
 
     def _wanted(self) -> dict[str, Any]:
@@ -74,14 +74,14 @@ class DeltaProtocolSensor(ChangeSensor):
         return HeadCondition.parse(self._mapping())
 
     def _mapping(self) -> Any:
-        """Return the condition; a text, as a template renders to, is read as a mapping if it is written as one."""
+        """Return the condition, parsed if it is a string that contains a mapping (a rendered template)."""
         text = self.condition
         return as_mapping("condition", text) if isinstance(text, str) and text.strip().startswith("{") else text
 
     @property
     def remembers(self) -> bool:
-        """Whether what the first look saw is what later looks compare with."""
+        """True if later looks compare with the first look."""
         try:
             return self._condition().compares and not self.after_last_seen
         except ValueError:
-            return False  # the first look says so
+            return False  # the first look reports the error

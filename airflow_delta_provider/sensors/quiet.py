@@ -15,24 +15,24 @@ from airflow_delta_provider.triggers.quiet import DeltaQuietTrigger
 
 
 class DeltaQuietSensor(TableSensor):
-    """Waits until nobody has committed to a Delta table for some time: before a migration, for instance.
+    """Waits until nobody has committed to a Delta table for some time, for instance before a migration.
 
     Reads the table's log through Airflow's object storage: no Spark, no JVM. By default the task is deferred while it
-    waits. A table that does not exist yet is waited for.
+    waits. The sensor also waits for a table that does not exist yet.
 
-    The time of a commit is its in-commit timestamp where the table has those, else the one in ``commitInfo``, else when
-    its file was written; it is no earlier than those of the commits before it. A commit that arrives while the sensor
-    waits is never taken for older than that, and one whose time lies in the future counts from when it was first seen;
-    in mode ``reschedule``, where each poll is a process of its own, from the time that it names.
+    The time of a commit is its in-commit timestamp if the table has those, else the time in ``commitInfo``, else the
+    time of its file. It is no earlier than the times of earlier commits. A commit that arrives while the sensor waits
+    counts as at least that recent. A commit whose time lies in the future counts from the first look that saw it; in
+    mode ``reschedule``, with a new process per poll, it counts from its own time.
 
-    Pushes ``{"table": ..., "version": ..., "last_commit": ..., "quiet_seconds": ...}``. It is not a lock: who begins
-    writing right after is not kept from it.
+    Pushes ``{"table": ..., "version": ..., "last_commit": ..., "quiet_seconds": ...}``. This is not a lock: a writer
+    may begin right afterwards.
 
-    For the other arguments, and what reads the table, see
+    For the other arguments, and for the packages that each store needs, see
     :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
 
-    :param quiet_for: how long nobody may have committed: seconds, or a ``timedelta``
-    :raises DeltaRequestError: for a catalog name, a wrong time, a location that is not allowed
+    :param quiet_for: required time without a commit: seconds, or a ``timedelta``
+    :raises DeltaRequestError: for a catalog name, a wrong time, or a location that is not allowed
     """
 
     template_fields: Sequence[str] = ("table", "storage_conn_id")
@@ -45,9 +45,9 @@ class DeltaQuietSensor(TableSensor):
             raise DeltaRequestError(f"quiet_for is {quiet_for!r}; give seconds, or a timedelta, above 0.")
 
     def trigger_arguments(self) -> dict[str, Any]:
-        """Return what is waited for."""
+        """Return the trigger's arguments."""
         return {"seconds": self.quiet_for}
 
     def timeout_message(self) -> str:
-        """Return what did not happen."""
+        """Return the message for a timeout."""
         return f"{self.table} was never without a commit for {self.quiet_for:g} seconds in {self.timeout:g} seconds."

@@ -1,4 +1,4 @@
-"""Waiting for the time of day at which tables may be changed."""
+"""A sensor that waits for the time of day when tables may be changed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from airflow_delta_provider.domain.migrations.quiet_window import QuietWindow
 from airflow_delta_provider.operators.approval import check_not_rejected
 from airflow_delta_provider.operators.arguments import SensorTaskArguments
 
-#: Seconds that are not worth a deferral; Airflow loses track of tasks whose trigger fires at once.
+#: Longest wait in seconds without a deferral; Airflow loses track of tasks whose trigger fires at once.
 _SHORT = 10.0
 
 
 class QuietWindowSensor(BaseSensorOperator):
-    """Wait until the time of day at which tables may be changed, in the triggerer.
+    """Waits, in the triggerer, for the time of day when tables may be changed.
 
-    :param start: when the window begins, a ``datetime.time`` in the time zone of the DAG
-    :param end: when it ends, exclusive; before ``start``, it is on the next day
-    :param plans: plans of migrations by table: if none has a step, there is nothing to wait for. (templated)
-    :param approval: what
-        :class:`~airflow_delta_provider.operators.approve_migration.DeltaApproveMigrationOperator` pushed: after a
-        rejection the task is skipped. (templated)
+    :param start: start of the window, a ``datetime.time`` in the time zone of the DAG
+    :param end: end of the window, exclusive; an end before ``start`` is on the next day
+    :param plans: migration plans by table; if none has a step, the sensor does not wait. (templated)
+    :param approval: the value pushed by
+        :class:`~airflow_delta_provider.operators.approve_migration.DeltaApproveMigrationOperator`. After a rejection
+        the task is skipped. (templated)
     """
 
     template_fields: Sequence[str] = ("plans", "approval")
@@ -47,7 +47,7 @@ class QuietWindowSensor(BaseSensorOperator):
         self.approval = approval
 
     def execute(self, context: Context) -> None:
-        """Return if the window is open, else wait for it."""
+        """Return if the window is open; otherwise wait for it."""
         del context
         check_not_rejected(self.approval)
         if self.plans is not None and not any(plan["steps"] for plan in cast("Mapping[str, Any]", self.plans).values()):
@@ -61,12 +61,12 @@ class QuietWindowSensor(BaseSensorOperator):
             clock.sleep(seconds)
 
     def execute_complete(self, context: Context, event: Any) -> None:
-        """Look again: the triggerer may have been down until after the window."""
+        """Check the window again: the triggerer may have been down until after it."""
         del event
         self.execute(context)
 
     def _seconds(self) -> float:
-        """Return how long it is until the window is open."""
+        """Return the seconds until the window opens; 0 if it is open."""
         now = datetime.now(timezone.utc)
         zone = cast("tzinfo", self.dag.timezone)
         return max(0.0, (self.window.opens(now, zone) - now).total_seconds())

@@ -1,4 +1,4 @@
-"""What the sensors that watch a table share: they look once, and then wait in the triggerer."""
+"""Base of the sensors that watch a table: they look once, and then wait in the triggerer."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from airflow_delta_provider.watch.errors import DeltaLogUnreadableError, DeltaWa
 from airflow_delta_provider.watch.storage_address import StorageAddress
 from airflow_delta_provider.watch.table_watch import MAX_FAILURES, TableWatch
 
-#: Airflow itself ends the deferral so many seconds after the trigger should have: a triggerer may be down.
+#: Seconds after the trigger's deadline until Airflow itself ends the deferral: a triggerer may be down.
 _GRACE = 300.0
-#: Rescheduled sooner, a task fails: its worker ends up to 5 s after it gave the task back (measured on 3.3.2),
-#: and the scheduler takes that end for the end of a task that is queued again.
+#: A task that is rescheduled sooner fails: its worker ends up to 5 s after it gave the task back (measured on 3.3.2),
+#: and the scheduler mistakes that for the end of a task that is queued again.
 _SHORTEST_RESCHEDULE = 10.0
 _FAILURES = "delta_feature_sensor_failures"
 
@@ -39,34 +39,34 @@ _FAILURES = "delta_feature_sensor_failures"
 class TableSensor(BaseSensorOperator):
     """Base of the sensors that watch a table through Airflow's object storage: no Spark, no JVM.
 
-    What reads the table, on workers and triggerers: for ``s3://``, ``s3a://`` and ``s3n://``
-    ``apache-airflow-providers-amazon[s3fs]``; for ``abfs://``, ``abfss://`` and ``wasbs://``
-    ``apache-airflow-providers-microsoft-azure``, the storage account being the connection's; for
-    ``gs://`` ``apache-airflow-providers-google``; local paths and ``file://`` need nothing, but have to
-    be mounted wherever the table is read.
+    Workers and triggerers need a package for the store: ``apache-airflow-providers-amazon[s3fs]`` for ``s3://``,
+    ``s3a://`` and ``s3n://``; ``apache-airflow-providers-microsoft-azure`` for ``abfs://``, ``abfss://`` and
+    ``wasbs://``, with the storage account in the connection; ``apache-airflow-providers-google`` for ``gs://``. Local
+    paths and ``file://`` need no package, but must be mounted wherever the table is read.
 
-    :param table: path or URI of the table; not a catalog name, which takes a JVM to resolve (templated)
-    :param storage_conn_id: Airflow connection of the store; without one, credentials come from the
-        environment (templated)
-    :param deferrable: wait in the triggerer; if False, in ``mode``, which then is ``reschedule`` by default
-    :param poke_interval: seconds between two polls. Polling an unchanged table asks for two files, however long
-        its log; sensors of one table in one triggerer share them. A poll that storage does not answer within
-        60 seconds counts as failed; after one, the trigger leaves the storage alone for up to 15 seconds more, doubled
-        with each in a row up to 5 minutes, and the fifth in a row fails the task. At least 10 in mode ``reschedule``:
-        Airflow takes a task that comes back sooner for failed. ``exponential_backoff`` and ``max_wait`` have no
+    :param table: path or URI of the table; not a catalog name, because resolving it needs a JVM (templated)
+    :param storage_conn_id: Airflow connection of the store; without one, credentials come from the environment
+        (templated)
+    :param deferrable: True to wait in the triggerer; if False, the sensor waits in ``mode``, which is then
+        ``reschedule`` by default
+    :param poke_interval: seconds between two polls. Polling an unchanged table requests two files, however long its log
+        is; sensors of one table in one triggerer share them. A poll without an answer from storage within 60 seconds
+        counts as failed. After a failed poll, the trigger pauses for up to 15 more seconds, doubled with each further
+        failure up to 5 minutes. The fifth failure in a row fails the task. In mode ``reschedule`` the interval is at
+        least 10 seconds: Airflow fails a task that returns sooner. ``exponential_backoff`` and ``max_wait`` have no
         effect while deferred
-    :param timeout: seconds from the task's first look until it fails (``soft_fail``: is skipped), over
-        all deferrals; a retry starts over. A wrong argument fails the task, whatever ``soft_fail`` says
-    :param mode: ``reschedule`` or ``poke``; only without ``deferrable``. Before Airflow 3.3, which keeps nothing
-        for a task that is rescheduled, the worker is given back only when nothing has to be remembered: a sensor
-        stays in its process while storage fails, or where it compares with what it saw first
+    :param timeout: seconds from the task's first look until it fails (with ``soft_fail``: is skipped), over all
+        deferrals; a retry starts over. A wrong argument fails the task even with ``soft_fail``
+    :param mode: ``reschedule`` or ``poke``; only without ``deferrable``. Before Airflow 3.3, which keeps no state for a
+        rescheduled task, a sensor stays in its process while storage fails, or if it compares with its first look.
+        Otherwise it gives the worker back
     """
 
-    #: What keeps waiting after the first look.
+    #: The trigger that waits after the first look.
     trigger_type: ClassVar[type[TableTrigger]]
-    #: Key under which Airflow keeps what is known of the table, from one process to the next; None to keep nothing.
+    #: Key of the state about the table that Airflow keeps from one process to the next; None to keep nothing.
     memory_key: ClassVar[str | None] = None
-    #: Seconds, at most, between looks of a process that has to find out itself whether storage fails for good.
+    #: Most seconds between looks of a process that must find out itself if a storage failure persists.
     longest_pause: ClassVar[float] = 60.0
 
     def __init__(
@@ -88,33 +88,35 @@ class TableSensor(BaseSensorOperator):
         if self._forgets:
             self.poke_interval = max(self.poke_interval, _SHORTEST_RESCHEDULE)
         self._watch: TableWatch | None = None
-        #: What looks compare with: at first as earlier processes and runs left it, then as the looks themselves do.
+        #: The state that looks compare with: at first from earlier processes and runs, then from the looks themselves.
         self._known: Any = None
 
     if TYPE_CHECKING:
 
         @property
         def output(self) -> Any:
-            """An ``XComArg``: Airflow's own type is neither taken by a task with types, nor indexed by a key."""
+            """An ``XComArg``, typed as Any: typed tasks do not accept Airflow's own type, and it cannot be indexed by a
+            key.
+            """
 
     @abstractmethod
     def trigger_arguments(self) -> dict[str, Any]:
-        """Return the arguments of the trigger that say what is waited for, from the rendered ones and what is known.
+        """Return the trigger's arguments that define the wait, from the rendered arguments and the known state.
 
         :raises ValueError: if they are wrong
         """
 
     @abstractmethod
     def timeout_message(self) -> str:
-        """Return what did not happen."""
+        """Return the message for a timeout."""
 
     def execute(self, context: Context) -> Any:
-        """Look once, and wait in the triggerer if that was not enough."""
+        """Look once, and defer if the condition does not hold yet."""
         if not self.deferrable:
             if self._forgets and self.remembers and self._memory(context) is None:
                 self.log.warning("This Airflow has no %s (since %s): mode is poke.", TASK_STATE.name, TASK_STATE.since)
                 self.mode = "poke"
-            if not self.never_fail:  # before Airflow's own pokes, whose errors soft_fail makes skips
+            if not self.never_fail:  # before Airflow's own pokes: soft_fail turns their errors into skips
                 self._watch = self._new_watch(context)
             return super().execute(context)
         deadline = time.time() + self.timeout
@@ -128,7 +130,7 @@ class TableSensor(BaseSensorOperator):
         return seen.xcom_value
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Look once; after a failure that the next process would not know of, until it is over or is for good."""
+        """Look once. If the next process would not know of a failure, look until the failure is over or is final."""
         watch = self._watch = self._watch or self._new_watch(context)
         memory = self._memory(context)
         failures = watch.failures
@@ -150,7 +152,7 @@ class TableSensor(BaseSensorOperator):
         context: Context,  # noqa: ARG002  # Airflow passes it by name
         event: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Return what the trigger saw, or raise what it says.
+        """Return the trigger's result, or raise its error.
 
         :param event: the trigger's event, see :class:`~airflow_delta_provider.triggers.table_trigger.WaitStatus`
         """
@@ -166,7 +168,7 @@ class TableSensor(BaseSensorOperator):
         return result
 
     def _look_once(self, context: Context) -> PokeReturnValue:
-        """Poke, and end as the base class would end its own pokes."""
+        """Poke, and handle errors like the base class does for its own pokes."""
         try:
             seen = self.poke(context)
             if not seen and self.timeout <= 0:
@@ -181,14 +183,14 @@ class TableSensor(BaseSensorOperator):
         return seen
 
     def check_access(self, access: Access) -> None:
-        """Check that the task may reach what its arguments name.
+        """Check that the task may access everything that its arguments name.
 
-        :raises DeltaRequestError: if it must not
+        :raises DeltaRequestError: if it may not
         """
         access.check_table(self.table, read_here=True)
 
     def earlier_known(self, context: Context) -> Any:
-        """Return what looks compare with, as an earlier process or run knew it; None where there is nothing.
+        """Return the state from an earlier process or run that looks compare with; None if there is none.
 
         :raises ValueError: if it cannot be used
         """
@@ -216,23 +218,23 @@ class TableSensor(BaseSensorOperator):
         )
 
     def _memory(self, context: Context) -> Any:
-        """Return what Airflow keeps from one process to the next; None where it keeps nothing, or need not."""
+        """Return the store that Airflow keeps from one process to the next; None if there is none or none is needed."""
         return task_state(context) if self._forgets else None
 
     @property
     def remembers(self) -> bool:
-        """Whether later looks need to know what the first one saw."""
+        """True if later looks need the result of the first one."""
         return False
 
     @property
     def _forgets(self) -> bool:
-        """Whether the next poke is another process."""
+        """True if the next poke runs in another process."""
         return not self.deferrable and bool(self.reschedule)
 
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Refuse arguments that are wrong.
+    """Turn errors of wrong arguments into refusals.
 
     :raises DeltaRequestError: for a ``ValueError``, with its remedy
     """

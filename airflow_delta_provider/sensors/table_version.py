@@ -18,21 +18,22 @@ class DeltaTableVersionSensor(ChangeSensor):
     """Waits for a commit to a Delta table: by default for the next one after the task's first look.
 
     Reads the table's log through Airflow's object storage: no Spark, no JVM. By default the task is deferred while it
-    waits. A table that does not exist yet is waited for. A table that was deleted and created again counts as new,
-    whatever its version.
+    waits. The sensor also waits for a table that does not exist yet. A table that was deleted and created again counts
+    as new, whatever its version.
 
-    Pushes ``table``, ``version`` (the newest), ``table_id``, ``since_version`` (what it was compared with), ``changed``
-    (which of ``protocol``, ``features``, ``properties``, ``schema`` and ``table``, its id, are other than then) and
-    ``digests`` of these.
+    Pushes ``table``, ``version`` (the newest), ``table_id``, ``since_version`` (the version it was compared with),
+    ``changed`` (the differences since then, among ``protocol``, ``features``, ``properties``, ``schema`` and ``table``,
+    its id) and ``digests`` of these.
 
-    For the other arguments, and what reads the table, see
+    For the other arguments, and for the packages that each store needs, see
+    :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
     :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
 
-    :param version: wait until the table is at this version or a later one. (templated)
-    :param after_version: wait for a version after this one. (templated)
-    :param after_last_seen: wait for a version after the one that this task pushed in an earlier run of the DAG, so that
-        no commit is missed between runs; the first run succeeds with the table as it is
-    :raises DeltaRequestError: for a catalog name, an invalid version, more than one of these, a location that is not
+    :param version: lowest version to wait for. (templated)
+    :param after_version: version that the table must exceed. (templated)
+    :param after_last_seen: True to wait for a version after the one that this task pushed in an earlier run of the DAG,
+        so that no commit is missed between runs; the first run succeeds with the table as it is
+    :raises DeltaRequestError: for a catalog name, an invalid version, more than one of these, or a location that is not
         allowed
     """
 
@@ -57,7 +58,7 @@ class DeltaTableVersionSensor(ChangeSensor):
                 raise ValueError("after_last_seen goes with neither version nor after_version. Leave those out.")
 
     def timeout_message(self) -> str:
-        """Return what did not happen."""
+        """Return the message for a timeout."""
         wanted = f"did not reach version {self.version}" if self.version is not None else "had no new version"
         return f"{self.table} {wanted} within {self.timeout:g} seconds."
 
@@ -72,8 +73,8 @@ class DeltaTableVersionSensor(ChangeSensor):
 
     @property
     def remembers(self) -> bool:
-        """Whether what the first look saw is what later looks compare with."""
+        """True if later looks compare with the first look."""
         try:
             return not self._wanted() and not self.after_last_seen
         except ValueError:
-            return False  # the first look says so
+            return False  # the first look reports the error

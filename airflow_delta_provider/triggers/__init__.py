@@ -1,1 +1,1 @@
-"""Triggers: what waits without a worker."""
+"""Triggers that wait without a worker."""

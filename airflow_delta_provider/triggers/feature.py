@@ -25,5 +25,5 @@ class DeltaFeatureTrigger(TableTrigger):
     state: str
 
     def watch(self) -> FeatureWatch:
-        """Return what looks at the table's log."""
+        """Return the watch of the table's log."""
         return FeatureWatch(self.table, FeatureCondition.parse(self.features, self.state), self.storage_conn_id)

@@ -11,14 +11,14 @@ from airflow_delta_provider.watch.delta.health_watch import Answer, HealthWatch
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DeltaHealthTrigger(TableTrigger):
-    """Waits until the newest version of a table passes an audit, which a thread does, without Spark.
+    """Waits until the newest version of a table passes an audit, which runs in a thread, without Spark.
 
     :param table: path or URI of the table
     :param on_violation: ``fail`` or ``wait``
     :param on_undetermined: ``wait``, ``fail`` or ``pass``
     :param fail_on: lowest severity that counts as a violation
     :param waivers: accepted findings, as JSON
-    :param state_path: folder where audits remember, or None
+    :param state_path: folder for incremental state, or None
 
     For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
     """
@@ -30,7 +30,7 @@ class DeltaHealthTrigger(TableTrigger):
     state_path: str | None = None
 
     def watch(self) -> HealthWatch:
-        """Return what audits the table."""
+        """Return the watch that audits the table."""
         return HealthWatch(
             self.table,
             AuditScope(self.fail_on, self.waivers, self.state_path),

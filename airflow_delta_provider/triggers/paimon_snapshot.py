@@ -10,11 +10,11 @@ from airflow_delta_provider.watch.paimon.snapshot_watch import SnapshotWatch
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PaimonSnapshotTrigger(TableTrigger):
-    """Waits until a Paimon table has another newest snapshot, without Spark.
+    """Waits until the newest snapshot of a Paimon table changes, without Spark.
 
     :param table: path or URI of the table
-    :param since_snapshot: id of the snapshot that is known; 0 for none, None for the newest at the first look
-    :param since_uuid: its uuid, which distinguishes it from another of the same id; None where that is not known
+    :param since_snapshot: id of the last known snapshot; 0 for none, None for the newest at the first look
+    :param since_uuid: its uuid, which distinguishes it from another snapshot with the same id; None if unknown
 
     For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
     """
@@ -23,5 +23,5 @@ class PaimonSnapshotTrigger(TableTrigger):
     since_uuid: str | None = None
 
     def watch(self) -> SnapshotWatch:
-        """Return what looks at the table's snapshots."""
+        """Return the watch of the table's snapshots."""
         return SnapshotWatch(self.table, self.since_snapshot, self.since_uuid, self.storage_conn_id)

@@ -13,7 +13,7 @@ class DeltaQuietTrigger(TableTrigger):
     """Waits until nobody has committed to a table for some time, reading the table's log without Spark.
 
     :param table: path or URI of the table
-    :param seconds: how long nobody may have committed
+    :param seconds: required time without a commit
 
     For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
     """
@@ -21,5 +21,5 @@ class DeltaQuietTrigger(TableTrigger):
     seconds: float
 
     def watch(self) -> QuietWatch:
-        """Return what looks at the table's log."""
+        """Return the watch of the table's log."""
         return QuietWatch(self.table, self.seconds, self.storage_conn_id)

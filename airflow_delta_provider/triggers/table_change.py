@@ -14,13 +14,13 @@ from airflow_delta_provider.watch.delta.change_watch import ChangeWatch
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DeltaChangeTrigger(TableTrigger):
-    """Waits until a table is at another version, and a condition holds, reading the table's log without Spark.
+    """Waits until a table has a new version and meets a condition, reading the table's log without Spark.
 
     :param table: path or URI of the table
-    :param since: what is known, as :meth:`HeadMark.to_json` gives it; None for nothing
-    :param from_first_look: whether what the first look sees is what is known, where ``since`` is None
-    :param at_least: a version that will do, whatever is known
-    :param condition: see :class:`~airflow_delta_provider.domain.delta.head_condition.HeadCondition`
+    :param since: known state, in the form of :meth:`HeadMark.to_json`; None if there is none
+    :param from_first_look: True if the first look sets the known state when ``since`` is None
+    :param at_least: version that ends the wait, whatever is known
+    :param condition: condition to meet, see :class:`~airflow_delta_provider.domain.delta.head_condition.HeadCondition`
 
     For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
     """
@@ -31,7 +31,7 @@ class DeltaChangeTrigger(TableTrigger):
     condition: Mapping[str, Any] | None = None
 
     def watch(self) -> ChangeWatch:
-        """Return what looks at the table's log."""
+        """Return the watch of the table's log."""
         return ChangeWatch(
             self.table,
             since=None if self.since is None else HeadMark.from_json(self.since),

@@ -1,4 +1,4 @@
-"""The trigger of event-driven scheduling: a DAG runs because a table changed, or a commit broke a rule."""
+"""Trigger for event-driven scheduling: runs a DAG if a table changed, or if a commit broke a rule."""
 
 from __future__ import annotations
 
@@ -40,37 +40,36 @@ if TYPE_CHECKING:
     from airflow.triggers.shared_stream import SharedStreamProducer
 
 _Read = TypeVar("_Read")
-#: Findings that an event lists.
+#: Most findings in an event.
 _MOST_FINDINGS = 20
-#: Seconds that one who handles a tick waits for a look of its own. It continues meanwhile; Airflow fails a trigger that
-#: takes longer for a tick than ``[triggerer] shared_stream_ack_timeout``, 300 seconds.
+#: Seconds that a trigger waits for a read of its own while it handles a tick; the read continues meanwhile. Airflow
+#: fails a trigger that needs longer for a tick than ``[triggerer] shared_stream_ack_timeout``, 300 seconds.
 _PATIENCE = 60.0
-#: Seconds after which an audit is given up, and another one begun.
+#: Seconds after which a running audit is abandoned and a new one starts.
 _LONGEST_AUDIT = 3600.0
 
 
 class TriggerArgumentError(DeltaRequestError, TypeError):
-    """An argument of a trigger is wrong. A TypeError, as a triggerer survives no other one when it makes a trigger."""
+    """A wrong argument of a trigger. It is a TypeError because a triggerer survives no other error in ``__init__``."""
 
 
 class DeltaTableEventTrigger(BaseEventTrigger):
     """Fires when something happens to a Delta table: for an ``AssetWatcher``, so that a DAG runs because of it.
 
     Reads the table's log without Spark, in threads of the triggerer. From Airflow 3.3 on, all triggers of one table,
-    connection and interval share each poll, and what was reported is kept with the asset: a triggerer that is
-    restarted, or killed, continues from there. Each event is delivered at least once: its place is kept only after
-    Airflow has stored the event, and no later event is sent before that. A restart sends the events of one poll again
-    at most, with the same ``key``. Before 3.3 each trigger polls for itself, and begins with the version that it finds
-    at its start.
+    connection and interval share each poll, and the position is kept with the asset: a triggerer that is restarted or
+    killed continues from there. Each event is delivered at least once: the position is kept only after Airflow has
+    stored the event, and no later event is sent before that. A restart repeats at most the events of one poll, with the
+    same ``key``. Before 3.3 each trigger polls for itself, and begins with the newest version at its start.
 
-    The first start reports nothing of what happened before. Storage that fails is asked again, later and later, up to
-    every five minutes; no error ends the trigger.
+    The first start reports no earlier events. If storage fails, the trigger tries again with growing pauses, up to five
+    minutes; no error ends the trigger.
 
-    :param table: path or URI of the table; not a catalog name, which takes a JVM to resolve
+    :param table: path or URI of the table; not a catalog name, because resolving it needs a JVM
     :param on: ``"commit"``: any commits, one event for all between two polls; ``"schema"``: commits that change schema
-        or partitioning; ``"protocol"``: commits that change the protocol, each one event; ``"violation"``: commits that
-        break a rule of the audit, at level ``log`` and of severity error, and are not fixed by the same poll, which
-        takes an audit of what is new after each commit
+        or partitioning; ``"protocol"``: commits that change the protocol, one event each; ``"violation"``: commits that
+        break a rule of the audit, at level ``log`` and with severity error, unless the same poll sees a commit that
+        fixes it. This needs an audit of the new commits after each poll with news
     :param storage_conn_id: Airflow connection of the store; without one, credentials come from the environment
     :param poke_interval: seconds between two polls
     :raises TriggerArgumentError: for a catalog name, or a wrong argument
@@ -98,8 +97,8 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         self._state_key = f"delta_provider.{on}.{short_digest(address.url)}"
         self._position: Position | None = None
         self._kept: Position | None = None
-        #: The last poll with news; and the versions at which events end that may not have been stored, also before a
-        #: restart.
+        #: The last poll with news. ``_ends`` has the last versions of events that may not have been stored, including
+        #: events from before a restart.
         self._sent: Tick | None = None
         self._ends: list[int] = []
         self._head: TableHead | None = None
@@ -122,34 +121,34 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         )
 
     def shared_stream_key(self) -> Hashable | None:
-        """Return what all triggers have in common that share a poll."""
+        """Return the key that is common to all triggers that share a poll."""
         return "delta-table", self._table_log().key, float(self.poke_interval)
 
     @classmethod
     def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> SharedStreamProducer:
-        """Return what polls for all of them; by it Airflow says what it has stored."""
+        """Return the producer that polls for all these triggers. Airflow notifies it when it has stored events."""
         from airflow_delta_provider.triggers.table_poll_producer import TablePollProducer  # who calls this has it
 
         return TablePollProducer(kwargs["table"], kwargs["storage_conn_id"], kwargs["poke_interval"])
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yield events, polling alone: where Airflow shares no streams."""
+        """Yield events from polls of its own, for an Airflow without shared streams."""
 
         async def settled() -> AsyncIterator[Tick]:
             async for tick in ticks(self.table, self.storage_conn_id, self.poke_interval):
                 yield tick
-                await tick.settle()  # its events were taken
+                await tick.settle()  # Airflow has consumed its events
 
         async for event in self.filter_shared_stream(settled()):
             yield event
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Tick]) -> AsyncIterator[TriggerEvent]:
-        """Yield this trigger's events of what polls saw."""
+        """Yield this trigger's events from polls."""
         await self._check_access()
         await self._load()
         async for tick in shared_stream:
             if self._sent is not None and not self._sent.over:
-                continue  # a later poll has its news, too
+                continue  # a later poll includes the news of this one
             behind = True
             while behind:
                 try:
@@ -172,11 +171,11 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                 self._sent = tick
 
     async def _news(self, tick: Tick) -> tuple[list[TableEvent], Position, TableHead | None]:
-        """Return events, and what is known after them."""
+        """Return events, and the position and head after them."""
         position, heads = self._position, tick.followed.heads
         if not heads:
             self._say("info", f"There is no Delta table at {self.table} (no commit in _delta_log); waiting for it.")
-            # One that was there is kept in mind: that another one takes its place is news.
+            # Keep the position of a table that was removed: a new table in its place is news.
             return [], position or Position(NOTHING), self._head
         refuse_catalog_managed(self.table, heads[-1])
         if position is None:
@@ -208,7 +207,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         return events, Position.of(newest), newest
 
     async def _progress(self, tick: Tick, position: Position) -> Progress | None:
-        """Return what was committed since the position: as the poll saw it, or else as the log has it."""
+        """Return the commits since the position, from the poll or else from the log."""
         heads = tick.followed.heads
         if tick.followed.history == self._history:
             for index, head in enumerate(heads):
@@ -219,14 +218,15 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         return await self._read(key, lambda: Backlog(log, position, known).read)
 
     def _to_audit(self, position: Position, progress: Progress) -> Progress:
-        """Return what to audit: what is under audit since an earlier poll comes first, however much is new."""
+        """Return the commits to audit. A range that is under audit since an earlier poll comes first, whatever is new.
+        """
         under_audit = self._under_audit
         if under_audit is None or under_audit[0] != position or progress.recreated:
             self._under_audit = under_audit = position, progress
         return under_audit[1]
 
     async def _violations(self, position: Position, progress: Progress) -> list[TableEvent]:
-        """Return the event of rules that commits since the position broke."""
+        """Return the event for the rules that were broken by commits since the position."""
         table, conn_id, until = self.table, self.storage_conn_id, progress.newest.version
         since = None if progress.recreated or position.version < 0 else position.version
 
@@ -245,15 +245,15 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         except TimeoutError:
             raise
         except Exception:
-            self._under_audit = None  # which may never succeed: its versions may be gone
+            self._under_audit = None  # a retry may never succeed: its versions may have been removed
             raise
         self._under_audit = None
         return [violation_event(self.table, position, progress, found)] if found else []
 
     async def _read(self, key: Hashable, new_reader: Callable[[], Callable[[], _Read]]) -> _Read:
-        """Read something in a thread, together with other triggers that read the same.
+        """Read something in a thread, shared with other triggers that read the same.
 
-        :raises TimeoutError: if it takes long; it continues, and who asks again gets what it reads
+        :raises TimeoutError: if it takes long; the read continues, and the next call gets its result
         """
         if self._look is None or self._look[0] != key:
             self._look = key, shared_look(key, new_reader, _LONGEST_AUDIT)
@@ -266,11 +266,11 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                 self._look = None
 
     async def _check_access(self) -> None:
-        """Wait for ever if the table must not be read: who ends is started again at once."""
+        """Wait forever if the table must not be read: Airflow would restart an ended trigger at once."""
         table = self.table
 
         def check() -> None:
-            Access.of({}).check_table(table, read_here=True)  # follows links, which takes long on a mount that hangs
+            Access.of({}).check_table(table, read_here=True)  # follows links, which is slow on a mount that hangs
 
         while True:
             try:
@@ -283,7 +283,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                 await asyncio.sleep(1)
 
     async def _load(self) -> None:
-        """Read what was reported before; asks until there is an answer."""
+        """Read the stored position, and retry until there is an answer."""
         pause = 1.0
         while True:
             try:
@@ -303,7 +303,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                 pause = min(30.0, pause * 2)
 
     async def _announce(self, position: Position) -> None:
-        """Keep the version at which the next events end, so that a restart can send the same ones again."""
+        """Store the last version of the next events, so that a restart can send the same events again."""
         if self._kept is None:
             return
         if position.version not in self._ends:

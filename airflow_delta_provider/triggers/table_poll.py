@@ -1,4 +1,4 @@
-"""Polling a table for all event triggers that watch it."""
+"""Polls of a table, shared by all event triggers that watch it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 #: Seconds after which a poll counts as failed. It continues, and the next one waits for it.
 TIME_LIMIT = 60.0
-#: Seconds that the pause after a failed poll lasts at most, in addition to the interval; doubled for each one in a row.
+#: Most seconds of the pause after a failed poll, in addition to the interval; doubled for each further failure.
 BACKOFF = 15.0
 
 
@@ -25,7 +25,7 @@ BACKOFF = 15.0
 class Tick:
     """One poll.
 
-    :param followed: what it saw
+    :param followed: result of the poll
     :param over: True once its events are stored, or Airflow has given up storing them
     """
 
@@ -34,11 +34,12 @@ class Tick:
     _afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 
     def when_stored(self, action: Callable[[], Awaitable[None]]) -> None:
-        """Do something once the events of this poll are stored."""
+        """Run an action once the events of this poll are stored."""
         self._afterwards.append(action)
 
     async def settle(self) -> None:
-        """Do what was left for then. What fails is left to the next poll that has news; it may be reported twice."""
+        """Run the postponed actions. If one fails, the next poll with news tries again; events may be reported twice.
+        """
         for action in self._afterwards:
             try:
                 await action()
@@ -51,7 +52,7 @@ class Tick:
 
 
 async def ticks(table: str, storage_conn_id: str | None, interval: float) -> AsyncIterator[Tick]:
-    """Yield polls of a table, for ever. Storage that fails is asked again, later and later."""
+    """Yield polls of a table forever. If storage fails, try again with growing pauses."""
     table_log = ObjectStorageLog(table, storage_conn_id)
     look = shared_look((LogFollower, table_log.key), lambda: LogFollower(ObjectStorageLog(table, storage_conn_id)).read)
     failures, said = 0, ""

@@ -1,4 +1,4 @@
-"""The poll that several event triggers share. Airflow 3.3 and later; imported by nothing else."""
+"""The poll that several event triggers share. For Airflow 3.3 and later; no other module may import this one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_delta_provider.triggers.table_poll import Tick, ticks
 
 
 class TablePollProducer(SharedStreamProducer):
-    """Polls a table, and lets each trigger keep its place once Airflow has stored the events that it made of a poll.
+    """Polls a table, and lets each trigger keep its position once Airflow has stored its events of a poll.
 
     :param table: path or URI of the table
     :param storage_conn_id: Airflow connection of the store, or None
@@ -24,17 +24,17 @@ class TablePollProducer(SharedStreamProducer):
         self._interval = interval
 
     async def open_stream(self) -> AsyncIterator[tuple[Tick, Tick]]:
-        """Yield polls, for ever."""
+        """Yield polls forever."""
         async for tick in ticks(self._table, self._conn_id, self._interval):
             yield tick, tick
 
     async def advance(self, batch: Sequence[AdvanceItem]) -> None:
-        """Keep the places of a poll whose events were all stored."""
+        """Keep the positions after a poll whose events were all stored."""
         for item in batch:
             if item.outcome.is_clean:
                 await item.broker_payload.settle()
             item.broker_payload.over = True
 
     def get_advance_lane(self, broker_payload: Any) -> None:
-        """Return the one lane: polls follow one another."""
+        """Return the only lane: polls are handled in order."""
         del broker_payload

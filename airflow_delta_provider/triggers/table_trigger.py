@@ -1,4 +1,4 @@
-"""What the triggers that watch a table share."""
+"""Base of the triggers that watch a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from airflow_delta_provider.watch.table_watch import TableWatch
 
 
 class WaitStatus(str, Enum):
-    """How a wait ended: the ``status`` of the trigger's event."""
+    """Outcome of a wait: the ``status`` of the trigger's event."""
 
     HOLDS = "holds"
     """What was waited for is there; the event has what the watch returns."""
@@ -32,27 +32,27 @@ class WaitStatus(str, Enum):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TableTrigger(BaseTrigger):
-    """Watches a table without Spark, in threads of its own: the event loop waits for no storage.
+    """Watches a table without Spark, in threads of its own: the event loop never waits for storage.
 
-    What several triggers watch in one table is read once for all. A look that takes longer than a minute counts as
-    failed, like one that storage refuses.
+    Triggers that watch the same table share their reads. A look that takes more than a minute counts as failed, like
+    one that storage refuses.
 
-    The first look comes after a sleep: an event that arrives while the worker still reports the deferral
-    fails the task (apache/airflow#67287).
+    The first look comes after a sleep: an event that arrives while the worker still reports the deferral fails the task
+    (apache/airflow#67287).
 
     :param table: path or URI of the table
-    :param deadline: when to give up, in seconds since the epoch; absolute, so that it holds over restarts
+    :param deadline: end of the wait, in seconds since the epoch; absolute, so that it survives restarts
     :param storage_conn_id: Airflow connection of the store, or None
-    :param poke_interval: seconds between two looks; the first one comes within as much after ``settling_time``
+    :param poke_interval: seconds between two looks; the first one comes within this time after ``settling_time``
     """
 
     table: str
     deadline: float
     storage_conn_id: str | None = None
     poke_interval: float = 60.0
-    #: Seconds that the first sleep lasts at least. The scheduler took 1.2 s to see the worker's end (3.3.2, idle).
+    #: Fewest seconds of the first sleep. The scheduler took 1.2 s to see the worker's end (3.3.2, idle).
     settling_time: ClassVar[float] = 5.0
-    #: Most seconds of the pause after a failed look, in addition to the interval; doubled for each one in a row.
+    #: Most seconds of the pause after a failed look, in addition to the interval; doubled for each further failure.
     backoff: ClassVar[float] = 15.0
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class TableTrigger(BaseTrigger):
 
     @abstractmethod
     def watch(self) -> TableWatch:
-        """Return what looks at the table.
+        """Return the watch, which reads the table.
 
         :raises ValueError: if an argument is wrong
         """
@@ -74,7 +74,7 @@ class TableTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield one event: a dictionary with ``status``, one of :class:`WaitStatus`."""
         watch = self.watch()
-        # From here on by a clock that does not jump.
+        # From here on, use a clock that does not jump.
         ends = time.monotonic() + self.deadline - time.time()
         settled = time.monotonic() + self.settling_time
         pause = self.settling_time
@@ -98,12 +98,12 @@ class TableTrigger(BaseTrigger):
 
 
 def next_look(table: str, interval: float, pause: float = 0.0) -> float:
-    """Return when to look at a table again, on the monotonic clock.
+    """Return the time of the next look at a table, on the monotonic clock.
 
-    All who watch a table at some interval look at the same times, so that one look does for all; those who watch
-    another table look at other times.
+    All watchers of a table with the same interval look at the same times, so that one look serves all. Watchers of
+    other tables look at other times.
 
-    :param pause: seconds until then, at least
+    :param pause: fewest seconds until then
     """
     soonest = time.monotonic() + pause
     if interval <= 0:
@@ -113,11 +113,10 @@ def next_look(table: str, interval: float, pause: float = 0.0) -> float:
 
 
 def pause_after(failures: int, first: float, longest: float = 300.0) -> float:
-    """Return the seconds for which storage is left alone after looks that failed, at random so that not all return at
-    once.
+    """Return the seconds to leave storage alone after failed looks; random, so that not all watchers return at once.
 
-    :param failures: so many in a row
-    :param first: the most after the first one; doubled for each that follows
+    :param failures: number of failures in a row
+    :param first: longest pause after the first failure; doubled for each further one
     """
     if not failures:
         return 0.0
