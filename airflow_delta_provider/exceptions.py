@@ -65,8 +65,7 @@ class DeltaViolationError(DeltaReportError, AirflowFailException):
 
 
 class DeltaUndeterminedError(DeltaReportError, AirflowFailException):
-    """Something could not be decided, and the task is set to fail in this case or did not change a table because of it.
-    """
+    """Something could not be decided, and the task is set to fail then, or left a table unchanged because of it."""
 
     headline = "A table could not be judged"
 

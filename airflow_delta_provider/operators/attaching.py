@@ -20,8 +20,7 @@ _KEPT_BY_AIRFLOW = (
 
 
 class AttachingOperator(SparkSubmitOperator):
-    """Submits a job of this provider, or attaches to its driver. A driver that outlives spark-submit is started once.
-    """
+    """Submits a job of this provider once, and attaches to its driver if that outlives spark-submit."""
 
     #: The request to submit, set before each submit.
     _request: JobRequest | None = None

@@ -34,7 +34,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
     :param tables: many tables, processed in one job, instead of ``table``: a list, or the path of a YAML file relative
         to the DAG's file. A path in the list may be a pattern (``"s3a://lake/sales/*"``). The YAML path, as written in
         the DAG, must end in ``.yaml`` or ``.yml``; a template in it cannot lead out of the folder of the DAGs. The file
-        holds a list of names, or of entries with ``table``, ``owner`` and ``severities``: a mapping from codes of rules
+        holds a list of names, or of entries with ``table``, ``owner`` and ``severities``, a mapping from codes of rules
         to ``error``, ``warning``, ``undecided`` or ``off``. (templated)
     :param schema: catalog schema whose Delta tables are all checked, instead of ``table`` and ``tables``. (templated)
     :param config: path of a ``delta-provider.toml``, relative to the DAG's file: the same file that the command line

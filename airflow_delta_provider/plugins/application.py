@@ -1,4 +1,5 @@
-"""The web application behind the pages. A task's page has its DAG in its path and needs permission to read its XComs.
+"""The web application behind the pages. The path of a task's page names the DAG whose XComs the user must be able to
+read.
 """
 
 from __future__ import annotations

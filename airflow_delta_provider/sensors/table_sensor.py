@@ -130,7 +130,7 @@ class TableSensor(BaseSensorOperator):
         return seen.xcom_value
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Look once. If the next process would not know of a failure, look until the failure is over or is final."""
+        """Look once. After a failure that the next process could not know about, look until it is over or final."""
         watch = self._watch = self._watch or self._new_watch(context)
         memory = self._memory(context)
         failures = watch.failures

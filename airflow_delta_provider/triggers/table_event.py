@@ -218,8 +218,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         return await self._read(key, lambda: Backlog(log, position, known).read)
 
     def _to_audit(self, position: Position, progress: Progress) -> Progress:
-        """Return the commits to audit. A range that is under audit since an earlier poll comes first, whatever is new.
-        """
+        """Return the commits to audit: the range under audit since an earlier poll, or else the new commits."""
         under_audit = self._under_audit
         if under_audit is None or under_audit[0] != position or progress.recreated:
             self._under_audit = under_audit = position, progress

@@ -38,7 +38,10 @@ class Tick:
         self._afterwards.append(action)
 
     async def settle(self) -> None:
-        """Run the postponed actions. If one fails, the next poll with news tries again; events may be reported twice.
+        """Run the postponed actions.
+
+        A failed action is not repeated: the next poll with news stores a later position. Until then a restart would
+        report the same events again.
         """
         for action in self._afterwards:
             try:

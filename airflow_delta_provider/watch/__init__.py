@@ -1,1 +1,1 @@
-"""What sensors and triggers look at: logs and snapshots in object storage, without Spark."""
+"""Watches for sensors and triggers: they read logs and snapshots in object storage, without Spark."""

@@ -1,4 +1,4 @@
-"""Filesystems of fsspec as Airflow makes them, with the credentials of its connections."""
+"""Airflow's fsspec filesystems, with the credentials of its connections."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def filesystem_of(address: StorageAddress, conn_id: str | None) -> AbstractFileSystem:
-    """Return the filesystem of a place.
+    """Return the filesystem of a location.
 
-    :param conn_id: Airflow connection of the store; None takes credentials from the environment
+    :param conn_id: Airflow connection of the store; with None, credentials come from the environment
     :raises DeltaLogUnreadableError: if there is no such connection
-    :raises StorageSetupError: if Airflow has no such filesystem here, or the connection is of another account
+    :raises StorageSetupError: if Airflow has no such filesystem here, or the connection is for another account
     """
-    # Seconds, the first time in a process: hence here, in the thread that reads.
+    # These imports take seconds the first time, so they run here, in the reading thread.
     from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
     try:
@@ -46,11 +46,11 @@ def filesystem_of(address: StorageAddress, conn_id: str | None) -> AbstractFileS
 
 
 def _filesystem(scheme: str, conn_id: str | None) -> AbstractFileSystem:
-    """Return Airflow's filesystem of a scheme and a connection, made where there is none yet."""
+    """Return Airflow's filesystem for a scheme and a connection, and create it on first use."""
     from airflow.sdk.io import attach, get_fs
 
     store = attach(scheme, conn_id)
     if "fs" not in vars(store):
-        # Its own way to make one is a cached_property, too: a store that hangs there would stop all others.
+        # ``store.fs`` is a cached_property: before Python 3.12, a store that hangs in it would block all others.
         store.fs = get_fs(scheme, conn_id)
     return store.fs

@@ -1,4 +1,4 @@
-"""What can go wrong while a log is read through object storage."""
+"""Errors while a log is read through object storage."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ class DeltaLogUnreadableError(DeltaProviderError):
 
 
 class DeltaWatchImpossibleError(DeltaProviderError, AirflowFailException):
-    """What the log is read with is missing, or the log does not say; a retry does not help."""
+    """A package for reading the log is missing, or the log cannot give the answer; a retry does not help."""
 
 
 class StorageSetupError(DeltaWatchImpossibleError):
-    """A package that the storage or the checkpoint needs is not installed where the log is read."""
+    """A package for the storage or the checkpoint is not installed where the log is read."""
 
 
 class CatalogManagedTableError(DeltaWatchImpossibleError):
-    """The table is read through its catalog: its directory does not hold all of its commits."""
+    """The table must be read through its catalog: its directory does not hold all of its commits."""
 
 
 class UnhealthyTableError(DeltaWatchImpossibleError):
-    """An audit found that the table breaks rules, or could not decide; the message names the findings."""
+    """An audit found broken rules or could not decide; the message names the findings."""

@@ -18,11 +18,11 @@ from airflow_delta_provider.watch.storage_address import StorageAddress
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-#: What filesystems call the state of a file in a listing; the first that is there is taken.
+#: Keys for the state of a file in a filesystem's listing; the first one present is used.
 _STAMPS = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
 #: The scheme of files of this machine.
 _LOCAL = "file"
-#: What filesystems call the time at which a file was written.
+#: Keys for the time when a file was written.
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 
 
@@ -30,7 +30,7 @@ _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 class FileState:
     """A file, as the store describes it.
 
-    :param stamp: text that changes when the file is rewritten
+    :param stamp: string that changes when the file is rewritten
     :param written: time of writing, in seconds since the epoch; None if the store does not say
     """
 
@@ -45,13 +45,13 @@ class _Directory:
 
 
 class MetadataFolder:
-    """Lists and reads the files of a folder. Nothing is touched before the first call; every call blocks.
+    """Lists and reads the files of a folder. It does not access the store before the first call; every call blocks.
 
-    Not for several threads at once.
+    Not thread-safe.
 
     :param table: path or URI of the table
-    :param storage_conn_id: Airflow connection of the store; None takes credentials from the environment
-    :param folder: its name, below the table
+    :param storage_conn_id: Airflow connection of the store; with None, credentials come from the environment
+    :param folder: name of the folder, below the table
     """
 
     def __init__(self, table: str, storage_conn_id: str | None, folder: str) -> None:
@@ -62,29 +62,31 @@ class MetadataFolder:
 
     @property
     def key(self) -> Hashable:
-        """What two of the same folder, reached the same way, have in common."""
+        """A key that is equal for the same folder with the same connection."""
         return self._address, self._folder, self._conn_id
 
     def names(self) -> list[str]:
-        """List the folder, past the filesystem's own cache: names of files, and of directories.
+        """List the names of files and directories in the folder, bypassing the filesystem's cache.
 
         :raises FileNotFoundError: if there is no such directory
         """
         directory = self._directory
         directory.filesystem.invalidate_cache(directory.path)
         self._check_within(directory.path)
-        # Without details: on a local disk those of 20,000 commits cost four times as much as their names.
+        # Without details: on a local disk, details of 20,000 commits take four times as long as names.
         return [path.rsplit("/", 1)[-1] for path in directory.filesystem.ls(directory.path, detail=False)]
 
     def stamp(self, name: str) -> str | None:
-        """Return what changes when a file is rewritten, past the filesystem's own cache; None where there is none."""
+        """Return a string that changes when a file is rewritten, bypassing the filesystem's cache; None if there is no
+        file.
+        """
         state = self.state(name)
         return None if state is None else state.stamp
 
     def state(self, name: str) -> FileState | None:
-        """Return the state of a file, past the filesystem's own cache; None if there is no file.
+        """Return the state of a file, bypassing the filesystem's cache; None if there is no file.
 
-        A listing may be older than the file is, so this asks for the file alone.
+        A listing may be older than the file, so this requests only the file.
         """
         directory = self._directory
         directory.filesystem.invalidate_cache(directory.path)
@@ -95,7 +97,7 @@ class MetadataFolder:
         return FileState(_stamp(entry), next(filter(None, map(_seconds, map(entry.get, _TIMES))), None))
 
     def read(self, name: str) -> bytes:
-        """Return a file.
+        """Return the content of a file.
 
         :raises FileNotFoundError: if there is none
         """
@@ -103,7 +105,7 @@ class MetadataFolder:
         return content
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """Open a file to be read in parts.
+        """Open a file for reading in parts.
 
         :raises FileNotFoundError: if there is none
         """
@@ -113,7 +115,7 @@ class MetadataFolder:
     def _checked(self, name: str) -> str:
         """Return the path of a file that may be read.
 
-        :raises OSError: if it is a file of this machine that leads outside the table, or is a pipe or a device
+        :raises OSError: if it is a local file that leads outside the table, or is a pipe or a device
         """
         path = self._path(name)
         if self._address.scheme == _LOCAL:
@@ -123,7 +125,7 @@ class MetadataFolder:
         return path
 
     def _check_within(self, path: str) -> None:
-        """Check that no link leads outside the table, whose files are written by others."""
+        """Check that no link leads outside the table: its files are written by others."""
         if self._address.scheme != _LOCAL:
             return
         table, real = (os.path.realpath(place) for place in (os.path.dirname(self._directory.path), path))
@@ -135,7 +137,7 @@ class MetadataFolder:
 
     @property
     def _directory(self) -> _Directory:
-        # No cached_property: before Python 3.12 it lets only one thread in at a time, for all logs.
+        # Not a cached_property: before Python 3.12, that admits only one thread at a time for all logs.
         if self._opened is None:
             self._opened = self._open()
         return self._opened
@@ -149,7 +151,7 @@ class MetadataFolder:
 
 
 def _seconds(time: Any) -> float | None:
-    """Return a time, of whatever kind a filesystem has it, in seconds since the epoch."""
+    """Return a filesystem's time in seconds since the epoch, whatever its type; None if it is not a time."""
     if isinstance(time, str):
         with contextlib.suppress(ValueError):
             time = datetime.fromisoformat(time.replace("Z", "+00:00"))

@@ -1,4 +1,4 @@
-"""Finding the newest file of a numbered series without listing it."""
+"""Search for the newest file of a numbered series without listing it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 
 def newest_after(number: int, stamp_of: Callable[[int], str | None]) -> tuple[int, str | None]:
-    """Return the newest number of an unbroken series, and its stamp: by a question or two if little is new.
+    """Return the newest number of an unbroken series, and its stamp. It needs one or two requests if little is new.
 
-    :param number: one that is there
-    :param stamp_of: returns the state of a number's file, None where there is none
+    :param number: a number that exists
+    :param stamp_of: function that returns the state of a number's file, None if there is no file
     :return: ``number`` and None if nothing follows it
     """
     newest, stamp, step = number, None, 1

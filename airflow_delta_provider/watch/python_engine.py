@@ -1,4 +1,4 @@
-"""Running a request in the task's own process, without Spark: what only reads."""
+"""The engine ``python``: runs read-only requests in the task's own process, without Spark."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from airflow_delta_provider.watch.storage_address import StorageAddress
 def run_here(request: JobRequest, storage_conn_id: str | None, log: Logger) -> JobReport:
     """Run a request and return its report.
 
-    :param storage_conn_id: Airflow connection of the store; None takes credentials from the environment
-    :param log: takes the progress
-    :raises RequestError: if it takes Spark
+    :param storage_conn_id: Airflow connection of the store; with None, credentials come from the environment
+    :param log: receives the progress
+    :raises RequestError: if the request needs Spark
     :raises DeltaLogUnreadableError: if there is no such connection
     :raises StorageSetupError: if Airflow has no filesystem for a location here
     """
@@ -30,7 +30,7 @@ def run_here(request: JobRequest, storage_conn_id: str | None, log: Logger) -> J
 
 
 def _filesystems(request: JobRequest, conn_id: str) -> dict[str, Any]:
-    """Return the filesystems of a connection for the places of a request, by the scheme that these are written with."""
+    """Return a connection's filesystems for the locations of a request, by scheme as written there."""
     found: dict[str, Any] = {}
     for place in (*request.tables, request.options.state_path):
         scheme = (place or "").partition("://")[0].lower()
@@ -38,7 +38,7 @@ def _filesystems(request: JobRequest, conn_id: str) -> dict[str, Any]:
             continue
         try:
             address = StorageAddress.of(place)
-        except TableNameError:  # which is said of that table
+        except TableNameError:  # the table's own report has the error
             continue
         found[scheme] = filesystem_of(address, conn_id)
     return found

@@ -1,4 +1,4 @@
-"""Looks at tables: one at a time for all watchers of a table; one that hangs delays no other table."""
+"""Looks at tables: one at a time for all watchers of a table. A look that hangs does not delay other tables."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from weakref import WeakValueDictionary
 
 Read = TypeVar("Read")
 
-#: A look that takes longer, in seconds, is given up and another one begun. Doubled for each that hangs already, so
-#: that a store that is away for weeks costs a dozen threads, and is seen again when it is back.
+#: Seconds after which a look is abandoned and another one begins. The time doubles for each look that already hangs. So
+#: a store that is away for weeks costs about a dozen threads, and its return is noticed.
 GIVEN_UP_AFTER = 300.0
 
 
 class SharedLook(Generic[Read]):
-    """Looks at one table for all who watch it in this process, each look in a thread of its own.
+    """Looks at one table for all its watchers in this process, each look in a thread of its own.
 
-    :param new_reader: returns what reads the table. It is kept from look to look, and never called by two threads:
-        a look that was given up keeps its reader, and the next one gets another
-    :param patience: seconds after which a look is given up; None for ``GIVEN_UP_AFTER``
+    :param new_reader: function that returns a reader of the table. The reader is kept from look to look, and never
+        called by two threads: an abandoned look keeps its reader, and the next one gets another
+    :param patience: seconds after which a look is abandoned; None for ``GIVEN_UP_AFTER``
     """
 
     def __init__(self, new_reader: Callable[[], Callable[[], Read]], patience: float | None = None) -> None:
@@ -37,17 +37,17 @@ class SharedLook(Generic[Read]):
         self._hanging: list[Future[Read]] = []
 
     def begin(self, since: float) -> Future[Read]:
-        """Return a look that began at ``since`` or later, or one that is under way; where there is none, begin one.
+        """Return a look that began at ``since`` or later, or one that is under way. If there is none, begin one.
 
-        :param since: on the monotonic clock
+        :param since: time on the monotonic clock
         """
         with self._lock:
             if self._latest is not None and (self._begun >= since or self._is_under_way(self._latest)):
                 return self._latest
             look: Future[Read] = Future()
-            look.set_running_or_notify_cancel()  # so no single waiter cancels it for all
+            look.set_running_or_notify_cancel()  # so that a single waiter cannot cancel it for all
             self._latest, self._begun = look, time.monotonic()
-            # A method of this object, which is kept by that as long as the look is under way.
+            # A bound method: it keeps this object alive while the look is under way.
             run_in_thread(partial(self._run, look, self._reader))
             return look
 
@@ -75,7 +75,7 @@ _lock = threading.Lock()
 def shared_look(
     key: Hashable, new_reader: Callable[[], Callable[[], Read]], patience: float | None = None
 ) -> SharedLook[Read]:
-    """Return the one of all who ask for ``key``, as long as one of them keeps it or a look is under way."""
+    """Return the shared look for ``key``. It exists as long as a caller keeps it or a look is under way."""
     with _lock:
         found: SharedLook[Read] | None = _shared.get(key)
         if found is None:
@@ -84,13 +84,13 @@ def shared_look(
 
 
 async def answer_of(look: Future[Read], seconds: float) -> Read:
-    """Wait for a look in an event loop. It continues if the one who waits is cancelled, or has waited long enough.
+    """Wait for a look in an event loop. The look continues if the wait is cancelled or times out.
 
-    Before Python 3.12 ``asyncio.wait_for`` takes a cancellation for done if the look ends in the same moment, and who
-    should have ended waits for ever.
+    Before Python 3.12, ``asyncio.wait_for`` ignores a cancellation if the look ends at the same moment, and the task
+    that was to end waits forever.
 
-    :raises TimeoutError: if it takes longer
-    :raises Exception: what the look raises
+    :raises TimeoutError: if it takes longer than ``seconds``
+    :raises Exception: the error of the look
     """
     waiting = asyncio.wrap_future(look)
     done, _ = await asyncio.wait([waiting], timeout=seconds)
@@ -100,9 +100,10 @@ async def answer_of(look: Future[Read], seconds: float) -> Read:
 
 
 class DaemonThreads(Executor):
-    """A thread for each call, none of which keeps the process from ending.
+    """Runs each call in a thread of its own; no thread keeps the process from ending.
 
-    Python's own pools have a number of threads, which calls that hang take for good, and are waited for at the end.
+    Python's own pools have a limited number of threads, which hanging calls occupy forever, and wait for them at exit.
+    - DaemonThreads.submit
     """
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -121,13 +122,13 @@ class DaemonThreads(Executor):
 
 
 _threads = DaemonThreads()
-_tasks: set[asyncio.Task[Any]] = set()  # an event loop alone does not keep them
+_tasks: set[asyncio.Task[Any]] = set()  # an event loop keeps only weak references
 
 
 def run_in_thread(function: Callable[[], None]) -> None:
-    """Run a function in a thread of its own, in this context: from it Airflow knows whose log it is.
+    """Run a function in a thread of its own, in this context: Airflow derives the task's log from it.
 
-    Where an event loop runs, through asgiref: a triggerer of Airflow 3.1 finds connections in no other thread.
+    With a running event loop, use asgiref: a triggerer of Airflow 3.1 finds connections in no other thread.
     """
     try:
         loop = asyncio.get_running_loop()
@@ -136,7 +137,7 @@ def run_in_thread(function: Callable[[], None]) -> None:
         return
     from asgiref.sync import sync_to_async
 
-    # The type asks for an executor of the library's own; any other one does.
+    # The type requires the library's own executor, but any other one works.
     call = sync_to_async(function, thread_sensitive=False, executor=_threads)  # type: ignore[call-overload]  # the stub wants a ThreadPoolExecutor
     task = loop.create_task(call())
     _tasks.add(task)

@@ -1,4 +1,4 @@
-"""Where a location lies, in the spelling of the filesystems that Airflow knows."""
+"""Addresses of tables, in the spelling of Airflow's filesystems."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, normal_location
 
-#: The package that brings the filesystem of a scheme.
+#: The package that contains a scheme's filesystem.
 PACKAGES = {
     "s3": "apache-airflow-providers-amazon[s3fs]",
     "abfss": "apache-airflow-providers-microsoft-azure",
     "adl": "apache-airflow-providers-microsoft-azure",
     "gs": "apache-airflow-providers-google",
 }
-#: Schemes that Hadoop knows and Airflow does not, or has under another name.
+#: Hadoop's schemes that have another name in Airflow.
 _SCHEMES = {"wasbs": "abfss", "gcs": "gs"}
 _AZURE = "abfss"
 
@@ -22,9 +22,9 @@ _AZURE = "abfss"
 class StorageAddress:
     """A directory in a store.
 
-    :param scheme: scheme under which Airflow has the filesystem; ``file`` for local paths
-    :param url: the directory as ``ObjectStoragePath`` takes it
-    :param account: Azure storage account that the location names, or None
+    :param scheme: scheme of Airflow's filesystem; ``file`` for local paths
+    :param url: address of the directory for ``ObjectStoragePath``
+    :param account: Azure storage account in the location, or None
     """
 
     scheme: str
@@ -33,11 +33,11 @@ class StorageAddress:
 
     @classmethod
     def of(cls, table: str) -> StorageAddress:
-        """Return where ``table`` lies.
+        """Return the address of ``table``.
 
-        ``s3a://``, ``s3n://`` and ``s3://`` are one, as are ``abfs://`` and ``abfss://``. Of
-        ``abfss://container@account.dfs.core.windows.net/path`` the container goes into the address;
-        the account is the connection's, and is kept here to be compared with it.
+        ``s3a://``, ``s3n://`` and ``s3://`` are equal, as are ``abfs://`` and ``abfss://``. For
+        ``abfss://container@account.dfs.core.windows.net/path``, the address contains only the container. The account
+        belongs to the connection, and is kept here for a comparison with it.
 
         :raises TableNameError: for a catalog name, a relative path, or credentials in the URI
         """
@@ -68,5 +68,5 @@ class StorageAddress:
 
     @property
     def package(self) -> str | None:
-        """The package that brings this store's filesystem, or None where it is not known."""
+        """The package that contains this store's filesystem, or None if unknown."""
         return PACKAGES.get(self.scheme)

@@ -1,4 +1,4 @@
-"""Looking at a table as often as it takes: what fails is counted, and what was said is not said again."""
+"""Base of the watches: they count failed looks and do not repeat log messages."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from airflow_delta_provider.watch.shared_look import SharedLook, answer_of, shar
 
 log = logging.getLogger(__name__)
 
-#: So many failed looks in a row end the wait.
+#: Number of failed looks in a row that ends the wait.
 MAX_FAILURES = 5
 _MAX_SAID = 1000
 
 
 class TableWatch(ABC):
-    """Looks at a table, together with all others in this process that look for the same. Says what is news in the log.
+    """Looks at a table, shared with equal watches in this process, and logs news.
 
-    What a look returns is what the sensor pushes, None as long as the wait is not over.
+    A look returns the value that the sensor pushes, or None while the wait is not over.
 
     :param table: path or URI of the table
     :param storage_conn_id: Airflow connection of the store, or None
     """
 
-    #: What is read, for messages.
+    #: Name of the files that are read, for messages.
     subject: ClassVar[str]
     #: Seconds after which a look counts as failed. It continues, and the next one waits for it.
     time_limit: ClassVar[float] = 60.0
-    #: Seconds after which a look is given up, and another one begun; None for what is usual.
+    #: Seconds after which a look is abandoned and another one begins; None for the default.
     patience: ClassVar[float | None] = None
 
     def __init__(self, table: str, storage_conn_id: str | None = None) -> None:
@@ -42,21 +42,23 @@ class TableWatch(ABC):
         self._conn_id = storage_conn_id
         self._said = ""
         self._look: tuple[Hashable, SharedLook[Any]] | None = None
-        #: How many looks failed in a row, those of earlier processes included.
+        #: Number of failed looks in a row, including looks of earlier processes.
         self.failures = 0
 
     @property
     def said(self) -> str:
-        """What the last looks said of the table, shortened; empty if there was none."""
+        """The last message about the table, shortened; empty if there was none."""
         return shortened(self._said, _MAX_SAID)
 
     @property
     def known(self) -> Any:
-        """What looks compare with, as plain JSON; None where they compare with nothing, or have seen nothing yet."""
+        """The state that looks compare with, as plain JSON; None if there is none yet, or they compare with nothing."""
         return None
 
     def look(self) -> dict[str, Any] | None:
-        """Read, and say whether the wait is over. Blocks, for ``time_limit`` at most: keep it out of an event loop.
+        """Look once; return None if the wait is not over.
+
+        It blocks for at most ``time_limit``, so do not call it in an event loop.
 
         :raises DeltaLogUnreadableError: if reading failed ``MAX_FAILURES`` times in a row
         :raises DeltaWatchImpossibleError: if a package is missing, or the table's directory is not authoritative
@@ -70,9 +72,9 @@ class TableWatch(ABC):
         return self._saw(read)
 
     async def look_async(self, since: float) -> dict[str, Any] | None:
-        """Like :meth:`look`, from an event loop, which never waits: a thread reads.
+        """Look once without blocking the event loop; otherwise like :meth:`look`.
 
-        :param since: on the monotonic clock: a look of another watch will do that began no earlier
+        :param since: earliest start, on the monotonic clock, of another watch's look that may be used
         """
         look = self._begin(since)
         try:
@@ -84,15 +86,15 @@ class TableWatch(ABC):
 
     @abstractmethod
     def _key(self) -> Hashable:
-        """Return what all watches have in common that may share what they read."""
+        """Return a key that is equal for all watches that may share their reads."""
 
     @abstractmethod
     def _reader(self) -> Callable[[], Any]:
-        """Return what reads what is judged, in a thread, again and again."""
+        """Return a function that reads the table. It runs in a thread, once per look."""
 
     @abstractmethod
     def _judge(self, read: Any) -> dict[str, Any] | None:
-        """Say what was read; nothing more is read."""
+        """Return the value to push if the wait is over, else None. This reads nothing more."""
 
     def _begin(self, since: float) -> Future[Any]:
         key = self._key()
@@ -108,7 +110,7 @@ class TableWatch(ABC):
         if isinstance(error, DeltaProviderError):
             raise error
         what = f"{type(error).__name__}: {error}"
-        if not look.done():  # the error is that of waiting, which Python 3.10 has several classes for
+        if not look.done():  # the error comes from the wait; Python 3.10 has several classes for it
             what = f"the storage did not answer within {self.time_limit:g} seconds"
         self.failures += 1
         if self.failures >= MAX_FAILURES:

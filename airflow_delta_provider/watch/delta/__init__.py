@@ -1,1 +1,1 @@
-"""Watching Delta tables: their log, read through object storage."""
+"""Watches of Delta tables: they read the log through object storage."""

@@ -1,4 +1,4 @@
-"""Auditing one table again and again, in this process and without Spark: each time only what is new."""
+"""Repeated audits of one table, in this process and without Spark: each checks only new commits."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _folders: list[TemporaryDirectory[str]] = []
 
 @dataclass(frozen=True)
 class AuditScope:
-    """What counts in an audit, and where it remembers.
+    """Settings of an audit, and the folder for its state.
 
     :param fail_on: lowest severity that counts as a violation
     :param waivers: accepted findings, as JSON
-    :param state_path: folder where audits remember; None to remember only as long as the auditor exists
+    :param state_path: folder for incremental state; None to keep the state only as long as the auditor exists
     """
 
     fail_on: str = "error"
@@ -55,11 +55,11 @@ class Auditor:
     def read(self) -> TableReport | None:
         """Return the report on the newest version, or None while there is no table.
 
-        :raises Exception: what the filesystem raises; OSError if the audit met a fault
+        :raises Exception: errors of the filesystem; OSError if the audit met a fault
         """
         try:
             head = self._head.read()
-        except BrokenLogError:  # which the audit explains
+        except BrokenLogError:  # the audit explains the damage
             return self._audit()
         if head is None:
             return None
@@ -78,7 +78,7 @@ class Auditor:
         )
         if scope.state_path is not None:
             return report
-        # What cannot be checked stays so while this one waits, though an audit that resumes does not repeat it.
+        # A resumed audit does not repeat findings about parts that cannot be checked, but they remain true.
         from airflow_delta_provider.domain.audit.audit_state import REPORTED_ONCE
 
         said = [finding for finding in report.findings if finding.code in REPORTED_ONCE and finding.is_open]
@@ -99,7 +99,7 @@ class Auditor:
 def remove_folders() -> None:
     """Remove the temporary folders of all auditors: Airflow ends a task's process without running finalizers.
 
-    An auditor that audits again makes a new one, and begins with the whole history.
+    An auditor that audits again creates a new folder, and begins with the whole history.
     """
     while _folders:
         _folders.pop().cleanup()
@@ -109,9 +109,9 @@ def audit(table: str, storage_conn_id: str | None, **options: Any) -> TableRepor
     """Audit a table here, at level ``log``.
 
     :param options: fields of :class:`~airflow_delta_provider.domain.request.audit.AuditOptions`
-    :raises OSError: if the platform failed, so that nothing is known of the table
+    :raises OSError: if the platform failed, so that the table's state is unknown
     """
-    # Imported late: what reads tables takes a while to load, which the thread does that needs it.
+    # Imported late: the code that reads tables is slow to load, so the thread that needs it loads it.
     from airflow_delta_provider.domain.request.audit import AuditOptions
     from airflow_delta_provider.domain.request.job_request import JobRequest
     from airflow_delta_provider.watch.python_engine import run_here

@@ -1,4 +1,4 @@
-"""Looking at one table for a version, or for a condition on its protocol and metadata."""
+"""Watch for a version of a table, or for a condition on its protocol and metadata."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from airflow_delta_provider.watch.delta.head_watch import HeadWatch
 
 
 class ChangeWatch(HeadWatch):
-    """Looks at a table until it is at another version, and a condition holds.
+    """Looks at a table until it has a new version and meets a condition.
 
     :param table: path or URI of the table
-    :param since: what is known; the first look's, if it is None and ``from_first_look``
-    :param from_first_look: whether only what comes after the first look counts
-    :param at_least: a version that will do, whatever is known
-    :param condition: what else has to hold; with it, no other version is needed unless the condition says so
+    :param since: known state; the first look sets it if it is None and ``from_first_look``
+    :param from_first_look: True if only changes after the first look count
+    :param at_least: version that ends the wait, whatever is known
+    :param condition: condition to meet; with it, a new version is needed only if the condition demands one
     :param storage_conn_id: Airflow connection of the store, or None
     """
 

@@ -1,4 +1,4 @@
-"""Looking at one table for a condition on its features, as often as it takes."""
+"""Watch for a condition on the features of a table."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from airflow_delta_provider.watch.delta.head_watch import HeadWatch
 
 
 class FeatureWatch(HeadWatch):
-    """Looks at a table for the state of features.
+    """Looks at a table until its features are in a state.
 
     :param table: path or URI of the table
-    :param condition: what is waited for
+    :param condition: condition to wait for
     :param storage_conn_id: Airflow connection of the store, or None
     """
 

@@ -1,4 +1,4 @@
-"""Reading the head of a table again and again: each time only what is new, and mostly without listing the log."""
+"""Repeated reads of a table's head: each reads only new commits, mostly without listing the log."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from airflow_delta_provider.watch.newest import newest_after
 
 log = logging.getLogger(__name__)
 
-#: Milliseconds between the time that a commit states and that of its file, from which on a clock seems to be slow.
+#: Milliseconds between a commit's own time and the later time of its file, from which on the writer's clock seems slow.
 _SLOW = 60_000
-#: Commits before it whose times count then.
+#: Number of earlier commits whose times are then considered.
 _BEFORE = 10
 
 
@@ -37,14 +37,15 @@ class _Seen:
 
 
 class HeadReader:
-    """Reads a table's newest protocol and metadata; a poll of an unchanged table asks for two files, however many.
+    """Reads a table's newest protocol and metadata; a poll of an unchanged table requests two files, however long the
+    log is.
 
-    Commits are numbered without gaps, so the version after the known one says whether there is news. That the
-    known one is still the same says that the table was not created again. Still, the log is listed now and then, for
-    what only a listing shows, such as a gap.
+    Commits are numbered without gaps, so a file for the next version means news. If the known version's file is
+    unchanged, the table was not created again. The log is still listed now and then, because only a listing shows some
+    problems, such as a gap.
 
-    From the newest commit backwards until both are known: from commits, from the first ``.crc`` that
-    agrees with its own commit, from what an earlier call saw, or from the checkpoint.
+    The reader goes backwards from the newest commit until it has both protocol and metadata. It takes them from
+    commits, from the first ``.crc`` that agrees with its own commit, from an earlier call, or from the checkpoint.
 
     :param table_log: the table's ``_delta_log``
     :param listing_interval: seconds after which the log is listed again
@@ -62,7 +63,7 @@ class HeadReader:
 
         :raises BrokenLogError: if the log has a gap or is damaged
         :raises DeltaProviderError: if the store cannot be reached because a package or connection is missing
-        :raises Exception: what the filesystem raises
+        :raises Exception: errors of the filesystem
         """
         if time.monotonic() - self._listed < self._listing_interval and (seen := self._still_valid()):
             try:
@@ -74,9 +75,9 @@ class HeadReader:
     def read_version(self, version: int, names: Collection[str]) -> TableHead:
         """Return the head of a version.
 
-        :param names: what the log holds
-        :raises BrokenLogError: if the log does not lead there
-        :raises Exception: what the filesystem raises
+        :param names: names of the files in the log
+        :raises BrokenLogError: if the version cannot be reconstructed from the log
+        :raises Exception: errors of the filesystem
         """
         segment = select_segment(names, version)
         found = NewestFirst()
@@ -95,7 +96,7 @@ class HeadReader:
         return self._seen
 
     def _read_on(self, seen: _Seen) -> TableHead:
-        """Read what follows the version that is known."""
+        """Read the commits after the known version."""
         version, stamp = newest_after(seen.head.version, self._stamp)
         if stamp is None:
             return seen.head
@@ -128,7 +129,9 @@ class HeadReader:
         return head
 
     def _dated(self, head: TableHead) -> TableHead:
-        """Return the head with the time of its file; if it states an earlier one, also with that of earlier commits."""
+        """Return the head with the time of its file. If its own time is earlier, add the latest time of earlier
+        commits.
+        """
         if head.version not in self._written:
             self._stamp(head.version)
         head = replace(head, written=self._written.get(head.version))
@@ -144,7 +147,7 @@ class HeadReader:
     def _info(self, version: int) -> Mapping[str, Any]:
         try:
             return commit_info(actions_of_head(self._log.read(commit_name(version))))
-        except (FileNotFoundError, ValueError):  # cleaned up, or damaged: then it does not count
+        except (FileNotFoundError, ValueError):  # cleaned up or damaged, so it is ignored
             return {}
 
     def _stamp(self, version: int) -> str | None:
@@ -162,16 +165,15 @@ class HeadReader:
         names: Collection[str] | None = None,
         checkpoint: int | None = None,
     ) -> None:
-        """Take commits, newest first, until no more is needed.
+        """Read commits, newest first, until the head is complete.
 
-        :param names: what the log holds; None where that is not known
-        :param checkpoint: version of the checkpoint, whose own commit is worth reading only for its checksum, or to
-            know the newest commit
+        :param names: names of the files in the log; None if unknown
+        :param checkpoint: version of the checkpoint. Its own commit is read only if it has a checksum or is the newest
         """
         for version in range(newest, oldest - 1, -1):
             checksum_file = checksum_name(version)
             if names is None:
-                # Delta Spark writes one soon after each commit, others never; the last commit is read all the same.
+                # Delta Spark writes a checksum soon after each commit, others never. The last commit is read anyway.
                 has_checksum = newest - 2 < version and version > oldest
             else:
                 has_checksum = checksum_file in names

@@ -1,4 +1,4 @@
-"""What all watches of a table's head share: one reader for all of them, and whom to refuse."""
+"""Base of the watches of a table's head: they share one reader and refuse catalog-managed tables."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class HeadWatch(TableWatch):
 
     @abstractmethod
     def _judge_head(self, head: TableHead) -> dict[str, Any] | None:
-        """Say what was read."""
+        """Return the value to push if the wait is over, else None."""
 
     def _absent(self) -> None:
-        """Take note that there is no table."""
+        """Note that there is no table."""
 
     def _key(self) -> Hashable:
         return HeadReader, self._log_key
@@ -53,9 +53,9 @@ class HeadWatch(TableWatch):
 
 
 def refuse_catalog_managed(table: str, head: TableHead) -> None:
-    """Refuse a table whose directory does not show all.
+    """Refuse a table if its directory may lack commits.
 
-    :raises CatalogManagedTableError: if it is one
+    :raises CatalogManagedTableError: if a catalog manages the table
     """
     managed = sorted(head.protocol.features.intersection(CATALOG_MANAGED))
     if managed:

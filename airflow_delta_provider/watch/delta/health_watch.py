@@ -1,4 +1,4 @@
-"""Looking at one table until an audit of its newest version passes."""
+"""Watch for a table whose newest version passes an audit."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageL
 from airflow_delta_provider.watch.errors import UnhealthyTableError
 from airflow_delta_provider.watch.table_watch import TableWatch
 
-#: Findings that are named, in messages and in XCom.
+#: Most findings in a message.
 _MOST_NAMED = 20
 
 
 class Answer(str, Enum):
-    """What a verdict other than PASS leads to."""
+    """Reaction to a verdict."""
 
     WAIT = "wait"
     FAIL = "fail"
@@ -29,9 +29,9 @@ class HealthWatch(TableWatch):
     """Looks at a table until its newest version passes an audit.
 
     :param table: path or URI of the table
-    :param scope: of the audit
-    :param on_violation: what a table leads to that breaks a rule, or that an audit refuses: not ``pass``
-    :param on_undetermined: what one leads to of which something cannot be decided
+    :param scope: settings of the audit
+    :param on_violation: reaction to a table that breaks a rule or that the audit refuses: not ``pass``
+    :param on_undetermined: reaction to a table that could not be fully checked
     :param storage_conn_id: Airflow connection of the store, or None
     """
 
@@ -76,7 +76,7 @@ class HealthWatch(TableWatch):
 
 
 def _said(table: str, report: TableReport) -> str:
-    """Return the verdict, and what it comes from, for people."""
+    """Return the verdict and its findings, as a message."""
     heading = f"{table} at version {report.version}: {report.verdict.value}"
     found = [f for f in report.findings if f.is_open]
     lines = [f"{heading}{'.' if not found else ':'}"]

@@ -1,4 +1,4 @@
-"""Following a table's log: the state after each commit, read once for all who follow."""
+"""Follower of a table's log: the state after each commit, read once for all triggers that follow it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from airflow_delta_provider.watch.newest import newest_after
 
 log = logging.getLogger(__name__)
 
-#: Commits that are read in one go by one who lies behind.
+#: Most commits that are read at once to catch up.
 MOST_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True)
 class Followed:
-    """What one look saw.
+    """The result of one look.
 
-    :param heads: the table at the look before, and after each commit since; the newest alone where that is not known.
-        Empty where there is no table
-    :param history: the same as long as commits follow one another; another once the table was created again
+    :param heads: the table at the previous look and after each commit since; only the newest head if the previous look
+        does not connect to it. Empty if there is no table
+    :param history: number that stays the same as long as commits follow one another, and changes if the table was
+        created again
     """
 
     heads: tuple[TableHead, ...]
@@ -40,12 +41,12 @@ class Followed:
 
 
 class LogFollower:
-    """Reads each commit once; a poll of an unchanged table asks for two files.
+    """Reads each commit once; a poll of an unchanged table requests two files.
 
-    A commit that is there and cannot be read yet ends what a look sees; the next look begins with it.
+    A commit that cannot be read yet ends a look; the next look begins with it.
 
     :param table_log: the table's ``_delta_log``
-    :param listing_interval: seconds after which the log is listed again, for what only a listing shows
+    :param listing_interval: seconds after which the log is listed again, because only a listing shows some problems
     """
 
     def __init__(self, table_log: ObjectStorageLog, listing_interval: float = 600.0) -> None:
@@ -57,11 +58,11 @@ class LogFollower:
         self._listed = 0.0
 
     def read(self) -> Followed:
-        """Return what is new.
+        """Return the new commits.
 
         :raises BrokenLogError: if the next commit, or the log, is damaged
         :raises DeltaProviderError: if the store cannot be reached because a package or connection is missing
-        :raises Exception: what the filesystem raises
+        :raises Exception: errors of the filesystem
         """
         head = self._head
         known = head is not None and self._stamp is not None and self._stamp_of(head.version) == self._stamp
@@ -94,10 +95,10 @@ class LogFollower:
 
 
 class Backlog:
-    """Reads what was committed since a position that is not the last look's: after a restart, for instance.
+    """Reads the commits since a position other than the last look's: after a restart, for instance.
 
     :param table_log: the table's ``_delta_log``
-    :param known: the table at the position, if that is known
+    :param known: the table at the position, if known
     """
 
     def __init__(self, table_log: ObjectStorageLog, position: Position, known: TableHead | None = None) -> None:
@@ -106,10 +107,10 @@ class Backlog:
         self._known = known
 
     def read(self) -> Progress | None:
-        """Return what was committed, at most ``MOST_AT_ONCE`` commits of it; None where there is no table.
+        """Return the commits since the position, at most ``MOST_AT_ONCE``; None if there is no table.
 
         :raises BrokenLogError: if the log is damaged
-        :raises Exception: what the filesystem raises
+        :raises Exception: errors of the filesystem
         """
         since = self._position.version
         try:
@@ -133,7 +134,7 @@ class Backlog:
         return Progress(heads_from(self._log, base, min(newest, base.version + MOST_AT_ONCE)), gap=gap)
 
     def _base(self, version: int, newest: int, names: Collection[str]) -> TableHead | None:
-        """Return the table at the position; None if the log no longer leads there, or not on from there."""
+        """Return the table at the position; None if the log no longer has that version or the next one."""
         if newest > version and commit_name(version + 1) not in names:
             return None
         try:
@@ -146,10 +147,10 @@ class Backlog:
 
 
 def heads_from(table_log: ObjectStorageLog, head: TableHead, newest: int) -> list[TableHead]:
-    """Return the table at a version, and after each commit that follows, up to one that cannot be read yet.
+    """Return the table at a version and after each later commit, up to a commit that cannot be read yet.
 
-    :raises BrokenLogError: if the first commit is damaged, or not whole yet
-    :raises FileNotFoundError: if the first commit is not there
+    :raises BrokenLogError: if the first commit is damaged, or incomplete so far
+    :raises FileNotFoundError: if the first commit is missing
     """
     heads = [head]
     try:

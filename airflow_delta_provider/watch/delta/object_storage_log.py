@@ -1,4 +1,4 @@
-"""The ``_delta_log`` of one table, reached through Airflow's object storage."""
+"""The ``_delta_log`` of one table, read through Airflow's object storage."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ObjectStorageLog(MetadataFolder):
     """Lists and reads the files of a log.
 
     :param table: path or URI of the table
-    :param storage_conn_id: Airflow connection of the store; None takes credentials from the environment
+    :param storage_conn_id: Airflow connection of the store; with None, credentials come from the environment
     """
 
     def __init__(self, table: str, storage_conn_id: str | None = None) -> None:
@@ -51,7 +51,7 @@ class ObjectStorageLog(MetadataFolder):
 
 
 _COLUMNS = ("protocol", "metaData")
-#: A checkpoint has a row per file; in a batch of this many rows the two columns are nearly all null.
+#: Rows of a batch. A checkpoint has a row per file, so the two columns are null in nearly all of them.
 _ROWS = 65_536
 
 
@@ -93,7 +93,10 @@ def _by_pyarrow(checkpoint: Any) -> Iterator[Action]:
 
 
 def _by_python(name: str, content: bytes, refused: str) -> Iterator[Action]:
-    """Yield the actions of a file that another reader refused."""
+    """Yield the actions of a file that PyArrow could not read.
+
+    :param refused: the error of PyArrow
+    """
     from airflow_delta_provider.domain.formats.parquet.row_groups import ParquetFile  # late: few checkpoints need it
 
     try:

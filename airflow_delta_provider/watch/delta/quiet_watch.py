@@ -1,4 +1,4 @@
-"""Looking at one table until nobody has committed for some time."""
+"""Watch for a table without commits for some time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from airflow_delta_provider.watch.delta.head_watch import HeadWatch
 class QuietWatch(HeadWatch):
     """Looks at a table until nobody has committed for some time.
 
-    Clocks differ, and jump. So a commit is never older than the time since a look still saw another version, nor older
-    than the commits before it. If its time lies in the future, it is as old as it has been seen here. Time is counted
-    by a clock that does not jump.
+    Clocks differ and jump. So a commit is never considered older than the last look that saw another version, nor older
+    than earlier commits. If its time lies in the future, its age counts from the first look that saw it. Time is
+    measured with a clock that does not jump.
 
     :param table: path or URI of the table
-    :param seconds: how long nobody may have committed
+    :param seconds: required time without a commit
     :param storage_conn_id: Airflow connection of the store, or None
     """
 

@@ -1,1 +1,1 @@
-"""Watching Paimon tables: their snapshots, read through object storage."""
+"""Watches of Paimon tables: they read snapshots through object storage."""

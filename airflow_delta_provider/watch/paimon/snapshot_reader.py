@@ -1,4 +1,4 @@
-"""Reading which snapshot of a Paimon table is the newest, again and again, mostly without listing them."""
+"""Repeated reads of a Paimon table's newest snapshot, mostly without listing the snapshots."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from airflow_delta_provider.watch.newest import newest_after
 class Newest:
     """The newest snapshot.
 
-    :param snapshot: its id; 0 where there is none
-    :param uuid: its uuid; None where it has none, or was not read
-    :param known: whether the snapshot that was known still exists, as far as that is known
+    :param snapshot: its id; 0 if there is none
+    :param uuid: its uuid; None if it has none, or was not read
+    :param known: True if the known snapshot still exists, as far as can be told
     """
 
     snapshot: int
@@ -27,15 +27,14 @@ class Newest:
 
 
 class SnapshotReader:
-    """Reads which snapshot is the newest; a poll of an unchanged table asks for two files, however many there are.
+    """Finds the newest snapshot; a poll of an unchanged table requests two files, however many snapshots there are.
 
-    Paimon numbers snapshots without gaps: the one after the newest that was seen says whether there is news. That the
-    one that was seen is still the same says that the table was not rolled back. Now and then they are listed all the
-    same.
+    Paimon numbers snapshots without gaps, so a file for the next number means news. If the last seen snapshot is
+    unchanged, the table was not rolled back. The snapshots are still listed now and then.
 
     :param storage: the table's directory of snapshots
-    :param since: id of the snapshot that is known; 0 for none, None for the newest one now
-    :param since_uuid: its uuid; None where that is not known
+    :param since: id of the last known snapshot; 0 for none, None for the newest one now
+    :param since_uuid: its uuid; None if unknown
     :param listing_interval: seconds after which the directory is listed again
     """
 
@@ -53,7 +52,7 @@ class SnapshotReader:
         """Return the newest snapshot.
 
         :raises ValueError: if a snapshot is damaged
-        :raises Exception: what the filesystem raises
+        :raises Exception: errors of the filesystem
         """
         snapshot, stamp = self._newest()
         if self._seen is not None and (self._seen[0].snapshot, self._seen[1]) == (snapshot, stamp):
@@ -65,7 +64,7 @@ class SnapshotReader:
         return newest
 
     def _newest(self) -> tuple[int, str | None]:
-        """Return the id of the newest snapshot, 0 where there is none, and the state of its file."""
+        """Return the id of the newest snapshot and the state of its file; 0 and None if there is none."""
         if self._seen is not None and time.monotonic() - self._listed < self._listing_interval:
             seen, stamp = self._seen[0].snapshot, self._seen[1]
             if self._stamp(seen) == stamp:
@@ -83,7 +82,7 @@ class SnapshotReader:
 
     def _compared(self, newest: int) -> Newest:
         since = self._since
-        # An id alone does not identify a snapshot: another one may have it.
+        # An id alone does not identify a snapshot: another snapshot may have the same id.
         alone = self._since_uuid is None
         if not newest or (newest == since and alone):
             return Newest(newest, None, known=not since or newest == since)
@@ -95,7 +94,7 @@ class SnapshotReader:
         return Newest(newest, uuid, known=self._is_there_still(since))
 
     def _is_there_still(self, since: int) -> bool:
-        """Whether the known snapshot is what it was: after a rollback there may be another of its id."""
+        """Return True if the known snapshot is unchanged: after a rollback another one may have its id."""
         try:
             return self._uuid(since) == self._since_uuid
         except FileNotFoundError:

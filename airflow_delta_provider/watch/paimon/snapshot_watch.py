@@ -1,4 +1,4 @@
-"""Looking at one Paimon table for a new snapshot, as often as it takes."""
+"""Watch for a new snapshot of a Paimon table."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from airflow_delta_provider.watch.table_watch import TableWatch
 
 
 class SnapshotWatch(TableWatch):
-    """Looks at a table for a snapshot that is not known yet.
+    """Looks at a table until it has an unknown snapshot.
 
     :param table: path or URI of the table
-    :param since: id of the snapshot that is known; 0 for none, None for the one that is the newest now
-    :param since_uuid: its uuid; None where that is not known
+    :param since: id of the last known snapshot; 0 for none, None for the newest one now
+    :param since_uuid: its uuid; None if unknown
     :param storage_conn_id: Airflow connection of the store, or None
     """
 
