@@ -1,1 +1,1 @@
-"""Submitting jobs through spark-submit."""
+"""Submission of jobs through spark-submit."""

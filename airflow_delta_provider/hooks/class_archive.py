@@ -1,8 +1,8 @@
-"""Class data sharing: loading Spark's classes from an archive that an earlier run left.
+"""Class data sharing: loads Spark's classes from an archive that an earlier run wrote.
 
-A driver for a short job spends most of its time loading classes. Java can write those it loaded to
-an archive when it ends (some twenty seconds, once) and map it at the next start. An archive that
-does not fit the Java or the jars is ignored by Java itself; it is some hundred megabytes, and removed here.
+The driver of a short job spends most of its time loading classes. When Java ends, it can write the loaded classes to an
+archive (about twenty seconds, once) and map it at the next start. Java itself ignores an archive that does not fit the
+Java or the jars. An archive has some hundred megabytes, so outdated archives are removed here.
 """
 
 from __future__ import annotations
@@ -20,17 +20,15 @@ from pathlib import Path
 from airflow_delta_provider.hooks.trusted_files import can_keep, is_trusted
 
 _DAY = 24 * 60 * 60
-#: Seconds after which an archive that nobody used is removed, and what a run that was killed left.
+#: Seconds after which an unused archive, and the partial archive of a killed run, are removed.
 _UNUSED, _LEFT = 30 * _DAY, _DAY
 
 
 class ClassArchive:
-    """The archive for one Java and one class path.
+    """The archive for one Java and one class path. A JSON file next to it records its host, Java and jars.
 
-    Beside it lies a file that says what it was made for.
-
-    :param folder: where archives are kept; made when needed
-    :param class_path: folders and lists of jars that the driver loads from
+    :param folder: folder of the archives; created on first use
+    :param class_path: folders and lists of jars on the driver's class path
     :param environment: environment of spark-submit
     """
 
@@ -40,19 +38,19 @@ class ClassArchive:
         self._files = [java, *":".join(class_path).split(":")]
         key = _key(self._files)
         self._folder = folder
-        #: Where the archive is, or will be.
+        #: Path of the archive, whether it exists or not.
         self.path = folder / f"classes-{key}.jsa"
         self._partial = folder / f".classes-{key}-{os.getpid()}.jsa"
 
     @property
     def is_there(self) -> bool:
-        """Whether there is an archive that nobody else could have written."""
+        """True if there is an archive that only trusted users could have written."""
         return self.path.exists() and is_trusted(self.path)
 
     def java_option(self, *, write: bool) -> str | None:
-        """Return the option that uses the archive, None where there is none.
+        """Return the Java option that uses the archive, or writes it; None if neither is possible.
 
-        :param write: whether the run may write it, if there is none
+        :param write: True if the run may write the archive if there is none
         """
         if self.is_there:
             if write:
@@ -61,15 +59,16 @@ class ClassArchive:
         return _option("ArchiveClassesAtExit", self._partial) if write and can_keep(self._folder) else None
 
     def _touch(self) -> None:
-        """Say that the archive is in use, once a day: in an image, that copies it."""
-        with suppress(OSError):  # of another user: then its age is that of its making
+        """Mark the archive as used, at most once a day: in an image, that copies the file."""
+        with suppress(OSError):  # another user's archive keeps its old time
             if time.time() - self.path.stat().st_mtime > _DAY:
                 os.utime(self.path)
 
     def keep(self, *, whole: bool) -> None:
-        """Keep what the run wrote, and remove archives that are out of date; several that wrote at once leave the last.
+        """Keep the archive that the run wrote, and remove outdated ones. If several runs wrote at once, the last one
+        wins.
 
-        :param whole: whether the run came to its end: else what it wrote is not used
+        :param whole: True if the run completed; otherwise its archive is discarded
         """
         if not whole:
             self._partial.unlink(missing_ok=True)
@@ -85,7 +84,7 @@ class ClassArchive:
                     file.unlink(missing_ok=True)
 
     def _out_of_date(self) -> Iterator[Path]:
-        """Yield the archives that no driver will use again, as far as that is known."""
+        """Yield the archives that no driver will use again, as far as known."""
         now = time.time()
         if not (self._folder.is_dir() and is_trusted(self._folder)):
             return
@@ -100,12 +99,12 @@ class ClassArchive:
 
 
 def _option(name: str, path: Path) -> str:
-    """Return an option with a path; spark-submit splits options at spaces outside of quotes."""
+    """Return an option with a path, quoted if necessary: spark-submit splits options at spaces outside of quotes."""
     return f'-XX:{name}="{path}"' if " " in str(path) else f"-XX:{name}={path}"
 
 
 def _is_stale(archive: Path) -> bool:
-    """Whether Java or the jars are others by now than those that an archive was made for, on this machine."""
+    """Return True if the Java or the jars of an archive made on this machine have changed since."""
     try:
         made_for = json.loads(archive.with_suffix(".json").read_text(encoding="utf-8"))
         return made_for["host"] == platform.node() and archive.stem != f"classes-{_key(made_for['files'])}"
@@ -118,10 +117,10 @@ def _key(files: Sequence[str]) -> str:
 
 
 def _identity(path: str) -> str:
-    """Return what changes when the file does."""
+    """Return a string that changes when the file does."""
     try:
         status = os.stat(path)
     except OSError:
         return path
-    # Java compares whole seconds, too: an image keeps no more of a file's time.
+    # Java also compares whole seconds: an image stores file times no more precisely.
     return f"{os.path.realpath(path)} {status.st_size} {int(status.st_mtime)}"

@@ -1,4 +1,4 @@
-"""What deploy mode cluster needs, in which the driver runs on the cluster and not on the worker."""
+"""Requirements of deploy mode cluster, which runs the driver on the cluster and not on the worker."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from airflow_delta_provider.domain.engine.spark_master import MasterKind, SparkMaster
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaRequestError
 
-#: The setting of Spark without which it has nowhere to put files of the worker for a driver on Kubernetes.
+#: Spark's setting for the folder where it uploads the worker's files for a driver on Kubernetes.
 UPLOAD_PATH = "spark.kubernetes.file.upload.path"
-#: The label of driver pods that holds their submission.
+#: Label of driver pods with the id of their submission.
 POD_LABEL = "delta-provider-submission"
 _CLIENT = "Use client mode: set deploy-mode of the connection {conn_id!r} to client, or leave it out."
-#: Why Spark does not run the driver of a Python application elsewhere.
+#: Reasons why the driver of a Python application cannot run on a cluster.
 _REFUSED: Mapping[MasterKind, str] = {
     MasterKind.LOCAL: "the driver of the master {master} always runs on the worker",
     MasterKind.STANDALONE: "Spark runs no Python application in deploy mode cluster on a standalone cluster",
@@ -22,14 +22,14 @@ _REFUSED: Mapping[MasterKind, str] = {
 
 
 def is_cluster_mode(connection: Mapping[str, Any]) -> bool:
-    """Whether the driver is to run on the cluster."""
+    """Return True if the driver will run on the cluster."""
     return bool(connection["deploy_mode"] == "cluster")
 
 
 def check_cluster_mode(connection: Mapping[str, Any], conn_id: str, result_path: object) -> None:
-    """Check that a driver can run on the cluster, and that its report can come back.
+    """Check that a driver can run on the cluster and send its report back.
 
-    :raises DeltaConnectionError: if Spark does not do that with this master
+    :raises DeltaConnectionError: if Spark has no such mode with this master
     :raises DeltaRequestError: if there is no folder for the report
     """
     master = SparkMaster.parse(connection["master"])
@@ -49,8 +49,8 @@ def check_cluster_mode(connection: Mapping[str, Any], conn_id: str, result_path:
 def check_uploads(connection: Mapping[str, Any], settings: Callable[[], Mapping[str, str]]) -> None:
     """Check that the job's own files reach a driver on Kubernetes.
 
-    :param settings: returns all settings of Spark that are known; other clusters do without
-    :raises DeltaConnectionError: if Spark has nowhere to put them
+    :param settings: function that returns all known settings of Spark; called for Kubernetes only
+    :raises DeltaConnectionError: if Spark has no folder to upload them to
     """
     kind = SparkMaster.parse(connection["master"]).kind
     if kind is MasterKind.KUBERNETES and is_cluster_mode(connection) and not settings().get(UPLOAD_PATH):
@@ -62,18 +62,18 @@ def check_uploads(connection: Mapping[str, Any], settings: Callable[[], Mapping[
 
 
 def mark(submission: str) -> str:
-    """Return the tag of a submission's application on YARN."""
+    """Return the YARN tag of a submission's application."""
     return f"delta-provider-{submission}"
 
 
 def marked(kind: MasterKind, submission: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings that mark a submission on the cluster, so that its driver is found by it.
+    """Return settings that mark a submission on the cluster, so that its driver can be found.
 
-    :param settings: those that are set already
+    :param settings: current settings
     """
     if kind is MasterKind.YARN:
         tags = [*filter(None, str(settings.get("spark.yarn.tags", "")).split(",")), mark(submission)]
-        # One attempt: what follows a failure is up to Airflow.
+        # One attempt: Airflow decides about retries.
         return {"spark.yarn.maxAppAttempts": "1", **settings, "spark.yarn.tags": ",".join(tags)}
     if kind is MasterKind.KUBERNETES:
         return {**settings, f"spark.kubernetes.driver.label.{POD_LABEL}": submission}

@@ -1,4 +1,4 @@
-"""Airflow's hook for spark-submit, and what it lacks for drivers that run on a cluster."""
+"""Airflow's hook for spark-submit, extended for drivers on a cluster."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from airflow_delta_provider.hooks.hadoop_configuration import HadoopConfiguratio
 
 
 class ClusterSubmitHook(SparkSubmitHook):
-    """Submits applications whose drivers may continue without spark-submit: they are found and followed on the cluster.
+    """Submits applications whose drivers may outlive spark-submit: it finds and follows them on the cluster.
 
-    Which of them are followed depends on the version of Airflow's hook.
+    The version of Airflow's hook determines which of them can be followed.
     """
 
     @property
     def detaches(self) -> bool:
-        """Whether the driver continues without spark-submit."""
+        """True if the driver outlives spark-submit."""
         return bool(
             getattr(self, "_should_track_yarn_application_via_rm_api", bool)()
             or getattr(self, "_should_track_driver_via_k8s_api", bool)()
@@ -27,7 +27,7 @@ class ClusterSubmitHook(SparkSubmitHook):
 
     @property
     def driver(self) -> str | None:
-        """The id of a driver on a cluster, as Airflow's operator has it; None where it is not known."""
+        """The id of a driver on a cluster, in the form of Airflow's operator; None if unknown."""
         if self._is_yarn:
             return self._yarn_application_id
         return self._kubernetes_driver_pod and f"{self._connection['namespace']}:{self._kubernetes_driver_pod}"
@@ -40,11 +40,11 @@ class ClusterSubmitHook(SparkSubmitHook):
             self._kubernetes_driver_pod = driver and driver.partition(":")[2]
 
     def find_driver(self, submission: str) -> str | None:
-        """Return the id of a submission's driver; None where the cluster has none.
+        """Return the id of a submission's driver; None if the cluster has none.
 
-        Spark's log says it, where nobody silenced it; else the cluster is asked.
+        Spark's log contains it, unless the log is silenced; otherwise the cluster's API is queried.
 
-        :raises DeltaJobError: if its API does not answer
+        :raises DeltaJobError: if the API does not answer
         """
         if self.driver is None and self._is_yarn:
             manager, auth = self._get_yarn_rm_base_url(), self._resolved_yarn_rm_auth
@@ -54,7 +54,7 @@ class ClusterSubmitHook(SparkSubmitHook):
         return self.driver
 
     def check_answers(self, submission: str) -> None:
-        """Ask the cluster before anything is submitted: spark-submit would try for minutes to reach one that is gone.
+        """Query the cluster before the submission: spark-submit would try for minutes to reach a cluster that is down.
 
         :raises DeltaJobError: if its API does not answer, so that no driver could be followed
         """
@@ -64,7 +64,9 @@ class ClusterSubmitHook(SparkSubmitHook):
             raise DeltaJobError(f"{error}. Nothing was submitted.") from error
 
     def query_yarn_application_status(self, application_id: str) -> str:
-        """Like the parent's; an application that YARN no longer knows has ended, whether well or not."""
+        """Return the status as the parent does, but FAILED if YARN has forgotten the application, whose outcome is
+        unknown.
+        """
         try:
             return str(super().query_yarn_application_status(application_id))
         except RuntimeError:
@@ -73,15 +75,15 @@ class ClusterSubmitHook(SparkSubmitHook):
             raise
 
     def _detach_where_it_can(self, detach: bool) -> None:
-        """Have Airflow's hook follow the driver, where it is a version that can."""
+        """Make Airflow's hook follow the driver, if its version can."""
         if self._is_yarn and hasattr(self, "_yarn_track_via_rm_api"):
             self._yarn_track_via_rm_api = self._yarn_track_via_rm_api or detach
         if self._is_kubernetes and hasattr(self, "_track_driver_via_k8s_api"):
             self._track_driver_via_k8s_api = self._track_driver_via_k8s_api or detach
-            self._connection["namespace"] = self._connection["namespace"] or "default"  # as Spark takes it
+            self._connection["namespace"] = self._connection["namespace"] or "default"  # Spark's default
 
     def _poll_k8s_driver_via_api(self) -> str | None:
-        """Like the parent's; of a pod that failed, the reason is reported, too."""
+        """Poll like the parent, but add the reason if a pod failed."""
         try:
             phase: str | None = super()._poll_k8s_driver_via_api()
         except RuntimeError as error:
@@ -90,7 +92,7 @@ class ClusterSubmitHook(SparkSubmitHook):
         return phase
 
     def _get_yarn_rm_base_url(self) -> str:
-        """Like the parent's; where the connection does not say it, Hadoop's settings on the worker may."""
+        """Return the address from the connection, as the parent does, or else from Hadoop's settings on the worker."""
         try:
             return str(super()._get_yarn_rm_base_url())
         except ValueError as error:
@@ -105,6 +107,6 @@ class ClusterSubmitHook(SparkSubmitHook):
             return self._yarn_rm_base_url
 
     def _environment(self) -> dict[str, str]:
-        if self._is_kubernetes:  # there env_vars are those of pods
+        if self._is_kubernetes:  # there, env_vars are for pods
             return dict(os.environ)
         return {**os.environ, **{key: str(value) for key, value in (self._env_vars or {}).items()}}

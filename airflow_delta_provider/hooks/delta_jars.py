@@ -1,7 +1,7 @@
 """Delta's jars on the worker: resolved once by Spark itself, then kept in a folder.
 
-``--packages`` asks the repositories at every start and puts 30 jars before the job; the five of Delta
-on the class path do the same in a third of the time.
+``--packages`` queries the repositories at every start and puts 30 jars before the job. Delta's five jars on the class
+path have the same effect in a third of the time.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from pathlib import Path
 
 from airflow_delta_provider.hooks.trusted_files import can_keep, is_trusted
 
-#: Resolves Maven coordinates and returns the jars' locations; slow.
+#: Function that resolves Maven coordinates and returns the jars' locations; slow.
 Resolve = Callable[[str], list[str]]
 
-#: Ivy names a jar after its organisation. The rest that Delta drags along is in Spark already, or
-#: serves catalogs, whose owners provide it; an older copy before Spark's own would break Spark.
+#: Ivy names a jar after its organisation. Delta's other dependencies are already in Spark, or are for catalogs, whose
+#: owners provide them. An older copy before Spark's own would break Spark.
 _DELTA_JAR = re.compile(r"io\.delta_delta-[\w.-]+\.jar")
 
 
 class DeltaJars:
-    """Resolved jars, in a folder for each coordinates. They are taken from nowhere that others could have written to.
+    """Resolved jars, in a folder per coordinates. Jars that untrusted users could have written are not used.
 
-    :param folder: of the worker's cache; made when needed
+    :param folder: folder of the worker's cache; created on first use
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "jars"
 
     def paths(self, coordinates: str, resolve: Resolve) -> list[str]:
-        """Return the paths of Delta's jars, resolving them if they are not there.
+        """Return the paths of Delta's jars, and resolve them if they are missing.
 
-        Several tasks that start together resolve once: the others wait for the first. Where nothing can be kept, each
-        resolves them for itself.
+        If several tasks start together, one resolves and the others wait. If nothing can be kept, each task resolves
+        for itself.
         """
         if kept := self.resolved(coordinates):
             return kept
@@ -61,7 +61,7 @@ class DeltaJars:
         return self._folder / re.sub(r"[^A-Za-z0-9._-]", "_", coordinates)
 
     def _keep(self, coordinates: str, jars: Iterable[str]) -> None:
-        """Copy jars to their folder, which is there whole or not at all."""
+        """Copy jars to their folder, which appears complete or not at all."""
         place = self._place(coordinates)
         with tempfile.TemporaryDirectory(dir=self._folder, prefix=".", ignore_cleanup_errors=True) as made:
             for jar in jars:
@@ -73,7 +73,7 @@ class DeltaJars:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        # Who can open a file can lock it, even if only to read it.
+        # Anyone who can open a file can lock it, even a reader.
         flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(self._folder / ".lock", flags, 0o600), "wb") as lock:
             if os.fstat(lock.fileno()).st_uid == os.geteuid():

@@ -1,4 +1,4 @@
-"""Submitting a job through the Spark provider's hook and getting its report back."""
+"""Hook that submits a job through the Spark provider's hook and returns its report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from airflow_delta_provider.hooks.storage_credentials import storage_settings
 from airflow_delta_provider.hooks.supervision import kill, supervised, with_descendants
 from airflow_delta_provider.hooks.workspace import Workspace
 
-#: Exit codes of what signal 9 ended: the JVM itself, or the Python driver below it or a shell.
+#: Exit codes after signal 9: of the JVM itself, or of the Python driver below it or a shell.
 _KILLED = (-9, 137)
 
 
@@ -46,17 +46,19 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
     Takes the arguments of :class:`SparkSubmitHook`, except ``java_class`` and ``application_args``. In deploy mode
     cluster, the report comes back through a folder.
 
-    :param request: what the job is to do
-    :param delta_jars: where Delta's jars come from: ``"packages"`` resolves them, once a worker;
-        ``"provided"`` leaves them to the platform; a list names jars, or Maven coordinates such as
-        ``"io.delta:delta-spark_4.1_2.13:4.3.1"``. By default packages on local masters, provided elsewhere.
+    :param request: request for the job
+    :param delta_jars: source of Delta's jars: ``"packages"`` resolves them, once per worker; ``"provided"`` leaves them
+        to the platform; a list names jars, or Maven coordinates such as ``"io.delta:delta-spark_4.1_2.13:4.3.1"``. The
+        default is packages on local masters, and provided elsewhere.
     :param spark_log_level: log level of the Spark context; with it, Spark's own lines are in the task log
-    :param storage_conn_id: Airflow connection of the store that the tables are in: its credentials become settings of
-        Hadoop, for the buckets or accounts of these tables where Hadoop can. What ``conf`` sets prevails.
-    :param results: the folder for the report, in deploy mode cluster
-    :param detach: whether spark-submit ends when the driver runs on a cluster: it is then followed by the cluster's API
+    :param storage_conn_id: Airflow connection for the store of the tables. Its credentials become Hadoop settings,
+        limited to the buckets or accounts of these tables if Hadoop supports that. Settings in ``conf`` take
+        precedence.
+    :param results: folder for the report, in deploy mode cluster
+    :param detach: True if spark-submit ends once the driver runs on a cluster; the driver is then followed through the
+        cluster's API
 
-    Settings reach Spark by a file that only this user can read, never by arguments, which everybody can.
+    Settings reach Spark through a file that only this user can read, never through arguments, which everybody can read.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
 
     @property
     def submission(self) -> str:
-        """Id of the submission. Set to that of an earlier try, the hook takes the report of its driver."""
+        """Id of the submission. If it is set to an earlier try's id, the hook receives the report of that driver."""
         return self._submission
 
     @submission.setter
@@ -120,9 +122,9 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         return self.report
 
     def submit(self, application: str = "", **popen: Any) -> str | None:
-        """Submit the job; unless its driver continues without spark-submit, wait for it and :meth:`receive` its report.
+        """Submit the job. Unless its driver outlives spark-submit, wait for it and :meth:`receive` its report.
 
-        :param application: not used: the application is this provider's
+        :param application: ignored: this provider has its own application
         :raises DeltaJobError: if there is neither a driver nor a report
         """
         del application
@@ -146,16 +148,16 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         return None
 
     def receive(self, failure: Exception | None = None) -> JobReport:
-        """Take the report of the job and return it.
+        """Receive the report of the job and return it.
 
-        :param failure: what went wrong with spark-submit or the driver, if anything did: a report counts nevertheless
-        :raises DeltaJobError: if there is none; the message says why
+        :param failure: error of spark-submit or the driver, if any; a report is used nevertheless
+        :raises DeltaJobError: if there is no report; the message gives the reason
         """
         self._report = self._received(failure)
         return self._report
 
     def has_report(self) -> bool:
-        """Whether the folder holds a report of the submission."""
+        """Return True if the folder holds a report of the submission."""
         try:
             answer = None if self._results is None else self._results.read(self._submission)
         except ValueError as error:
@@ -164,20 +166,20 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         return answer is not None and answer[0] == "report"
 
     def clean_up(self) -> None:
-        """Remove what the driver left in the folder."""
+        """Remove the driver's files from the folder."""
         if self._results is not None:
             with suppress(DeltaResultError):
                 self._results.remove()
 
     def on_kill(self) -> None:
-        """Kill spark-submit and everything that it started: the JVM and the Python driver."""
+        """Kill spark-submit and all processes that it started: the JVM and the Python driver."""
         self._killed = True
         tree = with_descendants(self._submit_sp)
         super().on_kill()
         kill(tree)
 
     def _resolve_connection(self) -> dict[str, Any]:
-        """Like the parent's, but what it would guess is refused."""
+        """Resolve like the parent, but refuse a connection for which the parent would guess."""
         with refused(self._conn_id):
             self.get_connection(self._conn_id)
             connection: dict[str, Any] = super()._resolve_connection()
@@ -185,13 +187,13 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         return connection
 
     def _create_keytab_path_from_base64_keytab(self, base64_keytab: str, principal: str | None) -> str:
-        """Like the parent's, but nobody else can read the file."""
+        """Create the file like the parent, but readable by this user only."""
         mask = os.umask(0o077)
         try:
             path = str(super()._create_keytab_path_from_base64_keytab(base64_keytab, principal))
         finally:
             os.umask(mask)
-        with suppress(PermissionError):  # it was there, as another user's
+        with suppress(PermissionError):  # it existed, and belongs to another user
             os.chmod(path, 0o600)
         return path
 
@@ -222,7 +224,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         return str(application)
 
     def _speed_up(self, binary: str, workspace: Workspace) -> None:
-        """Have a driver on this machine start faster."""
+        """Make a driver on this machine start faster."""
         environment = self._environment()
         if is_local(self._connection["master"]):
             quiet = not self._spark_log_level
@@ -263,7 +265,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         return resolved_jars(coordinates, command, workspace, self._environment())
 
     def _build_spark_common_args(self) -> list[str]:
-        """Return the parent's arguments, with a file instead of settings: arguments can be read by everybody."""
+        """Return the parent's arguments with a file instead of settings: everybody can read arguments."""
         arguments: list[str] = super()._build_spark_common_args()
         if self._workspace is None:
             return arguments
@@ -289,14 +291,14 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         )
 
     def _mask_cmd(self, connection_cmd: str | list[str]) -> str:
-        """Return what is logged of the command: like the parent's, and without tokens and keys of object stores."""
+        """Return the command for the log: masked by the parent, and without tokens and keys of object stores."""
         words = [connection_cmd] if isinstance(connection_cmd, str) else connection_cmd
         return str(super()._mask_cmd(masked(words)))
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
-        """Let the parent parse Spark's lines, without echoing them, and keep ours to ourselves."""
+        """Let the parent parse Spark's lines without echoing them, and take out this provider's own lines."""
         logger = EchoDropper(self.log)
-        self._log = logger  # LoggingMixin hands out what lies here
+        self._log = logger  # LoggingMixin returns this attribute as ``log``
         try:
             super()._process_spark_submit_log(self._spark_lines(itr, logger))
         finally:
@@ -314,7 +316,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
                     logger.info("%s", shown_lines(text))
 
     def _received(self, failure: Exception | None) -> JobReport:
-        """Return the report, regardless of the exit code; without one, say why there is none."""
+        """Return the report, regardless of the exit code; without one, raise the reason."""
         try:
             report = self._channel.report()
         except JobCrash as crash:

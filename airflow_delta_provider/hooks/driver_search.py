@@ -1,4 +1,4 @@
-"""Finding the driver of a submission on its cluster, by the mark that the submission gave it."""
+"""Search for a submission's driver on its cluster, by the submission's mark."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TIMEOUT = (5, 30)
 
 
 def yarn_application(manager: str, auth: Any, submission: str) -> str | None:
-    """Return the id of a submission's application; None where YARN has none.
+    """Return the id of a submission's application; None if YARN has none.
 
     :param manager: address of the resource manager's REST API
-    :param auth: of :mod:`requests`
+    :param auth: authentication for :mod:`requests`
     :raises DeltaJobError: if it does not answer
     """
     where = {"applicationTags": mark(submission)}
@@ -31,7 +31,7 @@ def yarn_application(manager: str, auth: Any, submission: str) -> str | None:
 
 
 def is_forgotten(manager: str, auth: Any, application: str) -> bool:
-    """Whether YARN answers, and does not know an application: it keeps only so many of those that have ended."""
+    """Return True if YARN answers and does not know an application: it keeps only a limited number of ended ones."""
     try:
         answer = requests.get(f"{manager}/ws/v1/cluster/apps/{application}", auth=auth, timeout=_TIMEOUT)
     except requests.RequestException:
@@ -40,7 +40,7 @@ def is_forgotten(manager: str, auth: Any, application: str) -> bool:
 
 
 def driver_pod(namespace: str, submission: str) -> str | None:
-    """Return the name of a submission's driver pod; None where Kubernetes has none.
+    """Return the name of a submission's driver pod; None if Kubernetes has none.
 
     :raises DeltaJobError: if its API does not answer
     """
@@ -48,21 +48,21 @@ def driver_pod(namespace: str, submission: str) -> str | None:
 
     try:
         pods = kube_client.get_kube_client().list_namespaced_pod(namespace, label_selector=f"{POD_LABEL}={submission}")
-    except Exception as error:  # of the client: its configuration, the network, permissions
+    except Exception as error:  # any error of the client: configuration, network, permissions
         raise _unknown("Kubernetes", submission, error) from error
     return next((str(pod.metadata.name) for pod in pods.items), None)
 
 
 def why_pod_ended(namespace: str, name: str) -> str:
-    """Return what Kubernetes says of the end of a pod, such as ``Evicted: The node was low on resource: memory.``
+    """Return Kubernetes' reason for the end of a pod, such as ``Evicted: The node was low on resource: memory.``
 
-    :return: an empty text where it says nothing
+    :return: an empty string if there is no reason
     """
     from airflow.providers.cncf.kubernetes import kube_client
 
     try:
         status = kube_client.get_kube_client().read_namespaced_pod(name, namespace).status
-    except Exception:  # of the client: the pod may be gone
+    except Exception:  # any error of the client: the pod may be removed
         return ""
     return ": ".join(filter(None, (status.reason, status.message)))
 

@@ -1,4 +1,4 @@
-"""Hadoop's settings on the worker: the files in the folder that HADOOP_CONF_DIR or YARN_CONF_DIR names."""
+"""Hadoop's settings on the worker, from the folder named by HADOOP_CONF_DIR or YARN_CONF_DIR."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SECURE_NAME_NODE = "dfs.namenode.https-address"
 _MANAGER = "yarn.resourcemanager.webapp.address"
 _SECURE_MANAGER = "yarn.resourcemanager.webapp.https.address"
 _HTTPS_ONLY = "HTTPS_ONLY"
-#: Port on which a name node serves WebHDFS, where no setting says another.
+#: A name node's default port for WebHDFS.
 WEB_HDFS_PORT = 9870
 
 
 class HadoopConfiguration:
-    """Settings by name; of files that are missing or cannot be read, none."""
+    """Settings by name. Files that are missing or unreadable contribute none."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._settings: dict[str, str] = {}
@@ -32,7 +32,7 @@ class HadoopConfiguration:
                     self._settings |= dict(_settings(folder / name))
 
     def web_hdfs(self, authority: str) -> list[str]:
-        """Return where WebHDFS may be served for an authority of ``hdfs://`` URIs, such as ``http://host:9870``.
+        """Return possible WebHDFS addresses, such as ``http://host:9870``, for an authority of ``hdfs://`` URIs.
 
         :param authority: host and port of a name node, or the name of several; empty for the default file system's
         """
@@ -50,7 +50,7 @@ class HadoopConfiguration:
         return [f"{scheme}://{host}:{port}"] if host else []
 
     def resource_manager(self) -> str | None:
-        """Return the address of YARN's resource manager for its REST API; None where no setting says it."""
+        """Return the address of YARN's resource manager for its REST API; None if no setting has it."""
         secure = self._settings.get("yarn.http.policy") == _HTTPS_ONLY
         key, scheme = (_SECURE_MANAGER, "https") if secure else (_MANAGER, "http")
         names = [

@@ -1,4 +1,4 @@
-"""Having spark-submit resolve Maven coordinates, exactly as it would for the job."""
+"""Resolution of Maven coordinates by spark-submit, exactly as it would resolve them for the job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_delta_provider.hooks.workspace import Workspace
 def resolved_jars(
     coordinates: str, command: Sequence[str], workspace: Workspace, environment: Mapping[str, str]
 ) -> list[str]:
-    """Return where the jars of Maven coordinates, and what they need, lie; no Spark context is started.
+    """Return the locations of the jars for Maven coordinates, with dependencies. No Spark context is started.
 
     :param command: spark-submit with the user's repositories and settings
     :param workspace: workspace of the submission

@@ -1,4 +1,4 @@
-"""Which jars of Delta a job gets, and by which arguments of spark-submit."""
+"""Selection of Delta's jars for a job, and of the spark-submit arguments for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from airflow_delta_provider.hooks.spark_installation import spark_version, spark
 
 @dataclass(frozen=True)
 class JobJars:
-    """Jars that a job gets.
+    """Jars for a job.
 
     :param coordinates: Maven coordinates that spark-submit resolves
     """
@@ -45,10 +45,10 @@ def job_jars(
 ) -> JobJars:
     """Return the jars of Delta for a job.
 
-    :param delta_jars: where they come from, as :func:`check_delta_jars` allows it
-    :param resolve: resolves coordinates on this machine, where that is needed
-    :param may_need_delta: whether the job may need Delta; without, only jars that are resolved already are taken
-    :param cache: folder that keeps what was resolved; by default the worker's
+    :param delta_jars: source of the jars, as allowed by :func:`check_delta_jars`
+    :param resolve: function that resolves coordinates on this machine, if that is needed
+    :param may_need_delta: True if the job may need Delta; otherwise only jars that are already resolved are used
+    :param cache: folder for resolved jars; by default the worker's cache
     :raises UnknownSparkError: if no release of Delta is known for this Spark
     """
     source = delta_jars or default_delta_jars(master)
@@ -67,7 +67,7 @@ def job_jars(
 
 
 def _resolved_before(kept: DeltaJars, binary: str, environment: Mapping[str, str]) -> list[str]:
-    """Return Delta's jars if an earlier job needed them: on one class path, jobs share an archive of classes."""
+    """Return Delta's jars if an earlier job needed them: jobs with the same class path share an archive of classes."""
     try:
         coordinates = delta_coordinates(spark_version_of_jars(binary, environment) or "")
     except UnknownSparkError:
@@ -76,9 +76,9 @@ def _resolved_before(kept: DeltaJars, binary: str, environment: Mapping[str, str
 
 
 def check_delta_jars(delta_jars: Any) -> None:
-    """Refuse what is neither a known source nor a list of jars.
+    """Refuse a value that is neither a known source nor a list of jars.
 
-    :raises DeltaRequestError: saying what it may be
+    :raises DeltaRequestError: with the possible values
     """
     if delta_jars is None or delta_jars in (PACKAGES, PROVIDED):
         return

@@ -15,24 +15,25 @@ from airflow_delta_provider.hooks.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
-#: Java options of the small program that composes the driver's command line.
+#: Environment variable for the Java options of the small program that composes the driver's command line.
 LAUNCHER_OPTIONS = "SPARK_LAUNCHER_OPTS"
-#: Where the driver's Python looks for packages first.
+#: Environment variable with the folders where the driver's Python looks for packages first.
 PYTHON_PATH = "PYTHONPATH"
 DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-#: Ends the JVM with the job: threads that a file system leaves behind, as Hadoop 3.5's for Azure does, would keep it.
-#: Spark before 3.5.3 ignores it.
+#: Setting that ends the JVM with the job. Otherwise threads left by a file system, such as Hadoop 3.5's for Azure,
+#: would keep it alive. Spark before 3.5.3 ignores the setting.
 ENDING = {"spark.submit.callSystemExitOnMainExit": "true"}
 
 
 class LocalDriver:
     """The driver of a job on this machine.
 
-    It loads classes from an archive where there is one, as of an image; with ``class_data_sharing``, it writes it.
+    It loads classes from an archive if there is one, for instance in an image; with ``class_data_sharing``, it writes
+    one.
 
     :param binary: path of spark-submit
-    :param class_path: of the driver, in addition to Spark's own jars
-    :param quiet: whether Spark's log is left out
+    :param class_path: class path of the driver, in addition to Spark's own jars
+    :param quiet: True to leave out Spark's log
     """
 
     def __init__(
@@ -49,15 +50,16 @@ class LocalDriver:
             log.info("No archive of classes is written: the class path has folders with files, %s.", folders)
         archive = class_archive(worker_cache(), binary, class_path, environment)
         options += filter(None, [archive.java_option(write=write)])
-        #: The archive that the run may write.
+        #: The archive that the run may write; None if it may not.
         self.class_archive = archive if write else None
         self.java_options = " ".join(options)
 
     def environment(self) -> dict[str, str]:
-        """Return variables for spark-submit.
+        """Return environment variables for spark-submit.
 
-        They say where this package is, and set the launcher's options where nobody has: a JVM takes one garbage
-        collector only.
+        They contain the place of this package, and the launcher's options if nobody has set them: a JVM accepts only
+        one garbage collector.
+        - class_archive
         """
         python_path = [str(self._workspace.library), *filter(None, [self._environment.get(PYTHON_PATH)])]
         launcher = {} if LAUNCHER_OPTIONS in self._environment else {LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS}
@@ -70,5 +72,5 @@ def class_archive(folder: Path, binary: str, class_path: str | None, environment
 
 
 def quiet_option(workspace: Workspace) -> str:
-    """Return the Java option that leaves out Spark's log, up to warnings."""
+    """Return the Java option that limits Spark's log to warnings and errors."""
     return f"-Dlog4j2.configurationFile={workspace.log4j.as_uri()}"

@@ -1,4 +1,4 @@
-"""A command line as it may be logged: without secrets."""
+"""Command lines without secrets, for logs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from airflow.sdk.log import mask_secret
 
 from airflow_delta_provider.domain.engine.secret_settings import masked_text, secrets_of, shown
 
-#: Values of settings that are called like secrets and say how these are found.
+#: Harmless values of settings with names like secrets: they describe how a secret is found.
 _WORDS = frozenset({"true", "false", "none", "null", "simple", "kerberos", "oauth2", "ccache", "keytab"})
 
 
 def masked(command: Iterable[str]) -> list[str]:
-    """Return the words of a command without secrets; of a setting (``name=value``) the name is shown."""
+    """Return the words of a command without secrets. The name of a setting (``name=value``) is kept."""
     return [_masked(word) for word in command]
 
 
 def hide_secrets(settings: Mapping[str, object]) -> None:
-    """Have Airflow hide the secrets of settings wherever they turn up: in logs, rendered fields and errors."""
+    """Make Airflow hide the secrets in settings everywhere: in logs, rendered fields and errors."""
     texts = {str(name): str(value) for name, value in settings.items() if value is not None}
     for secret in secrets_of(texts):
         if secret.lower() not in _WORDS:

@@ -7,14 +7,14 @@ from typing import Any
 
 from airflow_delta_provider.exceptions import DeltaRequestError
 
-#: Arguments of the parent that belong to this hook.
+#: Arguments of Airflow's hook that this provider's hook sets.
 OWNED_ARGUMENTS = ("application", "java_class", "application_args")
 
 
 def refuse_owned_arguments(arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments of the parent that belong to this provider.
+    """Refuse arguments that this provider sets itself.
 
-    :raises DeltaRequestError: naming the first
+    :raises DeltaRequestError: naming the first one
     """
     for name in OWNED_ARGUMENTS:
         if arguments.get(name):

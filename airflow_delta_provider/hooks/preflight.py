@@ -1,4 +1,4 @@
-"""What can be known before spark-submit is started: reported in a line, not after minutes in a stack trace."""
+"""Checks before spark-submit starts: they report a problem in one line, not after minutes in a stack trace."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobErro
 from airflow_delta_provider.hooks.hadoop_configuration import FOLDERS
 from airflow_delta_provider.hooks.spark_installation import jar_folders, spark_version_of_jars
 
-#: Seconds for one of a master's hosts to take a connection.
+#: Seconds for one of a master's hosts to accept a connection.
 _SECONDS = 5.0
 _KUBERNETES = "airflow.providers.cncf.kubernetes"
 _PROXIES = ("https_proxy", "http_proxy", "all_proxy")
-#: How Java reports its version: in the file next to it, and on standard error.
+#: Java's version in its ``release`` file, and on standard error.
 _RELEASE = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 _PRINTED = re.compile(r'version "(?:1\.)?(\d+)')
-#: Java that a major version of Spark needs at least.
+#: Oldest version of Java for a major version of Spark.
 _JAVA_FOR_SPARK = {2: 8, 3: 8}
 _NEWEST_JAVA = 17
 
@@ -34,7 +34,7 @@ _NEWEST_JAVA = 17
 def check_master(text: str, conn_id: str) -> SparkMaster:
     """Return the master of a connection.
 
-    :raises DeltaConnectionError: if no Spark takes it for one, or the worker lacks what submits to it
+    :raises DeltaConnectionError: if Spark has no such master, or the worker lacks the package to submit to it
     """
     try:
         master = SparkMaster.parse(text)
@@ -51,17 +51,17 @@ def check_master(text: str, conn_id: str) -> SparkMaster:
 def _has_kubernetes() -> bool:
     try:
         return find_spec(_KUBERNETES) is not None
-    except ModuleNotFoundError:  # of a package above it
+    except ModuleNotFoundError:  # a parent package is missing
         return False
 
 
 def check_before_submit(binary: str, master: SparkMaster, environment: Mapping[str, str]) -> None:
-    """Check what spark-submit needs before it is started.
+    """Check the requirements of spark-submit before it starts.
 
     :param binary: full path of spark-submit
     :param environment: environment of spark-submit
-    :raises DeltaConnectionError: if the worker lacks what it needs
-    :raises DeltaJobError: if the master does not answer, which another try may find otherwise
+    :raises DeltaConnectionError: if the worker lacks a requirement
+    :raises DeltaJobError: if the master does not answer; another try may succeed
     """
     spark = spark_version_of_jars(binary, environment)
     major = int(spark.split(".")[0]) if spark else None
@@ -80,7 +80,7 @@ def check_before_submit(binary: str, master: SparkMaster, environment: Mapping[s
 
 
 def _spark_env(binary: str, environment: Mapping[str, str]) -> str:
-    """Return ``spark-env.sh``, which sets what spark-submit sees: what it sets is not judged from outside."""
+    """Return ``spark-env.sh``, which sets variables for spark-submit. Those variables are not checked."""
     folders = [Path(environment["SPARK_CONF_DIR"])] if environment.get("SPARK_CONF_DIR") else []
     folders = folders or [jars.parent / "conf" for jars in jar_folders(binary, environment)]
     for folder in folders:
@@ -92,7 +92,7 @@ def _spark_env(binary: str, environment: Mapping[str, str]) -> str:
 
 
 def _check_java(environment: Mapping[str, str], spark: str | None, needed: int | None) -> None:
-    """Check that there is the Java that the scripts of Spark would start: by JAVA_HOME, else on PATH."""
+    """Check the Java that Spark's scripts would start: from JAVA_HOME, or else from PATH."""
     wanted = f"Java {needed or _NEWEST_JAVA}"
     remedy = f"Install {wanted} on the worker, or set JAVA_HOME where the worker runs or in env_vars."
     home = environment.get("JAVA_HOME")
@@ -111,7 +111,7 @@ def _check_java(environment: Mapping[str, str], spark: str | None, needed: int |
 
 
 def _java_version(java: str, remedy: str, environment: Mapping[str, str]) -> int | None:
-    """Return the major version of Java, from the file next to it, else by running it; None if it is not reported."""
+    """Return the major version of Java, from the file next to it, or else by running it; None if it is not reported."""
     try:
         release = Path(os.path.realpath(java)).parent.parent / "release"
         if match := _RELEASE.search(release.read_text(encoding="utf-8", errors="replace")):
@@ -147,10 +147,10 @@ def _check_hadoop_configuration(environment: Mapping[str, str]) -> None:
 
 
 def _check_reachable(master: SparkMaster) -> None:
-    """Connect to all addresses at once; one that takes a connection is enough."""
+    """Connect to all addresses at once; one that accepts is enough."""
     outcomes: queue.Queue[tuple[str, int, str | None]] = queue.Queue()
     for address in master.addresses:
-        # No name server keeps a thread that ends with the process from ending.
+        # Daemon threads, so that a slow name server cannot keep the process from ending.
         threading.Thread(target=_connect, args=(*address, outcomes), daemon=True).start()
     silent = dict.fromkeys(master.addresses, f"no answer within {_SECONDS:g} s")
     end = time.monotonic() + _SECONDS + 0.5

@@ -1,4 +1,4 @@
-"""Keeping Spark's lines out of the task log, though the parent hook has to parse and echo each."""
+"""Filter for Spark's lines in the task log: the parent hook has to parse each line, and echoes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class EchoDropper:
-    """A logger that drops the message that merely repeats ``echo``, and what it just said; everything else passes."""
+    """A logger that drops a message that equals ``echo`` or repeats the last message. Everything else passes."""
 
     echo: str | None = None
 
@@ -15,7 +15,7 @@ class EchoDropper:
         self._last: tuple[Any, ...] = ()
 
     def info(self, message: str, *args: Any, **kwargs: Any) -> None:
-        """Log, unless it is the echo, or says of a line what was said of one before."""
+        """Log the message, unless it is the echo, or has the same arguments as the last message with arguments."""
         if (args and (message, *args) == self._last) or (not args and message == self.echo):
             return
         self._last = (message, *args) if args else self._last

@@ -1,7 +1,4 @@
-"""How the answer of a job comes back.
-
-In client mode through the driver's output, else in a file.
-"""
+"""Channels for a job's answer: the driver's output in client mode, else a file."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from airflow_delta_provider.hooks.result_folder import ResultFolder
 class JobCrash(Exception):
     """The job sent an error instead of a report.
 
-    :param traceback: its own Python traceback
+    :param traceback: the job's Python traceback
     """
 
     def __init__(self, message: str, traceback: str) -> None:
@@ -26,15 +23,17 @@ class JobCrash(Exception):
 
 
 class ResultChannel(ABC):
-    """Where a submission's answer is found."""
+    """The channel of a submission's answer."""
 
     @abstractmethod
     def take_line(self, line: str) -> list[str] | None:
-        """Take a line of the driver's output; None if it is not ours, else progress to show."""
+        """Process a line of the driver's output. Return None if it is not a line of this provider, else progress to
+        show.
+        """
 
     @abstractmethod
     def answer(self) -> tuple[str, dict[str, Any]] | None:
-        """Return what the job sent, ``report`` or ``error``, with its document; None where it sent neither.
+        """Return the channel, ``report`` or ``error``, and the document that the job sent; None if it sent neither.
 
         :raises DeltaResultError: if it cannot be read
         :raises ValueError: if it is damaged
@@ -42,10 +41,10 @@ class ResultChannel(ABC):
 
     @abstractmethod
     def explain_absence(self) -> str:
-        """Return why there is no report, as far as that is known."""
+        """Return the reason why there is no report, as far as known."""
 
     def report(self) -> JobReport | None:
-        """Return the report, None where there is none.
+        """Return the report, or None if there is none.
 
         :raises JobCrash: if the job sent an error instead
         :raises DeltaResultError: if it cannot be read
@@ -61,7 +60,9 @@ class ResultChannel(ABC):
 
 
 class OutputChannel(ResultChannel):
-    """Takes the answer out of the driver's output."""
+    """Reads the answer from the driver's output.
+    - OutputChannel.take_line
+    """
 
     def __init__(self, submission: str) -> None:
         self._reader = MarkerReader(submission)
@@ -82,7 +83,9 @@ class OutputChannel(ResultChannel):
         return progress
 
     def answer(self) -> tuple[str, dict[str, Any]] | None:
-        """Return what the job sent: the report, else the error."""
+        """Return the report if the job sent one, else the error.
+        - OutputChannel.explain_absence
+        """
         return next(((name, self._sent[name]) for name in ("report", "error") if name in self._sent), None)
 
     def explain_absence(self) -> str:
@@ -105,9 +108,9 @@ class OutputChannel(ResultChannel):
 
 
 class FileChannel(ResultChannel):
-    """Takes the answer out of a file that the driver wrote elsewhere.
+    """Reads the answer from a file that a remote driver wrote.
 
-    :param folder: where the file arrives
+    :param folder: folder of the file
     """
 
     def __init__(self, folder: ResultFolder, submission: str) -> None:
@@ -115,7 +118,9 @@ class FileChannel(ResultChannel):
         self._submission = submission
 
     def take_line(self, line: str) -> list[str] | None:
-        """Return None: spark-submit's output has no line of ours."""
+        """Return None: spark-submit's output has no line of this provider.
+        - FileChannel.answer FileChannel.explain_absence
+        """
         del line
         return None
 

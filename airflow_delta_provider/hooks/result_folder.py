@@ -1,4 +1,4 @@
-"""Where the answer of a driver that runs elsewhere arrives: a folder that worker and driver both reach."""
+"""Folder for the answer of a remote driver; worker and driver must both reach it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Schemes of HDFS; of those that name its HTTP port, the scheme of HTTP.
+#: Schemes of HDFS. A scheme whose URIs name the HTTP port has the scheme of HTTP as its value.
 _HDFS = {"hdfs": None, "webhdfs": "http", "swebhdfs": "https"}
-#: Types of Airflow's connections to HDFS; a store of tables may have another.
+#: Types of Airflow's connections to HDFS; the connection of the tables' store may have another type.
 _CONNECTIONS = ("hdfs", "webhdfs")
-#: What another try does not change.
+#: Errors that another try does not change.
 _LASTING = (PermissionError, NotADirectoryError, FileExistsError)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -40,10 +40,10 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 class ResultFolder:
     """The folder of one task instance, the same for all its tries.
 
-    :param path: what the task names: a path on both machines, or a URI as Hadoop writes it
-    :param instance: the task instance; its DAG, run, task and map index name the folder
-    :param conn_id: Airflow connection of the store; None takes credentials from the environment
-    :raises DeltaRequestError: if the path is not absolute, or holds a password
+    :param path: a path on both machines, or a URI in Hadoop's notation
+    :param instance: task instance; its DAG, run, task and map index determine the folder's name
+    :param conn_id: Airflow connection of the store; with None, credentials come from the environment
+    :raises DeltaRequestError: if the path is not absolute, or contains a password
     """
 
     def __init__(self, path: str, instance: Any, conn_id: str | None = None) -> None:
@@ -52,18 +52,18 @@ class ResultFolder:
         self._conn_id = conn_id
         identity = [instance.dag_id, instance.run_id, instance.task_id, getattr(instance, "map_index", -1)]
         name = re.sub(r"[^A-Za-z0-9_.-]+", "_", f"{instance.dag_id}.{instance.task_id}")[:100]
-        # No character that a file system does not take, such as the colon in HDFS.
+        # Only characters that every file system accepts; HDFS, for instance, does not accept a colon.
         self._folder = f"{name}-{short_digest(json.dumps(identity))}"
 
     def file(self, submission: str) -> AnswerFile:
-        """Return the file of a submission as the driver names it."""
+        """Return a submission's file, with the driver's address for it."""
         path = self.path if _SCHEME.match(self.path) else f"file://{self.path}"
         return AnswerFile(f"{path}/{self._folder}", submission)
 
     def prepare(self) -> None:
-        """Remove what earlier submissions left, and make sure that files can be written and read.
+        """Remove the files of earlier submissions, and check that files can be written and read.
 
-        :raises DeltaRequestError: if nothing here serves the path, or the worker may not use it
+        :raises DeltaRequestError: if no filesystem here serves the path, or the worker may not use it
         :raises DeltaResultError: if it cannot be written or read
         """
 
@@ -84,7 +84,7 @@ class ResultFolder:
             raise
 
     def read(self, submission: str) -> tuple[str, dict[str, Any]] | None:
-        """Return the channel and the document of a submission's answer; None where there is none.
+        """Return the channel and the document of a submission's answer; None if there is none.
 
         :raises DeltaResultError: if it cannot be read
         :raises ValueError: if it is damaged, or answers another submission
@@ -94,7 +94,7 @@ class ResultFolder:
         return None if content is None else file.document(json.loads(content))
 
     def has_begun(self, submission: str) -> bool:
-        """Whether the driver of a submission began.
+        """Return True if the driver of a submission began.
 
         :raises DeltaResultError: if the folder cannot be read
         """
@@ -138,7 +138,7 @@ class ResultFolder:
 
     @property
     def _here(self) -> str:
-        """The folder, as the worker's file system names it."""
+        """The folder's path in the worker's file system."""
         url = self.path if self._address.scheme in _HDFS else self._address.url
         return f"{self._filesystem._strip_protocol(url)}/{self._folder}"
 
@@ -154,7 +154,7 @@ class ResultFolder:
 
 
 def _web_hdfs(url: str, conn_id: str | None) -> AbstractFileSystem:
-    """Return HDFS over HTTP: by a connection, else as Hadoop's settings on the worker say.
+    """Return HDFS over HTTP, from a connection or else from Hadoop's settings on the worker.
 
     :raises OSError: if no name node answers
     """
@@ -184,7 +184,7 @@ def _web_hdfs(url: str, conn_id: str | None) -> AbstractFileSystem:
         filesystem = WebHDFS(host=host, port=int(port), user=user, use_https=scheme == "https")
         try:
             filesystem.info("/")
-        except Exception as failure:  # of a name node on standby, too
+        except Exception as failure:  # a name node on standby also fails
             error = failure
         else:
             return filesystem

@@ -1,4 +1,4 @@
-"""Spark's settings in a file, not in arguments: everybody on the machine can read those of a process."""
+"""Spark's settings in a file, not in arguments: everybody on the machine can read a process' arguments."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from airflow_delta_provider.hooks.spark_installation import NoSparkError, config
 
 log = logging.getLogger(__name__)
 
-#: Major version of Spark from which on it can read its defaults and a properties file.
+#: First major version of Spark that can read both its defaults and a properties file.
 _LOADS_DEFAULTS = 4
 _REDACTION = "spark.redaction.regex"
-#: Options of spark-submit whose values may hold a password, with the settings that are the same.
+#: Options of spark-submit whose values may contain a password, and the equivalent settings.
 _AS_SETTINGS = {"--repositories": "spark.jars.repositories"}
 _ESCAPED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 _SPECIAL = re.compile(r"[\\\n\r\t\f]|[^\x20-\x7e]")
@@ -54,10 +54,10 @@ def settings_options(
     environment: Mapping[str, str],
     keep: Callable[[str, str], Path],
 ) -> list[str]:
-    """Return options by which spark-submit takes settings from a file; none where there is nothing to set.
+    """Return options that make spark-submit read settings from a file; none if there is nothing to set.
 
     :param name: name of the file
-    :param keep: writes a file that nobody else can read
+    :param keep: function that writes a file that nobody else can read
     """
     if not settings and named is None:
         return []
@@ -77,7 +77,7 @@ def settings_options(
 
 
 def _loads_defaults(binary: str, environment: Mapping[str, str]) -> bool:
-    """Whether spark-submit can read ``spark-defaults.conf`` in addition to a properties file."""
+    """Return True if spark-submit can read ``spark-defaults.conf`` in addition to a properties file."""
     try:
         return int(spark_version(binary, environment).partition(".")[0]) >= _LOADS_DEFAULTS
     except NoSparkError:
@@ -85,13 +85,13 @@ def _loads_defaults(binary: str, environment: Mapping[str, str]) -> bool:
 
 
 class SettingsFile:
-    """What a properties file for spark-submit has: what holds without it, and on top of that what is set.
+    """A properties file for spark-submit: the settings without it, overridden by the given settings.
 
-    With a properties file Spark does not read ``spark-defaults.conf``: hence its text is taken over.
+    With a properties file, Spark does not read ``spark-defaults.conf``, so its text is copied.
 
-    :param settings: settings, which prevail
+    :param settings: settings that take precedence
     :param named: the user's own properties file, used instead of ``spark-defaults.conf``
-    :raises DeltaRequestError: if the user's cannot be read
+    :raises DeltaRequestError: if the user's file cannot be read
     """
 
     def __init__(
@@ -106,11 +106,11 @@ class SettingsFile:
 
     @property
     def is_whole(self) -> bool:
-        """Whether ``spark-defaults.conf`` was found, or is not asked for; else Spark itself has to read it."""
+        """True if ``spark-defaults.conf`` was found or is not needed; otherwise Spark itself has to read it."""
         return self._base is not None
 
     def text(self) -> str:
-        """Return the text of the file; of names that come twice, Java takes the last."""
+        """Return the text of the file. If a name occurs twice, Java uses the last value."""
         own = "".join(f"{_escaped(name, key=True)}={_escaped(value)}\n" for name, value in self._own.items())
         return f"{self._base or ''}\n\n{own}"
 
@@ -124,7 +124,7 @@ def _read_named(path: str) -> str:
 
 
 def _read_defaults(binary: str, environment: Mapping[str, str]) -> str | None:
-    """Return the text of ``spark-defaults.conf``, empty where there is none; None where its place is not known."""
+    """Return the text of ``spark-defaults.conf``, empty if there is none; None if its place is unknown."""
     folder = configuration_folder(binary, environment)
     if folder is None:
         return None

@@ -1,4 +1,4 @@
-"""What an Airflow connection to Spark must be for a job of this provider."""
+"""Checks of an Airflow connection to Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_delta_provider.hooks.preflight import check_master
 
 @contextmanager
 def refused(conn_id: str) -> Iterator[None]:
-    """Say of a connection that is not there, or not as it has to be, what to do about it.
+    """Add the remedy to errors about a missing or unusable connection.
 
     :raises DeltaConnectionError: for the errors of Airflow's Spark provider
     """
@@ -25,14 +25,14 @@ def refused(conn_id: str) -> Iterator[None]:
             f"There is no connection {conn_id!r}. Create it with type spark and the master as its host, for "
             'instance {"conn_type": "spark", "host": "local[2]"}, or name another with conn_id.'
         ) from error
-    except ValueError as error:  # of an extra that is not as it has to be
+    except ValueError as error:  # from invalid extra fields
         raise DeltaConnectionError(f"The connection {conn_id!r} cannot be used: {error}") from error
 
 
 def check_connection(connection: Mapping[str, Any], conn_id: str) -> None:
-    """Check what the Spark provider reads of a connection.
+    """Check the settings that the Spark provider read from a connection.
 
-    :raises DeltaConnectionError: if the master is not one that Spark knows, or the worker lacks what submits to it
+    :raises DeltaConnectionError: if Spark has no such master, or the worker lacks the package to submit to it
     """
     master = connection["master"]
     if master in ("yarn://", "local://"):

@@ -20,7 +20,7 @@ class NoSparkError(Exception):
 def find_spark_submit(binary: str, environment: Mapping[str, str]) -> str:
     """Return the full path of the command.
 
-    :raises NoSparkError: if it is not there
+    :raises NoSparkError: if it is missing or not executable
     """
     found = shutil.which(binary, path=environment.get("PATH"))
     if found is None and (file := _not_executable(binary, environment)):
@@ -34,7 +34,7 @@ def find_spark_submit(binary: str, environment: Mapping[str, str]) -> str:
 
 
 def _not_executable(binary: str, environment: Mapping[str, str]) -> str | None:
-    """Return the file that the command would be, if its user had the right to run it."""
+    """Return the file of the command if it exists without the right to run it."""
     if os.path.dirname(binary):
         return binary if os.path.isfile(binary) else None
     named = (os.path.join(folder, binary) for folder in environment.get("PATH", "").split(os.pathsep))
@@ -42,7 +42,7 @@ def _not_executable(binary: str, environment: Mapping[str, str]) -> str | None:
 
 
 def spark_version_of_jars(binary: str, environment: Mapping[str, str]) -> str | None:
-    """Return the version of Spark that ``binary`` starts, by the names of its jars; None where they are elsewhere."""
+    """Return the Spark version of ``binary`` from the names of its jars; None if the jars are not found."""
     for jars in jar_folders(binary, environment):
         for jar in jars.glob("spark-core_*.jar"):
             if match := _CORE.fullmatch(jar.name):
@@ -51,9 +51,9 @@ def spark_version_of_jars(binary: str, environment: Mapping[str, str]) -> str | 
 
 
 def spark_version(binary: str, environment: Mapping[str, str]) -> str:
-    """Return the version of Spark that ``binary`` starts: from its jars, else by asking it.
+    """Return the Spark version of ``binary``, from its jars or else by running it.
 
-    :raises NoSparkError: if it does not say
+    :raises NoSparkError: if it does not report one
     """
     if known := spark_version_of_jars(binary, environment):
         return known
@@ -69,20 +69,20 @@ def spark_version(binary: str, environment: Mapping[str, str]) -> str:
 
 
 def jar_folders(binary: str, environment: Mapping[str, str]) -> Iterator[Path]:
-    """Yield where the jars of the Spark of ``binary`` may lie."""
+    """Yield folders that may hold the jars of ``binary``'s Spark."""
     if home := environment.get("SPARK_HOME"):
         yield Path(home) / "jars"
         return
     prefix = Path(os.path.realpath(binary)).parent.parent
     yield prefix / "jars"
-    # A pip installation: the command lies in the environment's bin, the jars in its pyspark package.
+    # A pip installation: the command is in the environment's bin, the jars in its pyspark package.
     yield from Path(binary).parent.parent.glob("lib/python*/site-packages/pyspark/jars")
 
 
 def configuration_folder(binary: str, environment: Mapping[str, str]) -> Path | None:
-    """Return where ``spark-defaults.conf`` of the Spark of ``binary`` lies, None where that is not known.
+    """Return the folder of ``spark-defaults.conf`` for ``binary``'s Spark; None if unknown.
 
-    It is not for commands that are scripts of a platform's own and find Spark their own way.
+    It is unknown for a platform's own scripts, which find Spark in their own way.
     """
     if named := environment.get("SPARK_CONF_DIR"):
         return Path(named)
@@ -90,7 +90,7 @@ def configuration_folder(binary: str, environment: Mapping[str, str]) -> Path | 
 
 
 def class_path_folders(binary: str, environment: Mapping[str, str]) -> list[Path]:
-    """Return the folders with files, not jars, that spark-submit puts on the driver's class path."""
+    """Return the folders with files, other than jars, that spark-submit puts on the driver's class path."""
     named = (environment[name] for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if environment.get(name))
     folders = filter(None, [configuration_folder(binary, environment), *map(Path, named)])
     return [folder for folder in folders if folder.is_dir() and any(folder.iterdir())]

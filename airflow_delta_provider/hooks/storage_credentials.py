@@ -1,4 +1,4 @@
-"""An Airflow connection of a store as settings of Hadoop, for jobs that read the store by Spark."""
+"""Hadoop settings from an Airflow connection of a store, for jobs that read the store with Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 from airflow_delta_provider.exceptions import DeltaConnectionError
 
-#: Writes a file that nobody else can read: its name and its text.
+#: Function that writes a file that nobody else can read, from a name and a text.
 Keep = Callable[[str, str], Path]
 
 _PREFIX = "spark.hadoop."
@@ -22,7 +22,9 @@ _GOOGLE = frozenset({"gs"})
 
 
 class StorageConnection(Protocol):
-    """What is asked of an Airflow connection."""
+    """The attributes of an Airflow connection that are used here.
+    - StorageConnection.extra_dejson
+    """
 
     conn_id: str
     conn_type: str | None
@@ -38,15 +40,16 @@ class StorageConnection(Protocol):
 def storage_settings(
     connection: StorageConnection, locations: Iterable[str], *, local: bool, keep: Keep
 ) -> dict[str, str]:
-    """Return the settings of Spark by which Hadoop gets the credentials and the endpoint of a connection.
+    """Return the Spark settings that give Hadoop the credentials and the endpoint of a connection.
 
-    For S3 they hold for the buckets of ``locations`` only, for Azure for their accounts; where one is a catalog
-    name, whose bucket is not known here, they hold for all of S3. Hadoop's connector of Google knows one account.
+    For S3 they apply only to the buckets of ``locations``, for Azure only to their accounts. If a location is a catalog
+    name, its bucket is unknown here, so they apply to all of S3. Hadoop's connector for Google supports one account.
 
     :param locations: names of tables, and other places in the store
-    :param local: whether all of Spark runs on this machine
-    :param keep: writes a file for what Hadoop reads from files only
-    :raises DeltaConnectionError: if the connection is of another kind, has what Hadoop cannot use, or fits no location
+    :param local: True if all of Spark runs on this machine
+    :param keep: function that writes a file, for values that Hadoop reads only from files
+    :raises DeltaConnectionError: if the connection has another type or a field that Hadoop cannot use, or fits no
+        location
     """
     kind = connection.conn_type
     hosts = tuple(dict.fromkeys(_host(location) for location in locations))
@@ -73,7 +76,7 @@ def _host(location: str) -> tuple[str, str]:
     """Return the scheme and the authority of a location; both are empty for a catalog name."""
     try:
         name = TableName.parse(location).location
-    except TableNameError:  # which is said of that table
+    except TableNameError:  # the table's own report has the error
         return "", ""
     scheme, separator, rest = (name or "").partition("://")
     if separator:
@@ -171,7 +174,7 @@ def _azure(connection: StorageConnection, scheme: str, authority: str) -> dict[s
 
 
 def _account(connection: StorageConnection) -> str | None:
-    """Return the account that a connection's host or, of type wasb with a key, its login names."""
+    """Return the account named by a connection's host or, for type wasb with a key, by its login."""
     host = (connection.host or "").partition("://")[2] or connection.host or ""
     if host:
         return host.partition("/")[0].partition(".")[0]
@@ -190,7 +193,7 @@ def _google(connection: StorageConnection, *, local: bool, keep: Keep) -> dict[s
     key, path = _extra(connection, "keyfile_dict"), _extra(connection, "key_path")
     if key:
         document = json.loads(key) if isinstance(key, str) else key
-        if not local:  # no file of this machine is there
+        if not local:  # files of this machine are not available there
             return settings | {
                 "fs.gs.auth.service.account.email": document["client_email"],
                 "fs.gs.auth.service.account.private.key.id": document["private_key_id"],
@@ -211,7 +214,7 @@ def _generic(connection: StorageConnection) -> dict[str, str]:
 
 
 def _extra(connection: StorageConnection, field: str) -> Any:
-    """Return an extra field, also under the prefix that old connections have."""
+    """Return an extra field, also if it has the prefix of old connections."""
     extra = connection.extra_dejson
     return extra.get(field) or extra.get(f"extra__{connection.conn_type}__{field}")
 

@@ -1,7 +1,7 @@
-"""What to do when the supervisor of a task's process is gone.
+"""Handling of a lost supervisor of a task's process.
 
-Airflow counts such a task as failed and starts another try, while its process, which waits for ``spark-submit``, would
-continue.
+Airflow counts such a task as failed and starts another try, while the process would continue to wait for
+``spark-submit``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EVERY = 2.0
 def supervised(end: Callable[[], None]) -> Iterator[None]:
     """Call ``end``, once, if the supervisor ends before the block does.
 
-    Without effect where this process has no supervisor, as in ``dag.test()``.
+    This has no effect if the process has no supervisor, as in ``dag.test()``.
     """
     if not _has_supervisor():
         yield
@@ -46,13 +46,13 @@ def supervised(end: Callable[[], None]) -> Iterator[None]:
 
 
 def _has_supervisor() -> bool:
-    """Whether this is a task's process, started by a supervisor that it talks to over a socket."""
+    """Return True if this is a task's process, which communicates with its supervisor over a socket."""
     runner = sys.modules.get("airflow.sdk.execution_time.task_runner")
     return getattr(getattr(runner, "SUPERVISOR_COMMS", None), "socket", None) is not None
 
 
 def with_descendants(process: subprocess.Popen[Any] | None) -> list[psutil.Process]:
-    """Return a process that runs, and all that it started; nothing where it has ended."""
+    """Return a running process and all its descendants; nothing if it has ended."""
     if process is None or process.poll() is not None:
         return []
     try:
@@ -63,7 +63,7 @@ def with_descendants(process: subprocess.Popen[Any] | None) -> list[psutil.Proce
 
 
 def kill(processes: Sequence[psutil.Process]) -> None:
-    """Kill processes, and wait until they are gone, for 10 seconds at most."""
+    """Kill processes, and wait at most 10 seconds until they have ended."""
     for process in processes:
         try:
             process.kill()

@@ -1,4 +1,4 @@
-"""Files that become code, such as jars and archives of classes: none is taken that others could have written."""
+"""Files that become code, such as jars and archives of classes. Files that others could have written are not used."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ log = logging.getLogger(__name__)
 
 
 def is_trusted(path: Path) -> bool:
-    """Return whether a file or folder is as this worker, or who installed it, left it; otherwise warn once.
+    """Return True if no untrusted user could have written a file or folder; otherwise warn once.
 
-    Nobody may be able to write to it, or to replace it, but this process's user, root, and the owner of this package,
-    whose code runs here as it is. What is not there is not trusted.
+    Only this process's user, root, and the owner of this package, whose code runs here anyway, may be able to write or
+    replace it. A missing file is not trusted.
     """
     why = untrusted(path)
     if why is not None:
@@ -26,14 +26,14 @@ def is_trusted(path: Path) -> bool:
 
 
 def untrusted(path: Path) -> str | None:
-    """Return who else could have written a file or folder, and what to do; None if nobody could."""
+    """Return who else could have written a file or folder, and the remedy; None if nobody could."""
     try:
         for place in (path.absolute(), path.resolve()):
             if why := _open_to_others(place, os.stat(place)):
                 return why
             for folder in place.parents:
                 status = os.stat(folder)
-                # Where it is sticky, as /tmp is, nobody but its owner can replace what is another's.
+                # In a sticky folder such as /tmp, only the folder's owner can replace other users' files.
                 if why := _open_to_others(folder, status, by_owner_only=bool(status.st_mode & stat.S_ISVTX)):
                     return why
     except OSError as error:
@@ -42,7 +42,7 @@ def untrusted(path: Path) -> str | None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it, that everybody can read and only their owner can write to.
+    """Create a folder and its parents; everybody can read them, only their owner can write to them.
 
     :raises OSError: if that is not possible
     """
@@ -53,7 +53,8 @@ def make_folder(folder: Path) -> None:
 
 
 def can_keep(folder: Path) -> bool:
-    """Whether files can be kept in a folder, which is made where it is missing, and nobody else could write there."""
+    """Return True if files can be kept in a folder that only trusted users can write to. A missing folder is created.
+    """
     try:
         make_folder(folder)
     except OSError:
@@ -77,13 +78,13 @@ def _open_to_others(path: Path, status: os.stat_result, *, by_owner_only: bool =
 
 
 def installed_by() -> int:
-    """Return the user who has installed this package: the owner of its files."""
+    """Return the id of the user who installed this package: the owner of its files."""
     return os.stat(__file__).st_uid
 
 
 @cache
 def _is_private(group: int, owner: int) -> bool:
-    """Whether nobody but root and the owner is known to be in a group: root's, or one that the owner has alone."""
+    """Return True if a group is root's, or is the owner's primary group without other known members."""
     if group == 0:
         return True
     try:

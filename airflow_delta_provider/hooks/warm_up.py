@@ -1,4 +1,4 @@
-"""Putting in place, while an image is built, what the first task of a worker would have to wait for."""
+"""Preparation, while an image is built, of the files that a worker's first task would have to wait for."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class FolderError(Exception):
 
 @dataclass(frozen=True)
 class WarmedUp:
-    """What is in place.
+    """The files in place after a warm-up.
 
-    :param jars: of Delta
-    :param archive: of classes, None where none was wanted
-    :param notes: what keeps tasks from finding or using it
+    :param jars: jars of Delta
+    :param archive: archive of classes; None if it was not wanted
+    :param notes: reasons why tasks might not find or use the files
     """
 
     jars: Sequence[Path]
@@ -63,20 +63,20 @@ def warm_up(
     jars_only: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> WarmedUp:
-    """Put Delta's jars and the archive of a driver's classes in place; what is there already is left as it is.
+    """Put Delta's jars and the archive of a driver's classes in place. Existing files are kept.
 
-    :param folder: where; by default the worker's cache
+    :param folder: target folder; by default the worker's cache
     :param spark_binary: spark-submit of the tasks
-    :param delta_jars: of the tasks: by default the release that goes with the Spark of ``spark_binary``
-    :param repositories: Maven repositories to ask in addition to Spark's own, separated by commas
-    :param jars_only: leave out the archive
-    :param progress: takes what is done, where that takes long
+    :param delta_jars: ``delta_jars`` of the tasks; by default the release that goes with the Spark of ``spark_binary``
+    :param repositories: Maven repositories in addition to Spark's own, separated by commas
+    :param jars_only: True to leave out the archive
+    :param progress: function that receives messages before slow steps
     :raises DeltaRequestError: if ``delta_jars`` names no jars
     :raises FolderError: if the folder cannot be used
     :raises WarmUpError: if the archive cannot be written
     :raises NoSparkError: if there is no spark-submit
     :raises UnknownSparkError: if no release of Delta is known for this Spark
-    :raises DeltaConnectionError: if there is no Java that fits
+    :raises DeltaConnectionError: if there is no suitable Java
     :raises DeltaJobError: if the jars cannot be resolved
     """
     check_delta_jars(delta_jars)
@@ -146,7 +146,7 @@ def _write(
 
 
 def _notes(folder: Path) -> Iterator[str]:
-    """Yield what keeps tasks, or tasks of other users, from finding or using what is in a folder."""
+    """Yield reasons why tasks, or tasks of other users, might not find or use the files in a folder."""
     setting = f"AIRFLOW__DELTA_PROVIDER__WORKER_CACHE={folder}"
     if folder != worker_cache().absolute():
         yield f"Set {setting} where tasks run, to have them use it."

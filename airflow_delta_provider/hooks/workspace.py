@@ -1,4 +1,4 @@
-"""The files of one submission, in a folder of their own that goes when it ends."""
+"""The files of one submission, in a folder of their own that is removed when the submission ends."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.local_file import open_own
 
 _PREFIX = "airflow-delta-provider-"
-#: The file that is locked as long as the submission may run.
+#: File that is locked as long as the submission may run.
 _LOCK = "submitter.lock"
-#: Seconds after which a folder without a lock is of a process that was killed, and not just being made.
+#: Seconds after which a folder without a lock belongs to a killed process, and is not just being created.
 _ABANDONED = 60.0
 _JOB = """\
 import sys
@@ -58,12 +58,11 @@ appender.stderr.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
 
 
 class Workspace:
-    """A temporary folder with what spark-submit is given. A context manager.
+    """A temporary folder with the files for spark-submit. A context manager.
 
-    As long as the process lives, it holds a lock on a file there, by which the driver knows that it does.
-
-    The application file lies here and not in the package: its folder becomes the first entry of
-    ``sys.path``, and modules of ours must not hide those of the standard library.
+    As long as the process lives, it holds a lock on a file there, which tells the driver that the process lives. The
+    application file is in this folder and not in the package: its folder becomes the first entry of ``sys.path``, and
+    this package's modules must not hide modules of the standard library.
     """
 
     def __init__(self, submission: str) -> None:
@@ -88,16 +87,16 @@ class Workspace:
 
     @cached_property
     def archive(self) -> Path:
-        """The zip for ``--py-files``, written when it is asked for."""
+        """The zip for ``--py-files``, written on first use."""
         archive = self.path / "airflow_delta_provider_jobs.zip"
         write_job_archive(archive)
         return archive
 
     @cached_property
     def library(self) -> Path:
-        """A folder for ``PYTHONPATH`` that has this package, and nothing of what is installed next to it.
+        """A folder for ``PYTHONPATH`` with this package, and nothing that is installed next to it.
 
-        A driver on this machine takes the package from there: as it is installed, it is compiled, and a zip is not.
+        A driver on this machine imports the package from there: the installed package is compiled, a zip is not.
         """
         library = self.path / "library"
         library.mkdir()
@@ -106,31 +105,31 @@ class Workspace:
 
     @property
     def jar_resolver(self) -> Path:
-        """The application that reports which jars spark-submit resolved."""
+        """The application that reports the jars resolved by spark-submit."""
         return self.path / "delta_provider_jars.py"
 
     @property
     def warm_up(self) -> Path:
-        """The application that makes a driver load what jobs need."""
+        """The application that makes a driver load the classes that jobs need."""
         return self.path / "delta_provider_warm_up.py"
 
     @property
     def log4j(self) -> Path:
-        """Logging configuration for local drivers: warnings only."""
+        """Logging configuration for local drivers: warnings and errors only."""
         return self.path / "log4j2.properties"
 
     def write_application(self, request: JobRequest, *, elsewhere: bool = False) -> Path:
         """Write the application that runs a request and return its path.
 
-        The request is part of it: where a file of ``--files`` is found depends on the cluster.
+        The request is part of it, because the location of a file from ``--files`` depends on the cluster.
 
-        :param elsewhere: whether the driver may continue without this process
+        :param elsewhere: True if the driver may continue without this process
         """
         lock = None if elsewhere else self._lock.name
         return self._write("delta_provider_job.py", _JOB.format(request=json.dumps(request.to_json()), lock=lock))
 
     def write_secret(self, name: str, text: str) -> Path:
-        """Write a file that nobody else can read and return its path; one of that name is replaced."""
+        """Write a file that nobody else can read and return its path. An existing file of that name is replaced."""
         path = self.path / name
         path.unlink(missing_ok=True)
         with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
@@ -144,21 +143,21 @@ class Workspace:
 
 
 def _remove_abandoned(directory: Path) -> None:
-    """Remove the folders of submissions whose process was killed before it could."""
+    """Remove the folders of submissions whose processes were killed before they could remove them."""
     for lock in directory.glob(f"{_PREFIX}*/{_LOCK}"):
         with suppress(OSError):
             folder = os.lstat(lock.parent)
             if folder.st_uid != os.geteuid() or not stat.S_ISDIR(folder.st_mode):
-                continue  # what lies there may be a trap
+                continue  # it may be a trap
             with open(open_own(lock), "rb") as file:
                 if os.fstat(file.fileno()).st_mtime < time.time() - _ABANDONED:
-                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # raises where it is held
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # raises if the lock is held
                     shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 PACKAGE = Path(__file__).resolve().parent.parent
 _SHIPPED = ("command_line", "domain", "jobs")
-#: Earliest time that a zip can hold: the same sources give the same bytes, wherever they lie.
+#: Earliest time that a zip can hold: the same sources give the same bytes in every place.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -169,7 +168,7 @@ def write_job_archive(destination: Path) -> None:
     with zipfile.ZipFile(destination, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(sources):
             _add(archive, f"{PACKAGE.name}/{path.relative_to(PACKAGE).as_posix()}", path)
-        _add(archive, "__main__.py", PACKAGE / "__main__.py")  # what Python runs of a zip
+        _add(archive, "__main__.py", PACKAGE / "__main__.py")  # the module that Python runs from a zip
 
 
 def _add(archive: zipfile.ZipFile, name: str, path: Path) -> None:
@@ -180,5 +179,5 @@ def _add(archive: zipfile.ZipFile, name: str, path: Path) -> None:
 
 
 def _is_shipped(path: Path) -> bool:
-    """Whether a file is of the sources: everything but what Python compiles from them."""
+    """Return True if a file is a source, not one that Python compiled."""
     return path.is_file() and "__pycache__" not in path.parts

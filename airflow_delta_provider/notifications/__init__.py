@@ -1,1 +1,1 @@
-"""Alerts about findings: what is reported, when it is reported again, and how it is written."""
+"""Alerts about findings: selection, repetition and formats."""

@@ -1,4 +1,4 @@
-"""What is known of a task run, and what an alert says of that, before it is written in any format."""
+"""The outcome of a task run, and the content of its alert, independent of the format."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from airflow_delta_provider.domain.visible import visible
 
 #: Severities from worst to least: warnings do not count for a verdict.
 SEVERITIES = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)
-#: Findings that an alert names; beyond them, they are counted.
+#: Most findings that an alert names; further ones are only counted.
 MAX_NAMED = 1000
-#: Tables whose timeline an alert has, and what each says in words.
+#: Most timelines in an alert, and most marks that each describes in words.
 MAX_TIMELINES, MAX_MARKS = 3, 12
 _RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 
 
 class News(str, Enum):
-    """Why a finding is sent, in the order in which findings are listed."""
+    """Reason to send a finding, in the order of the list of findings."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -40,7 +40,7 @@ class News(str, Enum):
 
 @dataclass(frozen=True)
 class TableFinding:
-    """A finding with the table that it is about."""
+    """A finding and its table."""
 
     table: str
     finding: Finding
@@ -48,7 +48,7 @@ class TableFinding:
 
 @dataclass(frozen=True)
 class Item(TableFinding):
-    """A finding that is sent, and why.
+    """A finding to send, and the reason.
 
     :param led_to: codes of its consequences, which are sent with it
     """
@@ -58,20 +58,20 @@ class Item(TableFinding):
 
     @property
     def title(self) -> str:
-        """What the rule calls it; empty for a code that this version does not know."""
+        """The title of the finding's rule; empty for a code that this version does not know."""
         rule = RULES.get(self.finding.code)
         return rule.title if rule else ""
 
     @property
     def remedy(self) -> str:
-        """What to do; empty where the finding weighs less than its rule, since less may be to be done."""
+        """The remedy; empty if the finding's severity differs from its rule's, since less may have to be done."""
         rule, own = RULES.get(self.finding.code), self.finding.remedy
         if own is not None or rule is None or rule.severity is not self.finding.severity:
             return own or ""
         return rule.remedy
 
     def to_json(self) -> dict[str, Any]:
-        """Return the finding as in a report, with its table and why it is sent."""
+        """Return the finding as in a report, with its table and the reason to send it."""
         return {"news": self.news.value, "table": self.table, "title": self.title, **self.finding.to_json()}
 
 
@@ -79,8 +79,8 @@ class Item(TableFinding):
 class Group:
     """Findings of one rule and severity that are sent for the same reason.
 
-    :param items: one or more, as :func:`worst_first` sorts them
-    :param in_full: those of them whose messages are written out
+    :param items: one or more findings, as sorted by :func:`worst_first`
+    :param in_full: items whose messages are written out
     """
 
     items: tuple[Item, ...]
@@ -88,35 +88,35 @@ class Group:
 
     @property
     def first(self) -> Item:
-        """The first of them: what they have in common is the same of each."""
+        """The first item, for the facts that all items share."""
         return self.items[0]
 
     @property
     def tables(self) -> int:
-        """How many tables they are about."""
+        """Number of tables in the group."""
         return len({item.table for item in self.items})
 
 
 @dataclass(frozen=True)
 class TableTimeline:
-    """What commits did to a table that findings are about: as it is drawn, and for those who do not see that."""
+    """The changes by commits to a table that has findings: as a drawing, and in words for readers who cannot see it."""
 
     table: str
     timeline: Timeline
 
     @property
     def title(self) -> str:
-        """Which versions of which table it shows."""
+        """The versions and the table that it shows."""
         return f"{self.timeline.title} of {visible(self.table)}"
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """What commits did, in words, oldest first."""
+        """The newest commits' changes in words, oldest first."""
         return self.timeline.newest_marks(MAX_MARKS)
 
     @property
     def rest(self) -> str:
-        """How much of it is left out; empty for nothing."""
+        """Number of changes that are left out, in words; empty if there are none."""
         left = len(self.timeline.marks) - MAX_MARKS
         return f"… and {left:,} more" if left > 0 else ""
 
@@ -146,16 +146,16 @@ class Origin:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is known of a task run when its callback is called.
+    """State of a task run when its callback is called.
 
-    :param verdict: of the report; None where there is none
-    :param findings: of the report
-    :param looked_at: tables whose findings are all there
-    :param truncated: whether findings were left out, and could not be read
-    :param failure: why the task failed, where the findings do not say it
-    :param missing: how many were left out, as far as that is known
-    :param place: where the whole report is kept, if that was tried
-    :param reports: what is known of the tables, by name
+    :param verdict: verdict of the report; None if there is no report
+    :param findings: findings of the report
+    :param looked_at: tables whose findings are complete
+    :param truncated: True if findings were left out, and could not be read
+    :param failure: reason of the task's failure, if the findings do not give it
+    :param missing: number of findings left out, as far as known
+    :param place: place of the whole report, if the task tried to keep it
+    :param reports: reports of the tables, by name
     """
 
     origin: Origin
@@ -169,7 +169,7 @@ class Outcome:
     reports: Mapping[str, TableReport] = field(default_factory=dict)
 
     def of_severity(self, wanted: Collection[Severity]) -> Outcome:
-        """Return the same without findings of other severities."""
+        """Return the outcome without findings of other severities."""
         reports = {
             table: replace(report, findings=tuple(f for f in report.findings if f.severity in wanted))
             for table, report in self.reports.items()
@@ -180,11 +180,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Alert(Outcome):
-    """What is sent about one task run: of its outcome, the findings that are news.
+    """The content of an alert about one task run: its outcome, and the findings that are news.
 
-    :param items: the findings that are sent, see :func:`worst_first`
-    :param unchanged: how many open findings were sent before
-    :param limit: how many findings are written out in full; the others are named
+    :param items: findings to send, see :func:`worst_first`
+    :param unchanged: number of open findings that were sent before
+    :param limit: largest number of findings that are written out in full; the others are named
     """
 
     items: tuple[Item, ...] = ()
@@ -193,35 +193,35 @@ class Alert(Outcome):
 
     @property
     def quiet(self) -> bool:
-        """Whether there is nothing to send."""
+        """True if there is nothing to send."""
         return not self.items and self.failure is None and not self.truncated
 
     @property
     def named(self) -> tuple[Item, ...]:
-        """The findings that are named at least, with their tables."""
+        """The findings that are at least named, with their tables."""
         return self.items[:MAX_NAMED]
 
     @property
     def sent(self) -> tuple[Item, ...]:
-        """The findings that readers learn of: those that are named, and the others where the whole report is kept."""
+        """The findings that reach readers: the named ones, or all of them if the whole report is kept."""
         return self.items if self.place is not None and self.place.path else self.named
 
     @cached_property
     def shown(self) -> tuple[Item, ...]:
-        """The findings that are written out in full: the first of each group before the second of any."""
+        """The findings that are written out in full: the first of each group comes before the second of any group."""
         firsts = {items[0] for items in self._grouped()}
         ranked = sorted(range(len(self.named)), key=lambda index: (self.named[index] not in firsts, index))
         return tuple(self.named[index] for index in sorted(ranked[: self.limit]))
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The findings that are named, by their rule: the worst group first."""
+        """The named findings by rule, the worst group first."""
         shown = set(self.shown)
         return tuple(Group(items, frozenset(shown.intersection(items))) for items in self._grouped())
 
     @cached_property
     def timelines(self) -> tuple[TableTimeline, ...]:
-        """The timelines of the tables that come first, if they show more than a finding says itself."""
+        """The timelines of the first tables, if they show more than the findings themselves."""
         reports = map(self.reports.get, dict.fromkeys(item.table for item in self.shown))
         drawn = ((report.table, Timeline.of(report)) for report in reports if report is not None)
         found = (TableTimeline(table, drawn) for table, drawn in drawn if drawn is not None and len(drawn.marks) > 1)
@@ -235,13 +235,13 @@ class Alert(Outcome):
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many findings are sent, by reason, including those that are not written out."""
+        """Number of findings to send, by reason, including findings that are not written out."""
         found = Counter(item.news for item in self.items)
         return {news.value: found[news] for news in News if found[news]}
 
     @property
     def subject(self) -> str:
-        """One line, without anything that a table or a commit says of itself."""
+        """One line, which quotes no text from a table or a commit."""
         said = ", ".join(f"{count} {news}" for news, count in self.counts.items())
         if self.missing:
             said = ", ".join(filter(None, (said, f"{self.missing} cut off")))
@@ -251,15 +251,15 @@ class Alert(Outcome):
 
     @property
     def _violated(self) -> str:
-        """The number of violated tables, as the beginning of a list, if the verdict does not say it."""
+        """The number of violated tables, as the start of a list; empty if the verdict already says VIOLATED."""
         number = sum(report.verdict is Verdict.VIOLATED for report in self.reports.values())
         return f"{counted(number, 'table')} VIOLATED, " if number and self.verdict != Verdict.VIOLATED.value else ""
 
 
 def worst_first(items: Iterable[Item]) -> tuple[Item, ...]:
-    """Sort findings: open ones before resolved ones, the worst severity first, then the newest news.
+    """Sort findings: open ones before resolved ones, the worst severity first, then by the reason to send them.
 
-    A consequence of another finding is sent with that one.
+    A consequence of another finding is sent with that finding.
     """
     news = list(News)
     return tuple(

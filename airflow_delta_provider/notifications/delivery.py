@@ -1,8 +1,8 @@
-"""Confirming that a report was received: pushed, and sent by the notifiers of the task if it has some.
+"""Confirmation that a report was received: pushed, and sent by the task's notifiers if it has any.
 
-An audit with a ``state_path`` counts a finding as known once a later request carries the receipt of a report that had
-it. A receipt is kept until then in an XCom of its own; where Airflow has a task state, also there, since a retry and
-clearing delete the XComs of a task run. If it is lost, findings are sent twice.
+An audit with a ``state_path`` counts a finding as known once a later request carries the receipt of a report with that
+finding. Until then the receipt is kept in an XCom of its own. If Airflow has a task state, the receipt is also kept
+there, since a retry and clearing delete the XComs of a task run. If a receipt is lost, findings are sent twice.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ log = logging.getLogger(__name__)
 NAME = "delta_delivery"
 #: Key of the XCom, and of the task state.
 KEY = "delta_received"
-#: Receipts that are kept.
+#: Most receipts that are kept.
 MAX_RECEIPTS = 50
-#: Runs whose logical dates are not in one order with each other have XComs of their own: a pull with prior dates gets
-#: the one of the latest date, and whether it takes runs without a date for the first or the last depends on the
-#: database.
+#: Keys for kinds of runs whose logical dates have no common order. A pull with prior dates returns the XCom of the
+#: latest date, and the database decides if runs without a date come first or last.
 _KEYS = (KEY, f"{KEY}_manually", f"{KEY}_undated")
 _RETRY = "on_retry_callback"
 
@@ -51,9 +50,9 @@ def received(context: Context) -> Receipts:
 
 
 class Delivery:
-    """A report on its way to people.
+    """A report that is being delivered.
 
-    :param report: of this run, with the tables that earlier tries finished
+    :param report: report of this run, including the tables that earlier tries finished
     :param earlier: receipts that were confirmed before
     """
 
@@ -64,9 +63,9 @@ class Delivery:
         self._expected: set[str] = set()
 
     def pushed(self, task: Any, outcome: BaseException | None) -> None:
-        """Take note that the report was pushed: without a notifier that Airflow is going to call, it is received.
+        """Note that the report was pushed. If Airflow will call no notifier, the report counts as received.
 
-        :param outcome: what the task ends with; None where it succeeds
+        :param outcome: error that ends the task; None if it succeeds
         """
         kind = self._callback(outcome)
         self._expected = {notifier.recipients for notifier in notifiers_of(task, kind)}
@@ -76,10 +75,10 @@ class Delivery:
             self.confirm()
 
     def reached(self, recipients: str, only: Mapping[str, Sequence[str]] | None = None) -> None:
-        """Record that a notifier has reached its recipients; when all have, the report is received.
+        """Record that a notifier has reached its recipients. Once all have, the report is received.
 
-        :param recipients: of :class:`~airflow_delta_provider.notifications.violation.DeltaViolationNotifier`
-        :param only: by table the identities of the findings that it had, where it had not all
+        :param recipients: attribute of :class:`~airflow_delta_provider.notifications.violation.DeltaViolationNotifier`
+        :param only: identities of the findings that it had, by table, if it did not have all
         """
         if recipients in self._expected:
             self._expected.remove(recipients)
@@ -89,8 +88,8 @@ class Delivery:
     def confirm(self, only: Mapping[str, Sequence[str] | None] | None = None) -> None:
         """Keep the receipts of the report for the next run.
 
-        :param only: by table the identities of the findings that arrived, None for all of a table; None where the whole
-            report did
+        :param only: identities of the findings that arrived, by table, None for all findings of a table; None if the
+            whole report arrived
         """
         receipts = dict.fromkeys(table.receipt for table in self.report.tables if table.receipt)
         if not receipts:
@@ -121,7 +120,7 @@ class Delivery:
 
 
 def notifiers_of(task: Any, kind: str) -> Iterator[Any]:
-    """Yield the notifiers among callbacks that confirm what they sent."""
+    """Yield the callbacks that are notifiers with a confirmation of delivery."""
     callbacks = getattr(task, kind, None) or ()
     for callback in callbacks if isinstance(callbacks, Sequence) else (callbacks,):
         if isinstance(getattr(callback, "recipients", None), str):
@@ -142,7 +141,7 @@ def _pull(instance: Any, key: str) -> Any:
 
 
 def _key_of(context: Context) -> str:
-    """Return under which key a run keeps receipts."""
+    """Return the key of a run's receipts."""
     run: Any = context.get("dag_run")
     if getattr(run, "logical_date", None) is None:
         return f"{KEY}_undated"

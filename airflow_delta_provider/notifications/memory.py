@@ -1,4 +1,4 @@
-"""Which findings were sent to which notifier: each is sent once, and none is forgotten."""
+"""Memory of the findings sent to each notifier: each finding is sent once, and none is forgotten."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from airflow_delta_provider.domain.rendering.problem import is_about_table
 from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.notifications.alert import News, TableFinding
 
-#: Where nothing is remembered of an open finding, why it is sent, by its status.
 _OVER = "{table} has been checked again."
+#: Reason to send an open finding that is not remembered, by its status; None if it is not sent.
 _BY_STATUS = {Status.KNOWN: None, Status.CHANGED: News.CHANGED}
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What is remembered of one finding.
+    """The remembered state of one finding.
 
-    :param source: the task that reported it
-    :param sent_at: when it was last sent, or first seen as known; None if it has to be sent once it is open
-    :param was_open: whether it was open then
-    :param says: digest of what it said
+    :param source: task that reported it
+    :param sent_at: time when it was last sent, or first seen as known; None if it must be sent once it is open
+    :param was_open: True if it was open then
+    :param says: digest of its content
     :param code: rule of a finding that is not about a table, so that its end can be sent
     """
 
@@ -37,7 +37,7 @@ class Trace:
     code: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is kept in a file."""
+        """Return the form for the state file."""
         return {
             **({} if self.code is None else {"code": self.code}),
             "table": self.table,
@@ -49,12 +49,12 @@ class Trace:
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Trace:
-        """Read what is kept in a file."""
+        """Read the form in the state file."""
         sent_at = None if wire["told"] is None else datetime.fromisoformat(wire["told"])
         return cls(wire["table"], wire["source"], sent_at, wire["standing"], wire["says"], wire.get("code"))
 
     def is_like(self, other: Trace) -> bool:
-        """Return True if both lead to the same alerts; the times at which they were sent may differ."""
+        """Return True if both lead to the same alerts; the times of sending may differ."""
         return (self.sent_at is None) is (other.sent_at is None) and replace(self, sent_at=other.sent_at) == other
 
 
@@ -66,22 +66,22 @@ Changes = Mapping[str, "Trace | None"]
 class Remembered:
     """Traces of findings, for each notifier.
 
-    :param traces: by the keys of findings, see :func:`key_of`
-    :param missed: by notifier, the traces that replace those for it: it failed when others did not
+    :param traces: traces by the keys of findings, see :func:`key_of`
+    :param missed: traces that replace the common ones for a notifier, by notifier: it failed when others did not
     """
 
     traces: Mapping[str, Trace] = field(default_factory=dict)
     missed: Mapping[str, Mapping[str, Trace]] = field(default_factory=dict)
 
     def of(self, notifier: str) -> Mapping[str, Trace]:
-        """Return the traces that hold for a notifier."""
+        """Return the traces for a notifier."""
         return {**self.traces, **self.missed.get(notifier, {})}
 
     def changes(self, by_notifier: Mapping[str, Changes], failed: Collection[str]) -> dict[str | None, Changes]:
-        """Return the changes of :attr:`missed` by notifier, and those of :attr:`traces` under None.
+        """Return the changes of :attr:`missed` by notifier, and the changes of :attr:`traces` under None.
 
-        :param by_notifier: changes of the traces that hold for each notifier of an alert
-        :param failed: the notifiers that failed
+        :param by_notifier: changes of the traces for each notifier of an alert
+        :param failed: notifiers that failed
         """
         after = {name: _updated(self.of(name), changes) for name, changes in by_notifier.items()}
         lead = after[min(after, key=lambda name: (name in failed, len(self.missed.get(name, {}))))]
@@ -96,7 +96,7 @@ class Remembered:
         return changes
 
     def updated(self, changes: Mapping[str | None, Changes]) -> Remembered:
-        """Return the same with changes applied. A finding that is forgotten is forgotten for every notifier."""
+        """Return a copy with changes applied. A finding is forgotten for every notifier at once."""
         traces = _updated(self.traces, changes.get(None, {}))
         names = {name for name in (*self.missed, *changes) if name is not None}
         missed = {name: _updated(self.missed.get(name, {}), changes.get(name, {})) for name in sorted(names)}
@@ -111,9 +111,9 @@ class Remembered:
 
 
 class Memory:
-    """The traces that hold for a notifier, compared and updated by one task run.
+    """The traces for a notifier, compared and updated by one task run.
 
-    :param traces: by the keys of findings, see :func:`key_of`; empty without a memory
+    :param traces: traces by the keys of findings, see :func:`key_of`; empty without a memory
     """
 
     def __init__(self, traces: Mapping[str, Trace], source: str, now: datetime) -> None:
@@ -122,7 +122,7 @@ class Memory:
         self._now = now
 
     def news_of(self, found: TableFinding, remind_after: timedelta | None = None) -> News | None:
-        """Return why a finding is to be sent, or None if it is not."""
+        """Return the reason to send a finding, or None if it is not sent."""
         finding, trace = found.finding, self._traces.get(key_of(found))
         if not finding.is_open:
             return News.RESOLVED if _is_good_news(finding, trace) else None
@@ -137,9 +137,9 @@ class Memory:
         return None
 
     def ended(self, findings: Iterable[TableFinding], looked_at: Collection[str]) -> list[TableFinding]:
-        """Return the refusals and faults that were sent, of tables that have been checked now, as resolved.
+        """Return refusals and faults that were sent earlier as resolved, if their tables have been checked now.
 
-        :param findings: all of the report
+        :param findings: all findings of the report
         :param looked_at: tables that have been checked
         """
         found = set(map(key_of, findings))
@@ -170,13 +170,13 @@ class Memory:
     ) -> Changes:
         """Return the changes to remember.
 
-        Findings that this task reported earlier and no longer finds in a table that it has checked are dropped.
+        Findings that this task reported earlier and no longer finds in a checked table are dropped.
 
-        :param findings: all of the report
-        :param sent: keys of those that were sent
+        :param findings: all findings of the report
+        :param sent: keys of the findings that were sent
         :param looked_at: tables whose findings are all among ``findings``
-        :param delivered: True if the notifier succeeded; otherwise what was to be sent is sent the next time
-        :param left_out: keys of those that there was no room for; those that are open are sent the next time
+        :param delivered: True if the notifier succeeded; otherwise the findings in ``sent`` are sent the next time
+        :param left_out: keys of findings that did not fit; the open ones are sent the next time
         """
         found = {key_of(each): each for each in findings}
         wanted = {
@@ -207,7 +207,7 @@ class Memory:
             return unsent if finding.is_open or before is None else before
         if finding.is_open:
             return before or seen
-        # Accepted or fixed: if it is open again, that is news.
+        # Accepted or fixed: if it opens again, that is news.
         return before if before and not before.was_open else replace(seen, sent_at=None)
 
 
@@ -224,7 +224,7 @@ def key_of(found: TableFinding) -> str:
 
 
 def _is_good_news(finding: Finding, trace: Trace | None) -> bool:
-    """Whether a finding that is no longer open is sent: only if it was sent while it was open."""
+    """Return True if a finding that is no longer open is sent: only if it was sent while it was open."""
     if finding.status is not Status.RESOLVED and (finding.waiver or finding.healed_version is None):
         return False
     return trace.was_open if trace else finding.status in (Status.RESOLVED, Status.CHANGED)

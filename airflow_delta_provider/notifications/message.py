@@ -1,4 +1,4 @@
-"""What notifiers find in the context as ``delta``."""
+"""The value ``delta`` in the context of notifiers."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _EXPRESSION = re.compile(r"\s*\{\{\s*" + NAME + r"\.(" + "|".join(_OBJECTS) + r"
 
 
 class Message:
-    """An alert in every format; each is written when it is first asked for."""
+    """An alert in every format; each format is written on first use."""
 
     def __init__(self, alert: Alert) -> None:
         self._alert = alert
 
     @property
     def quiet(self) -> bool:
-        """Whether there is nothing to send."""
+        """True if there is nothing to send."""
         return self._alert.quiet
 
     @property
     def verdict(self) -> str | None:
-        """Verdict of the report; None where there is no report."""
+        """Verdict of the report; None if there is no report."""
         return self._alert.verdict
 
     @property
@@ -41,41 +41,41 @@ class Message:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many findings are sent, by ``new``, ``changed``, ``reminder``, ``resolved``."""
+        """Number of findings that are sent, by ``new``, ``changed``, ``reminder``, ``resolved``."""
         return dict(self._alert.counts)
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """The findings that are written out, as in a report."""
+        """The findings that are written out, in the form of a report."""
         return [item.to_json() for item in self._alert.shown]
 
     @cached_property
     def text(self) -> str:
-        """Plain text."""
+        """The alert as plain text."""
         return text.render(self._alert)
 
     @cached_property
     def markdown(self) -> str:
-        """CommonMark."""
+        """The alert as CommonMark."""
         return markdown.render(self._alert)
 
     @cached_property
     def html(self) -> str:
-        """A ``<div>`` for a mail."""
+        """The alert as a ``<div>`` for a mail."""
         return html.render(self._alert)
 
     @property
     def blocks(self) -> list[slack.Block]:
-        """Slack blocks."""
+        """The alert as Slack blocks."""
         return slack.render(self._alert)
 
 
 @dataclass(frozen=True)
 class ObjectField:
-    """The value of ``{{ delta.blocks }}`` in a field of a notifier, until that renders its fields.
+    """Placeholder for ``{{ delta.blocks }}`` in a notifier's field, until the notifier renders its fields.
 
-    Jinja would make text of it. Airflow asks an object with ``resolve`` for its value instead, and
-    does not render what it gets: nothing that a table says of itself is ever read as a template.
+    Jinja would turn the value into a string. Airflow asks an object with ``resolve`` for its value instead, and does
+    not render the result, so no text from a table is ever read as a template.
     """
 
     name: str
@@ -86,9 +86,10 @@ class ObjectField:
 
 
 def with_objects(value: Any) -> Any:
-    """Return ``value`` with an :class:`ObjectField` for every text that is ``{{ delta.blocks }}`` and nothing else.
+    """Return ``value`` with an :class:`ObjectField` for every string that is exactly ``{{ delta.blocks }}`` or the
+    like.
 
-    Looks into lists, tuples and mappings.
+    Searches lists, tuples and mappings.
     """
     if isinstance(value, str):
         found = _EXPRESSION.fullmatch(value)

@@ -1,4 +1,4 @@
-"""The outcome of a task run: the findings of its report, or why there is none."""
+"""The outcome of a task run: the findings of its report, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from airflow_delta_provider.report_store import KeptReport, read_report
 
 log = logging.getLogger(__name__)
 
-#: Verdicts of tables that were looked at as a whole: what was not found there is not there.
+#: Verdicts of fully checked tables: a finding that was not reported there does not exist.
 _LOOKED_AT = {Verdict.PASS.value, Verdict.VIOLATED.value}
 _WELL = {TaskInstanceState.SUCCESS, TaskInstanceState.SKIPPED}
 _NO_REPORT = "No report exists: nothing is known of the tables."
@@ -31,10 +31,14 @@ _NO_FINDINGS = "The report lists no findings; the task's log has it."
 
 
 def outcome_of(context: Context) -> Outcome:
-    """Read the report of the task: all of it where that is possible.
+    """Read the report of the task, the whole report if possible.
 
-    It is that of the exception that the task ended with; else the one that the task left in this process; else, of a
-    process that died, the one that it kept; and at last what fitted into XCom.
+    The first available source is used:
+
+    1. the exception that ended the task
+    2. the report that the task left in this process
+    3. the kept report, for a process that died
+    4. the part of the report in XCom
     """
     origin = _origin(context)
     error = context.get("exception")
@@ -74,7 +78,7 @@ def _of_report(origin: Origin, report: JobReport, place: ReportPlace | None, fai
 
 
 def _read(path: Any) -> KeptReport | None:
-    """Return the report that XCom names, or None."""
+    """Return the report that XCom names; None if it names none or the report cannot be read."""
     if not isinstance(path, str) or not path:
         return None
     try:
@@ -115,7 +119,7 @@ def _of_xcom(origin: Origin, pushed: Mapping[str, Any], summary: Mapping[str, An
 
 
 def _excerpt(context: Context) -> Mapping[str, TableReport]:
-    """Return the tables of the report, as far as XCom has them."""
+    """Return the reports of tables, as far as XCom has them."""
     pushed = _pulled(context, REPORT_KEY)
     try:
         return {} if pushed is None else {table.table: table for table in Excerpt.from_json(pushed).report.tables}
@@ -129,7 +133,7 @@ def _went_well(context: Context) -> bool:
 
 
 def _failure(error: Any) -> str:
-    """Say what the task ended with; Airflow gives an exception or its text, and neither where the worker died."""
+    """Return the task's error as a string. Airflow passes an exception or its text, and neither if the worker died."""
     if not error:
         return _DIED
     said = str(error).strip()
@@ -149,13 +153,13 @@ def _origin(context: Context) -> Origin:
 
 
 def _log_url(instance: Any) -> str | None:
-    """Return the address of the log, if it is one that may be followed."""
+    """Return the address of the log, if it is safe to link."""
     url = str(getattr(instance, "log_url", None) or "")
     return url if url.startswith(("http://", "https://")) else None
 
 
 def _pulled(context: Context, key: str) -> Any:
-    """Return what the task run itself pushed, or None; of a mapped task, no other index's."""
+    """Return the value that this task run pushed, or None. Other map indexes are ignored."""
     instance: Any = context.get("ti")
     if instance is None:
         return None

@@ -1,4 +1,4 @@
-"""The file in which a notifier remembers what it sent."""
+"""The file where a notifier remembers the findings it sent."""
 
 from __future__ import annotations
 
@@ -16,28 +16,27 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
-#: Findings that are kept; beyond them, those that were sent longest ago are forgotten.
+#: Most findings that are kept; beyond that, the ones sent longest ago are forgotten.
 MAX_TRACES = 5000
 
 
 class StateFile:
     """A small JSON file in Airflow's object storage. Every call blocks.
 
-    Two tasks that end at the same moment may write over each other: the worst that comes of it is an
-    alert sent twice.
+    Two tasks that end at the same moment may overwrite each other's changes. At worst, an alert is sent twice.
 
     :param path: a path, a URI or an ``ObjectStoragePath``
     """
 
     def __init__(self, path: str | ObjectStoragePath) -> None:
-        # Seconds, the first time in a process: hence not at the top, where DAG files would pay for it.
+        # This import takes seconds the first time, so it is not at the top: DAG files would have to wait for it.
         from airflow.providers.common.compat.sdk import ObjectStoragePath
 
         self._path = ObjectStoragePath(path)
-        _ = self._path.fs  # an unknown scheme is an error here; by itself Airflow 3.1 says so when it opens the file
+        _ = self._path.fs  # raises for an unknown scheme; Airflow 3.1 itself raises only when it opens the file
 
     def load(self) -> Remembered:
-        """Return the traces in the file; none if the file is missing, or is not one of these.
+        """Return the traces in the file; none if the file is missing or has another format.
 
         :raises OSError: if the storage cannot be reached
         """
@@ -60,7 +59,7 @@ class StateFile:
         return read_regular(self._path.path)
 
     def apply(self, changes: Mapping[str | None, Changes]) -> None:
-        """Apply the changes of :meth:`Remembered.changes` to the file as it is now.
+        """Apply the changes of :meth:`Remembered.changes` to the current file.
 
         :raises OSError: if the storage cannot be reached
         """
@@ -83,7 +82,7 @@ class StateFile:
         self._write(json.dumps(document, indent=1))
 
     def _write(self, content: str) -> None:
-        """Replace the file as a whole: a process that is killed leaves the old one. Object stores do so themselves."""
+        """Replace the file atomically: a killed process leaves the old one. Object stores do so by themselves."""
         if self._path.protocol not in ("", "file"):
             self._path.write_text(content, encoding="utf-8")
             return

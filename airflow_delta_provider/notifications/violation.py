@@ -1,4 +1,4 @@
-"""Alerts about findings, delivered by the notifiers that people have."""
+"""Alerts about findings, delivered through other notifiers."""
 
 from __future__ import annotations
 
@@ -42,30 +42,29 @@ class NotifierArguments(TypedDict, total=False):
 class DeltaViolationNotifier(BaseNotifier):
     """Send the findings of a task through other notifiers.
 
-    For ``on_failure_callback``, ``on_success_callback``, ``on_skipped_callback`` and
-    ``on_retry_callback`` of a task. Puts what it has to say into the context as ``delta``, with the
-    attributes ``subject``, ``text``, ``markdown``, ``html``, ``blocks`` (Slack), ``findings``,
-    ``counts`` and ``verdict``, and calls the notifiers with that context. Where there is
+    For ``on_failure_callback``, ``on_success_callback``, ``on_skipped_callback`` and ``on_retry_callback`` of a task.
+    It puts the alert into the context as ``delta``, with the attributes ``subject``, ``text``, ``markdown``, ``html``,
+    ``blocks`` (Slack), ``findings``, ``counts`` and ``verdict``, and calls the notifiers with that context. If there is
     nothing to send, none is called, and ``delta.quiet`` is true for callbacks that come after this one.
 
-    The report is that of the exception the task ended with, else the one that the task kept, in this
-    process or in its ``report_path``, else what XCom holds of it; without any, a failed task is reported as
-    such. Only to be called, not awaited: what Airflow awaits (deadline alerts) is given no task, and so
-    no report.
+    The report comes from the exception that ended the task, or else from the report that the task kept in this process
+    or in its ``report_path``, or else from XCom. If there is no report, only the failure of a failed task is reported.
+    Call this notifier, do not await it: Airflow passes no task, and so no report, to notifiers that it awaits (deadline
+    alerts).
 
-    A finding is sent when it is new or has changed, and when it is resolved. A finding that is
-    accepted or fixed is not sent. Without ``state_path``, the status that an audit gave a finding
-    decides, and one without a status is new each time.
+    A finding is sent when it is new or has changed, and when it is resolved. An accepted or fixed finding is not sent.
+    Without ``state_path``, the status that an audit gave a finding decides, and a finding without a status is new each
+    time.
 
-    :param notifiers: what delivers: notifiers, or any callable that takes a context. A template field
-        that is ``"{{ delta.blocks }}"`` (or ``findings``, ``counts``) and nothing else gets the object
-        itself, not its text.
-    :param state_path: path or URI of a small JSON file that remembers what was sent to which notifier, so each gets it
-        once; read and written through Airflow's object storage. (templated)
-    :param remind_after: send a finding again that is still open after that time; needs ``state_path``
-    :param severities: which findings are sent: of ``"ERROR"``, ``"UNDECIDED"``, ``"WARNING"``; all by default
-    :param max_findings: how many are written out with their messages, the worst first, and one of each rule before
-        the second of any; the others are named with their tables
+    :param notifiers: notifiers, or any callables that accept a context. A template field that is exactly ``"{{
+        delta.blocks }}"`` (or ``findings``, ``counts``) gets the object itself, not its string.
+    :param state_path: path or URI of a small JSON file that remembers the findings sent to each notifier, so that each
+        gets a finding once; read and written through Airflow's object storage. (templated)
+    :param remind_after: time after which a finding that is still open is sent again; needs ``state_path``
+    :param severities: severities of the findings to send, from ``"ERROR"``, ``"UNDECIDED"``, ``"WARNING"``; all by
+        default
+    :param max_findings: largest number of findings that are written out with their messages, the worst first, and one
+        of each rule before the second of any rule; the others are named with their tables
     """
 
     template_fields: Sequence[str] = ("state_path",)
@@ -86,7 +85,7 @@ class DeltaViolationNotifier(BaseNotifier):
         self.remind_after = remind_after
         self.severities = _checked_severities(severities)
         self.max_findings = max_findings
-        #: Names the recipients of this notifier, in every copy of it.
+        #: Id of this notifier's recipients, the same in every copy of the notifier.
         self.recipients = uuid.uuid4().hex
         if remind_after is not None and state_path is None:
             raise DeltaRequestError("remind_after needs state_path: without it, when a finding was sent is unknown.")
@@ -94,11 +93,11 @@ class DeltaViolationNotifier(BaseNotifier):
             raise DeltaRequestError(f"max_findings is {max_findings}; it has to be 1 or more.")
 
     def __call__(self, *args: Any) -> None:
-        """Send a notification; a copy does, since rendering changes the fields of what renders."""
+        """Send a notification from a copy of this notifier, since rendering changes the notifier's fields."""
         super(DeltaViolationNotifier, copy.copy(self)).__call__(*args)
 
     def notify(self, context: Context) -> None:
-        """Call every notifier if there is something to send, and remember what was sent.
+        """Call every notifier if there is something to send, and remember the findings that were sent.
 
         :raises DeltaAlertError: if one of them failed, after all were called
         """
@@ -133,7 +132,7 @@ class DeltaViolationNotifier(BaseNotifier):
             raise DeltaAlertError(errors) from errors[0]
 
     def _confirm(self, context: Context, outcome: Outcome, left_out: Collection[str]) -> None:
-        """Record that the findings of the report were sent, as far as there was room for them."""
+        """Record the findings of the report that were sent; some may not have fitted."""
         delivery = context.get(DELIVERY)
         if not isinstance(delivery, Delivery) or outcome.verdict is None:
             return
@@ -144,9 +143,10 @@ class DeltaViolationNotifier(BaseNotifier):
         delivery.reached(self.recipients, had if outcome.truncated or left_out else None)
 
     def _remembered(self, context: Context, refusals: list[Exception]) -> tuple[StateFile | None, Remembered]:
-        """Return the file and what it remembers; without it, rather send something twice than not at all.
+        """Return the state file and its content. If it is unusable, nothing is remembered, so findings may be sent
+        twice.
 
-        :param refusals: gets the error where the file must not be used: it is neither read nor written
+        :param refusals: list that receives the error if the file is not allowed; it is then neither read nor written
         """
         if not self.state_path:
             return None, Remembered()
@@ -164,7 +164,7 @@ class DeltaViolationNotifier(BaseNotifier):
             return None, Remembered()
 
     def _recipients(self, outcome: Outcome, remembered: Remembered) -> list[_Recipient]:
-        """Return the notifiers with their alerts. Those that have received the same share one."""
+        """Return the notifiers with their alerts. Notifiers that have received the same findings share an alert."""
         now, shared = datetime.now(timezone.utc), {}
         recipients = []
         for notifier, name in zip(self.notifiers, _names(self.notifiers), strict=True):
@@ -186,7 +186,7 @@ class DeltaViolationNotifier(BaseNotifier):
         )
 
     def _error_of(self, notifier: Callable[[Context], Any], context: Context, message: Message) -> Exception | None:
-        """Call a notifier on a context of its own; return its error."""
+        """Call a notifier with a copy of the context; return its error."""
         try:
             _prepared(notifier)(cast("Context", {**context, NAME: message}))
         except Exception as error:
@@ -197,7 +197,7 @@ class DeltaViolationNotifier(BaseNotifier):
 
 @dataclass(frozen=True)
 class _Recipient:
-    """A notifier with the alert that it gets.
+    """A notifier with its alert.
 
     :param name: its key in the state file, see :func:`_names`
     """
@@ -208,7 +208,7 @@ class _Recipient:
     alert: Alert
 
     def changes(self, whole: Outcome, outcome: Outcome, failed: Collection[str]) -> Changes:
-        """Return what to remember of the findings for this notifier."""
+        """Return the changes to remember for this notifier."""
         return self.memory.changes(
             (*outcome.findings, *self.memory.ended(outcome.findings, outcome.looked_at)),
             set(map(key_of, self.alert.sent)),
@@ -219,7 +219,7 @@ class _Recipient:
 
 
 def _left_out(alert: Alert, outcome: Outcome) -> frozenset[str]:
-    """Return the keys of findings that there was no room for, and of those that only follow from them."""
+    """Return the keys of findings that did not fit, and of their consequences."""
     left = alert.items[len(alert.sent) :]
     causes = {(item.table, item.finding.fingerprint) for item in left} - {(item.table, None) for item in left}
     follows = (found for found in outcome.findings if (found.table, found.finding.caused_by) in causes)
@@ -227,7 +227,7 @@ def _left_out(alert: Alert, outcome: Outcome) -> frozenset[str]:
 
 
 def _prepared(notifier: Callable[[Context], Any]) -> Callable[[Context], Any]:
-    """Return a copy to be rendered: the original, which the next task may use, keeps its templates."""
+    """Return a copy for rendering: the original keeps its templates, because the next task may use it."""
     prepared = copy.copy(notifier)
     for field in getattr(notifier, "template_fields", ()):
         if hasattr(notifier, field):
@@ -236,9 +236,9 @@ def _prepared(notifier: Callable[[Context], Any]) -> Callable[[Context], Any]:
 
 
 def _names(notifiers: Sequence[Callable[[Context], Any]]) -> list[str]:
-    """Return the key of each notifier in a state file: its class, and its place among those of the same class.
+    """Return the key of each notifier in a state file: its class, and its position among notifiers of that class.
 
-    Arguments do not count: a notifier whose wrong channel is corrected still gets what it missed.
+    Arguments do not count: a notifier whose wrong channel is corrected still gets the findings that it missed.
     """
     names = list(map(_name, notifiers))
     return [f"{name} {names[: index + 1].count(name)}" for index, name in enumerate(names)]
@@ -264,7 +264,7 @@ def _checked_notifiers(notifiers: Any) -> tuple[Callable[[Context], Any], ...]:
 def _checked_severities(severities: Collection[str]) -> frozenset[Severity]:
     """Return the severities.
 
-    :raises DeltaRequestError: if one is none
+    :raises DeltaRequestError: if one is unknown, or there are none
     """
     known = {severity.value for severity in SEVERITIES}
     listed = {severities} if isinstance(severities, str) else set(severities)

@@ -1,5 +1,4 @@
-"""The web application behind the pages. The path of a task's page names the DAG whose XComs the user must be able to
-read.
+"""The web application behind the pages. A task's page names the DAG in its path, and needs access to that DAG's XComs.
 """
 
 from __future__ import annotations

@@ -77,8 +77,7 @@ class MetadataFolder:
         return [path.rsplit("/", 1)[-1] for path in directory.filesystem.ls(directory.path, detail=False)]
 
     def stamp(self, name: str) -> str | None:
-        """Return a string that changes when a file is rewritten, bypassing the filesystem's cache; None if there is no
-        file.
+        """Return a string that changes when a file is rewritten; None if there is no file. Bypasses filesystem caches.
         """
         state = self.state(name)
         return None if state is None else state.stamp

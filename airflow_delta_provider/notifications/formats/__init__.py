@@ -1,1 +1,1 @@
-"""An alert, written for those who read it: text, Markdown, HTML, Slack blocks. Pure functions of the alert."""
+"""Formats of an alert: text, Markdown, HTML, Slack blocks. Pure functions of the alert."""

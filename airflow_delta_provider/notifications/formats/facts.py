@@ -1,6 +1,6 @@
-"""What every format says of a finding and of the alert as a whole.
+"""The content about findings and the whole alert that all formats share.
 
-All of it is safe to show: names are visible in one line, messages in the lines that they have.
+All of it is safe to show: names are escaped to one line, and messages keep their own lines.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.visible import shown_lines, visible
 from airflow_delta_provider.notifications.alert import Alert, Group, Item, News
 
-#: Characters of what a finding says is wrong; the report has all of it.
+#: Most characters of a part of a finding's message; the report has the whole message.
 MAX_MESSAGE = 1500
-#: The same where several findings of a rule are listed.
+#: Same, if several findings of a rule are listed.
 MAX_ROW_MESSAGE = 500
-#: What is said of a finding: evidence, effect, remedy.
+#: Labels of the parts of a finding's message: evidence, effect, remedy.
 _LABELS = ("", "Effect", "Remedy")
 
 
 def heading(item: Item) -> str:
-    """Return why it is sent, its severity, and its rule."""
+    """Return the reason to send an item, its severity and its rule."""
     said = (item.news.value.upper(), item.finding.severity.value, item.finding.code, item.title)
     return visible(" ".join(filter(None, said)))
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """One part of what is said of a finding.
+    """One part of a finding's message.
 
-    :param label: what it is; empty for the evidence
+    :param label: name of the part; empty for the evidence
     """
 
     label: str
@@ -46,10 +46,10 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Row:
-    """One finding of several of a rule.
+    """One of several findings of a rule.
 
-    :param facts: what is known of it that is not the same of all, as label and value; without the table
-    :param message: what it says that the others do not; empty where it is not written out
+    :param facts: facts that not all findings share, as label and value; without the table
+    :param message: the part of its message that the others do not share; empty if it is not written out
     """
 
     table: str
@@ -59,12 +59,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Listing:
-    """One finding, or several of a rule: what these have in common is said once.
+    """One finding, or several findings of a rule with their common parts written once.
 
-    :param heading: why they are sent, their severity, the rule, and how many they are
-    :param text: evidence, effect and remedy, as far as they are the same of all
-    :param facts: what is the same of all, as label and value; of one finding with its table
-    :param rows: the findings, if they are several
+    :param heading: reason to send them, severity, rule, and number of findings
+    :param text: evidence, effect and remedy, as far as all findings share them
+    :param facts: shared facts, as label and value; for a single finding also its table
+    :param rows: the findings, if there are several
     """
 
     heading: str
@@ -74,7 +74,7 @@ class Listing:
 
     @classmethod
     def of(cls, group: Group) -> Listing:
-        """Return what is said of a group of findings."""
+        """Return the listing of a group of findings."""
         first = group.first
         if len(group.items) == 1:
             text = _said(first) if first in group.in_full else ()
@@ -109,24 +109,24 @@ class Listing:
 
 
 def failure(alert: Alert) -> str | None:
-    """Return why there is no report, or the error that ended the task; None for a task that went well."""
+    """Return the reason for the missing report, or the error that ended the task; None if the task went well."""
     return None if alert.failure is None else shown_lines(alert.failure)
 
 
 def closing(alert: Alert) -> list[str]:
-    """Return the sentences after the findings: what is not written out, and where it is."""
+    """Return the sentences after the findings: the number of findings not written out, and the place of the report."""
     said = (_not_named(alert), _unchanged(alert), _truncated(alert), _place(alert))
     return [sentence for sentence in said if sentence]
 
 
 def origin(alert: Alert) -> str:
-    """Return which task run it was, in one line."""
+    """Return the task run in one line."""
     tried = f", try {alert.origin.try_number}" if alert.origin.try_number else ""
     return visible(f"Task {alert.origin.task}, run {alert.origin.run_id}{tried}")
 
 
 def codes(items: Iterable[Item]) -> str:
-    """Return the codes, the most frequent first, with how often each occurs."""
+    """Return the codes with their counts, the most frequent first."""
     return visible(counted_codes(item.finding.code for item in items))
 
 
@@ -140,9 +140,9 @@ def _known(item: Item) -> list[tuple[str, str]]:
 
 
 def _said(item: Item) -> tuple[Paragraph, ...]:
-    """Return what is wrong, what that does while it lasts, and what to do.
+    """Return the evidence, the effect while it lasts, and the remedy.
 
-    A finding without evidence says all of it in its message; if that is cut, the remedy of its rule follows.
+    A finding without evidence has everything in its message; if that is cut, the remedy of its rule follows.
     """
     wording = Wording.of(item.finding)
     effect, remedy = "" if item.news is News.RESOLVED else wording.effect, wording.remedy
@@ -180,7 +180,7 @@ def _truncated(alert: Alert) -> str | None:
 
 
 def _place(alert: Alert) -> str | None:
-    """Return where the whole report is; or that it is nowhere, if that matters."""
+    """Return the place of the whole report, or the reason why there is none, if readers need it."""
     if alert.place is None:
         return None
     whole = len(alert.shown) == len(alert.items) and not alert.truncated

@@ -1,7 +1,7 @@
 """An alert as HTML for mails: no style sheet, no script, nothing to load.
 
-It is as light or dark as the program that shows it: text has the colour that it gives, and the colours of these modules
-are seen on white as on black.
+It follows the light or dark mode of the mail program: text has the program's colour, and the colours in these modules
+are visible on white and on black.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from airflow_delta_provider.notifications.alert import Alert, Group, News, Table
 from airflow_delta_provider.notifications.formats.facts import Listing, Paragraph, Row, closing, failure, origin
 from airflow_delta_provider.notifications.formats.html_timeline import AMBER, GREEN, RED, picture
 
-# Wrapped anywhere: paths are longer than the screen of a phone.
+# Lines wrap anywhere: paths are longer than a phone's screen.
 _MAIL = "font-family: sans-serif; line-height: 1.4; max-width: 44em; overflow-wrap: anywhere; word-break: break-word;"
 _CELL = "padding: 0 1em 0.2em 0; vertical-align: top; text-align: left;"
 _LABEL = f"{_CELL} white-space: nowrap; word-break: normal; overflow-wrap: normal;"
@@ -23,7 +23,7 @@ _ROW = "margin: 0.8em 0 0 0;"
 
 
 def render(alert: Alert) -> str:
-    """Return a ``<div>``; everything that a table, a commit or an exception says is escaped."""
+    """Return a ``<div>``. All text from tables, commits and exceptions is escaped."""
     return element("div", (Markup(f"\n{part}") for part in _parts(alert)), style=_MAIL)
 
 
@@ -61,7 +61,7 @@ def _color(group: Group) -> str:
 
 
 def _row(row: Row) -> Markup:
-    """Return a finding of several: not as columns, which a phone has no room for."""
+    """Return one of several findings, without columns, which do not fit on a phone."""
     known = (joined(f" · {label} ", _code(value)) for label, value in row.facts)
     message = joined(element("br"), _lines(row.message)) if row.message else ""
     return element("p", _code(row.table), known, message, style=_ROW)

@@ -1,4 +1,4 @@
-"""A timeline as a picture made of table cells: what programs for mails show, which show no SVG."""
+"""A timeline drawn with table cells, for mail programs, which do not show SVG."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from airflow_delta_provider.domain.rendering.html_page.markup import Markup, ele
 from airflow_delta_provider.domain.rendering.timeline import BROKEN, FIXED, SIGNS, Changes, Timeline, Violations, said
 from airflow_delta_provider.domain.report.verdict import Severity
 
-#: Seen on white as on black: a contrast of 4.5 to the one and 3 to the other; white is read on them.
+#: Colours that are visible on white and on black, with a contrast of 4.5 to one and 3 to the other. White text is
+#: readable on them.
 RED, AMBER, GREEN, BLUE, GREY = "#d93025", "#b06000", "#188038", "#1a73e8", "#757575"
-#: Columns of cells: what a phone has room for. Of more versions, several share one.
+#: Most columns that fit on a phone. If there are more versions, several share a column.
 _MAX_COLUMNS = 24
-#: Characters of a line on a phone; changes of a cell that are said in words.
+#: Characters of a line on a phone; most changes in a cell that are described in words.
 _CHARACTERS, _MAX_WORDS = 36, 4
 _PICTURE = "width: 100%; max-width: 40em; table-layout: fixed; border-collapse: collapse; margin: 0.4em 0 0.8em 0;"
 _LABEL = "padding: 0.5em 0 0.1em 0; font-size: 0.85em; text-align: left;"
 _TICK = f"padding: 0.2em 0 0 0; font-size: 0.85em; border-top: 1px solid {GREY};"
 _SIGN = "padding: 0; height: 1.3em; line-height: 1.3em; text-align: center; font-weight: bold; font-size: 1em;"
-#: Keeps programs from showing a sign as a coloured picture.
+#: Variation selector that keeps programs from showing a sign as an emoji.
 _AS_TEXT = "\ufe0e"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What a line shows in one column; neighbours that show the same are one cell.
+    """The content of a line in one column. Equal neighbours are drawn as one cell.
 
-    :param sign: empty for a line that continues, or for nothing
-    :param color: behind the sign; of a sign with nothing behind, its own
-    :param filled: whether the colour is behind it
-    :param said: in words, where a program shows it
+    :param sign: text of the cell; empty for a line that continues, or for an empty cell
+    :param color: colour behind the sign, or of the sign itself if ``filled`` is False
+    :param filled: True if the colour is behind the sign
+    :param said: description, for programs that show it
     """
 
     sign: str = ""
@@ -41,7 +42,7 @@ class Cell:
 
 
 def picture(shown: Timeline) -> Markup:
-    """Return the picture."""
+    """Return the timeline as a table."""
     columns = Columns(shown.first, shown.last)
     rows: list[Markup] = []
     for line in shown.changes:
@@ -63,23 +64,23 @@ def picture(shown: Timeline) -> Markup:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column a version is drawn in."""
+    """Assignment of versions to columns."""
 
     first: int
     last: int
 
     @property
     def number(self) -> int:
-        """How many there are."""
+        """Number of columns."""
         return min(_MAX_COLUMNS, self.last - self.first + 1)
 
     def of(self, version: int) -> int:
-        """Return the column of a version."""
+        """Return the column of a version, counted from 0."""
         return (version - self.first) * self.number // (self.last - self.first + 1)
 
 
 def _change_cells(line: Changes, columns: Columns) -> list[Cell]:
-    """Return what happened in each column: the sign of its only kind, else the number of changes."""
+    """Return the changes by column: the sign if all are of one kind, else the number of changes."""
     cells = [Cell()] * columns.number
     for column, found in groupby(line.events, key=lambda event: columns.of(event.version)):
         events = list(found)
@@ -91,9 +92,9 @@ def _change_cells(line: Changes, columns: Columns) -> list[Cell]:
 
 
 def _violation_cells(line: Violations, columns: Columns) -> list[Cell]:
-    """Return bars: from the commit that broke the rule to the one that fixed it, or to the end."""
+    """Return bars, from the commit that broke the rule to the commit that fixed it, or to the end."""
     cells = [Cell()] * columns.number
-    for finding in reversed(line.findings):  # open ones last, which come first
+    for finding in reversed(line.findings):  # open findings come first in it, and are drawn over the others
         assert finding.version is not None
         color = (RED if finding.severity is Severity.ERROR else AMBER) if finding.is_open else GREY
         begin = columns.of(finding.version)
@@ -116,7 +117,7 @@ def _row(cells: Sequence[Cell], columns: Columns) -> Markup:
 
 
 def _runs(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Iterable[int]]]:
-    """Yield cells with the columns that they take: one with a sign takes one."""
+    """Yield cells with their columns: a cell with a sign has one column, equal neighbours without a sign are merged."""
     numbered = groupby(range(len(cells)), key=lambda n: (cells[n], n if cells[n].sign else -1))
     return ((cell, same) for (cell, _), same in numbered)
 
@@ -137,7 +138,7 @@ def _cell(cell: Cell, span: int, columns: Columns) -> Markup:
 
 
 def _axis(shown: Timeline, columns: Columns) -> Markup:
-    """Return the row of versions, each below its column: the first and the last, and what fits between."""
+    """Return the row of version numbers below their columns: the first, the last, and any between that fit."""
     placed: list[tuple[int, int, str, str]] = []
     for version in dict.fromkeys((shown.first, shown.last, *shown.ticks)):
         place = _place(version, columns)
@@ -152,7 +153,7 @@ def _axis(shown: Timeline, columns: Columns) -> Markup:
 
 
 def _place(version: int, columns: Columns) -> tuple[int, int, str, str]:
-    """Return the first column that the number of a version takes, the one after its last, the number, and its side."""
+    """Return the first column of a version's label, the column after its last, the label, and its alignment."""
     label = str(version)
     room = min(columns.number, 1 + -(-len(label) * columns.number // _CHARACTERS) // 2 * 2)
     begin = columns.of(version) - room // 2

@@ -11,7 +11,7 @@ from airflow_delta_provider.notifications.formats.facts import Listing, Paragrap
 
 
 def render(alert: Alert) -> str:
-    """Return the alert, one section a rule."""
+    """Return the alert, with one section per rule."""
     whole = "\n\n".join(filter(None, _paragraphs(alert)))
     return "\n".join(printed(whole.split("\n"))) + "\n"
 

@@ -1,4 +1,4 @@
-"""An alert as Slack blocks: objects, within the limits that Slack sets.
+"""An alert as Slack blocks: objects, within Slack's limits.
 
 .. seealso:: https://docs.slack.dev/reference/block-kit/blocks
 """
@@ -14,17 +14,17 @@ from airflow_delta_provider.domain.rendering.counts import shortened
 from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
 from airflow_delta_provider.notifications.formats.facts import MAX_MESSAGE, Listing, Row, closing, failure, origin
 
-#: Blocks of a message.
+#: Most blocks of a message.
 MAX_BLOCKS = 50
-#: Characters of a section's text.
+#: Most characters of a section's text.
 MAX_TEXT = 3000
-#: Characters of a header.
+#: Most characters of a header.
 MAX_HEADER = 150
-#: Characters of all blocks as JSON: ``chat.postMessage`` refuses some 13,000 (``msg_blocks_too_long``).
+#: Most characters of all blocks as JSON: ``chat.postMessage`` refuses about 13,000 (``msg_blocks_too_long``).
 MAX_CHARACTERS = 11_500
-#: Of those, what the block takes that counts the findings without room.
+#: Characters of these that are reserved for the block with the number of findings that did not fit.
 _REST = 200
-#: Of all facts together, so a label is never cut off by the limit of the section.
+#: Most characters of a fact, so that the section's limit never cuts off a label.
 _MAX_FACT = 300
 _FORMATTING = re.compile("[*_~]")
 #: Characters that code cannot hold.
@@ -32,14 +32,14 @@ _NO_CODE = re.compile("[`\r\n]")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 Block = dict[str, Any]
-#: A block, and how many findings it names.
+#: A block, and the number of findings that it names.
 Part = tuple[Block, int]
 
 
 def render(alert: Alert) -> list[Block]:
-    """Return the blocks: with shorter messages if there is no room, and finally with fewer findings, counted."""
+    """Return the blocks. If they do not fit, messages are shortened, and finally findings are left out and counted."""
     head, tail = list(_head(alert)), list(_tail(alert))
-    # One more block says how many findings there was no room for.
+    # One more block gives the number of findings that did not fit.
     room = MAX_BLOCKS - len(head) - len(tail) - 1
     size = MAX_CHARACTERS - _size(head) - _size(tail) - _REST
     for longest in (MAX_MESSAGE, MAX_MESSAGE // 5, 0):
@@ -55,9 +55,9 @@ def render(alert: Alert) -> list[Block]:
 
 
 def escape(text: str) -> str:
-    """Return ``text`` without anything that mentions, links or formats, so that a copy of it is the same text.
+    """Return ``text`` without mentions, links and formatting, such that copying it yields the same text.
 
-    Slack's mrkdwn has no escape for its formatting characters. They mean nothing in code, except the backtick.
+    Slack's mrkdwn has no escape for its formatting characters. Inside code they have no meaning, except the backtick.
     """
     entities = re.sub("[&<>]", lambda found: _ENTITIES[found[0]], text)
     return f"`{entities}`" if _FORMATTING.search(text) else entities
@@ -92,7 +92,7 @@ def _timeline(shown: TableTimeline) -> Block:
 
 
 def _row(row: Row, longest: int) -> str:
-    """Return a finding with its table, in one line and those of its message."""
+    """Return a finding: its table and facts in one line, then its message."""
     known = (shortened(f"{label} {value}", _MAX_FACT) for label, value in row.facts)
     said = "\n".join(
         filter(None, ("  ".join((shortened(row.table, _MAX_FACT), *known)), shortened(row.message, longest)))
@@ -109,7 +109,7 @@ def _section(said: str, known: Iterable[tuple[str, str]]) -> Block:
 
 
 def _fitting(parts: Iterable[Part], room: int, size: int) -> Iterator[Part]:
-    """Yield the first parts, as many as there is room for."""
+    """Yield the first parts, as many as fit."""
     for block, number in parts:
         room, size = room - 1, size - _size(block)
         if room < 0 or size < 0:

@@ -14,7 +14,7 @@ _INDENT = "    "
 
 
 def render(alert: Alert) -> str:
-    """Return the alert, one section a rule, the findings indented below its heading."""
+    """Return the alert, with one section per rule and the findings indented below its heading."""
     return "\n".join(printed(_lines(alert)))
 
 

@@ -37,8 +37,9 @@ class _Seen:
 
 
 class HeadReader:
-    """Reads a table's newest protocol and metadata; a poll of an unchanged table requests two files, however long the
-    log is.
+    """Reads a table's newest protocol and metadata.
+
+    A poll of an unchanged table requests two files, however long the log is.
 
     Commits are numbered without gaps, so a file for the next version means news. If the known version's file is
     unchanged, the table was not created again. The log is still listed now and then, because only a listing shows some
@@ -129,9 +130,7 @@ class HeadReader:
         return head
 
     def _dated(self, head: TableHead) -> TableHead:
-        """Return the head with the time of its file. If its own time is earlier, add the latest time of earlier
-        commits.
-        """
+        """Return the head with its file's time. If its own time is earlier, add the latest time of earlier commits."""
         if head.version not in self._written:
             self._stamp(head.version)
         head = replace(head, written=self._written.get(head.version))
