@@ -1,4 +1,4 @@
-"""What the tasks of a deployment, or of one of its teams, may reach; asked wherever an argument names a place."""
+"""Restriction of the locations that the tasks of a deployment, or of one of its teams, may access."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ _LOCAL = "file://"
 
 @dataclass(frozen=True)
 class Access:
-    """What tasks may reach, by ``[delta_provider] allowed_locations``.
+    """The locations that tasks may access, from ``[delta_provider] allowed_locations``.
 
-    Keeps tasks from unintended places: mistakes, and values that come from params, XCom or triggers. It
-    cannot keep out who writes DAGs: their code runs where this runs.
+    They keep tasks away from unintended places: mistakes, and values from params, XCom or triggers. They cannot stop
+    authors of DAGs, whose code runs in the same process.
 
-    :param allowed: locations and catalog prefixes; none means all
+    :param allowed: locations and catalog prefixes; empty for all
     """
 
     allowed: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, context: Mapping[str, Any]) -> Access:
-        """Return what the task of a context may reach: what its team may, where teams have settings of their own."""
+        """Return the locations for the task of a context: its team's, if teams have settings of their own."""
         return cls(allowed_locations(team_of(context)))
 
     def check_table(self, text: str, *, read_here: bool = False) -> None:
         """Check the name of a table.
 
-        :param read_here: whether this process is what reads it: then symbolic links are followed
-        :raises DeltaRequestError: if it is not a name, or names what is not allowed
+        :param read_here: True if this process reads the table; symbolic links are then followed
+        :raises DeltaRequestError: if it is not a name, or names a place that is not allowed
         """
         try:
             table = TableName.parse(text)
@@ -56,12 +56,12 @@ class Access:
             _refuse(check_location(replace(table, location=real_location(table.location)), self._real))
 
     def check_path(self, argument: str, path: str, *, tables: Iterable[str] = (), used_here: bool = False) -> None:
-        """Check a file or folder that an argument names and that is written to, or read, next to tables.
+        """Check a file or folder that an argument names, and that is read or written besides tables.
 
-        Where a job uses the path, it checks once more, with links and mounts followed.
+        If a job uses the path, the job checks it again, with links and mounts followed.
 
-        :param tables: names of the tables of the task: the path must not lie among their data
-        :param used_here: whether this process is what uses it: then symbolic links are followed
+        :param tables: names of the task's tables; the path must not be among their data
+        :param used_here: True if this process uses the path; symbolic links are then followed
         :raises DeltaRequestError: if it must not be used
         """
         _refuse(check_path(argument, path, self.allowed))
@@ -73,7 +73,7 @@ class Access:
             _refuse(check_path(argument, real_location(path), self._real))
 
     def allows_file(self, file: Path, folders: Iterable[Path]) -> bool:
-        """Whether a file of this machine, links followed, lies below one of ``folders`` or of the allowed locations."""
+        """Return True if a local file, with links followed, is below one of ``folders`` or of the allowed locations."""
         roots = [*map(os.path.realpath, folders), *allowed_roots(self._real)]
         return any(is_below(os.path.realpath(file), str(root)) for root in roots)
 
@@ -83,7 +83,7 @@ class Access:
 
 
 def real_location(location: str) -> str:
-    """Return a location, or a catalog prefix, with the symbolic links of this machine followed."""
+    """Return a location, or a catalog prefix, with local symbolic links followed."""
     if "/" not in location or location.startswith("`"):
         return location
     normal = normal_location(location)

@@ -1,4 +1,7 @@
-"""What some releases of Airflow have and others lack: used where it is there, and asked for nowhere else."""
+"""Parts of Airflow that not all releases have.
+
+They are used if they exist, and only through this module.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from typing import Any, NamedTuple
 class Part(NamedTuple):
     """A part of Airflow.
 
-    :param since: the first release that has it
-    :param without: what is lost in earlier ones, sentences for the docs
+    :param since: first release that has it
+    :param without: features that are lost in earlier releases, as sentences for the docs
     """
 
     since: str
@@ -50,12 +53,12 @@ RESPONSE_TIMEOUT = Part(
     "time for an answer of people, apart from `execution_timeout`",
     ("`response_timeout` of `DeltaApproveMigrationOperator` is its `execution_timeout`.",),
 )
-#: All of them; the page about compatibility is made of these.
+#: All parts; the docs page about compatibility is generated from them.
 PARTS = (TASK_STATE, ASSET_STATE, SHARED_STREAMS, TEAM, RESPONSE_TIMEOUT)
 
 
 def task_state(context: Mapping[str, Any]) -> Any:
-    """Return the store of :data:`TASK_STATE`, None where there is none."""
+    """Return the store of :data:`TASK_STATE`; None if there is none."""
     return context.get("task_state_store")
 
 
@@ -63,13 +66,13 @@ def asset_states(trigger: Any) -> list[Any]:
     """Return the stores of :data:`ASSET_STATE`, one for each asset that a trigger watches."""
     accessors = getattr(trigger, "asset_state_store", None)
     found: list[Any] = []
-    for name in ("_by_name", "_by_uri"):  # it has no other way to several of them
+    for name in ("_by_name", "_by_uri"):  # the accessors have no public way to list several stores
         found += getattr(accessors, name, {}).values()
     return found
 
 
 def team_of(context: Mapping[str, Any]) -> str | None:
-    """Return the :data:`TEAM` of a task's DAG run, None where it has none."""
+    """Return the :data:`TEAM` of a task's DAG run; None if it has none."""
     team: str | None = getattr(context.get("dag_run"), "team_name", None)
     return team
 
@@ -77,6 +80,6 @@ def team_of(context: Mapping[str, Any]) -> str | None:
 def answer_within(timeout: timedelta, parameters: Mapping[str, Any]) -> dict[str, timedelta]:
     """Return the argument that limits the wait for an answer: see :data:`RESPONSE_TIMEOUT`.
 
-    :param parameters: those of ``HITLOperator``
+    :param parameters: parameters of ``HITLOperator``
     """
     return {"response_timeout" if "response_timeout" in parameters else "execution_timeout": timeout}

@@ -1,4 +1,4 @@
-"""Tables as Airflow's assets."""
+"""Airflow's assets for tables."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from airflow.providers.common.compat.sdk import Asset
 
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, normal_location
 
-#: Scheme of tables that a catalog names; Airflow leaves what begins with ``x-`` as it is.
+#: Scheme of tables with a catalog name; Airflow does not change schemes that begin with ``x-``.
 CATALOG_SCHEME = "x-delta"
-#: What would end the path of a URI, or be mistaken for an escape.
+#: Characters that would end the path of a URI, or be mistaken for an escape.
 _RESERVED = re.compile("[%?#]")
 
 
 def table_asset(table: str) -> Asset:
-    """Return the asset of a table, the same wherever it is named: by an operator of this provider, or by a DAG that is
-    scheduled on it.
+    """Return the asset of a table.
 
-    Of a location it is the URI: ``s3a://lake/orders/`` and ``s3://lake/orders`` are ``s3://lake/orders``, an
-    absolute path is a ``file://`` URI, and ``%``, ``?`` and ``#`` are percent-encoded. Of a catalog name it is
-    ``x-delta://main/sales/orders``, in the name's own spelling.
+    It is the same for operators of this provider and for DAGs scheduled on the table. For a location, it is the URI:
+    ``s3a://lake/orders/`` and ``s3://lake/orders`` become ``s3://lake/orders``, an absolute path becomes a ``file://``
+    URI, and ``%``, ``?`` and ``#`` are percent-encoded. For a catalog name, it is ``x-delta://main/sales/orders``, in
+    the spelling of the name.
 
-    :param table: a path, a URI or a catalog name, as the operators take it
-    :raises TableNameError: for what names no table, and for a relative path, which is another table on another worker
+    :param table: a path, a URI or a catalog name, in the form that operators accept
+    :raises TableNameError: if it is not a table name, or is a relative path, which is another table on another worker
     """
     name = TableName.parse(table)
     if name.identifier is not None:

@@ -17,7 +17,10 @@ from airflow_delta_provider.domain.visible import shown_lines
 
 
 class DeltaProviderError(AirflowException):
-    """Root of this provider's errors. Its message is safe to show, even if it quotes a table or a storage."""
+    """Root of this provider's errors.
+
+    Its message is safe to show, even if it quotes a table or a storage.
+    """
 
     def __str__(self) -> str:
         return shown_lines(super().__str__())

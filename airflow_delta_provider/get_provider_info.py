@@ -1,4 +1,4 @@
-"""What Airflow asks of a provider package."""
+"""Metadata of this package for Airflow's providers manager."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _INTEGRATION = "Delta Lake"
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Return the provider's entry for Airflow's providers manager."""
+    """Return the provider's metadata."""
     return {
         "package-name": "airflow-delta-provider",
         "name": "Delta Lake table protocol",

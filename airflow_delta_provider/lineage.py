@@ -1,8 +1,8 @@
-"""What a report says for OpenLineage: the tables as datasets, with columns, version and what an audit found.
+"""A report for OpenLineage: the tables as datasets, with columns, version and audit results.
 
-Datasets are named as OpenLineage's integration for Spark names paths, so that both meet in one graph: of object stores
-``s3://bucket`` and the key, of disks ``file`` and the path. A table that a catalog names has such a name only where the
-report knows its location; others are left out, since a wrong name would be another dataset.
+Datasets are named like paths in OpenLineage's integration for Spark, so that both meet in one graph: for object stores
+``s3://bucket`` and the key, for disks ``file`` and the path. A table with a catalog name is included only if the report
+knows its location, since a wrong name would be another dataset.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 
-#: Object stores by how their schemes begin, with the scheme of their namespaces; their names begin without a slash.
+#: Schemes of object stores' namespaces, by the prefix of the location's scheme. Their names begin without a slash.
 _OBJECT_STORES = {"s3": "s3", "gs": "gs", "abfs": "abfss", "wasb": "wasbs"}
-#: Tables of an event, and assertions of each.
+#: Most tables in an event, and most assertions per table.
 _MAX_TABLES, _MAX_ASSERTIONS = 1000, 200
-#: Jobs that judge what a table is.
+#: Jobs that check tables.
 _CHECKS = frozenset({"audit", "check-row-tracking", "check-paimon-row-tracking", "check-drift"})
 _SEVERITIES = {"ERROR": "error", "WARNING": "warn"}
 
 
 @dataclass(frozen=True)
 class Assertion:
-    """What was checked of a table.
+    """The result of a check.
 
-    :param assertion: code and title of the rule; of all rules, the kind of the job
+    :param assertion: code and title of the rule; for the result of all rules, the kind of the job
     :param severity: ``error`` or ``warn``
     """
 
@@ -46,10 +46,10 @@ class Assertion:
 
 @dataclass(frozen=True)
 class TableDataset:
-    """A table.
+    """A table as a dataset.
 
-    :param namespace: its store
-    :param columns: names and SQL types; empty where the report does not have them
+    :param namespace: address of its store
+    :param columns: names and SQL types; empty if the report does not have them
     """
 
     namespace: str
@@ -60,10 +60,10 @@ class TableDataset:
 
 
 def dataset_name(table: str, location: str | None = None) -> tuple[str, str] | None:
-    """Return namespace and name of a table; None where they are not known.
+    """Return the namespace and name of a table; None if unknown.
 
-    :param table: as the request named it
-    :param location: of its directory, as a URI, if it is known
+    :param table: name in the request
+    :param location: URI of its directory, if known
     """
     try:
         location = location or TableName.parse(table).location
@@ -83,7 +83,7 @@ def dataset_name(table: str, location: str | None = None) -> tuple[str, str] | N
 
 
 def datasets(report: JobReport) -> tuple[list[TableDataset], list[TableDataset]]:
-    """Return the tables that a job read, and those that it changed."""
+    """Return the tables that a job read, and the tables that it changed."""
     read: list[TableDataset] = []
     changed: list[TableDataset] = []
     for table in report.tables[:_MAX_TABLES]:
@@ -99,7 +99,7 @@ def datasets(report: JobReport) -> tuple[list[TableDataset], list[TableDataset]]
 
 
 def operator_lineage(report: JobReport) -> Any:
-    """Return what OpenLineage's provider takes from operators; None where it is not installed."""
+    """Return the value for OpenLineage's provider; None if that is not installed."""
     try:
         from airflow.providers.openlineage.extractors import OperatorLineage
     except ImportError:
@@ -109,7 +109,7 @@ def operator_lineage(report: JobReport) -> Any:
 
 
 def _assertions(kind: str, table: TableReport) -> Iterator[Assertion]:
-    """Yield what was found, and whether all rules hold; what is undecided is not an assertion."""
+    """Yield the overall result and the findings. Undecided findings are not assertions."""
     if table.verdict in (Verdict.PASS, Verdict.VIOLATED):
         yield Assertion(kind, table.verdict is Verdict.PASS)
     for finding in table.findings:
@@ -140,7 +140,7 @@ def _output(dataset: TableDataset) -> Any:
 
 
 def _wire(kind: Any, assertion: Assertion) -> Any:
-    """Return an assertion with as much as the installed client has a place for."""
+    """Return an assertion, without the fields that the installed client does not have."""
     return kind(**{name: value for name, value in asdict(assertion).items() if name in signature(kind).parameters})
 
 

@@ -1,4 +1,4 @@
-"""Files in folders that other users may write to: no pipe is waited for, and no link is trusted."""
+"""Files in folders where other users may write: reads never wait for a pipe, and writes never follow a link."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 def read_regular(path: Path | str) -> bytes:
     """Return the content of a regular file.
 
-    :raises OSError: if it cannot be read, or is a pipe or a device, which could be waited for without end
+    :raises OSError: if it cannot be read, or is a pipe or a device, which could block forever
     """
     with open(path, "rb", opener=_open_at_once) as file:
         _check_regular(file.fileno(), path)
@@ -22,7 +22,7 @@ def read_regular(path: Path | str) -> bytes:
 def read_text(path: Path | str) -> str:
     """Return the text of a regular file in UTF-8.
 
-    :raises OSError: as :func:`read_regular`
+    :raises OSError: see :func:`read_regular`
     :raises UnicodeDecodeError: if it is not UTF-8
     """
     with open(path, encoding="utf-8", opener=_open_at_once) as file:
@@ -31,7 +31,9 @@ def read_text(path: Path | str) -> str:
 
 
 def open_own(path: Path | str) -> int:
-    """Open a regular file of this process's user to read it, and return its descriptor; links are not followed.
+    """Open a regular file of this process's user for reading, and return its descriptor.
+
+    Links are not followed.
 
     :raises OSError: if it cannot be read, is something else, or belongs to another user
     """
@@ -46,11 +48,13 @@ def open_own(path: Path | str) -> int:
 
 
 def replace_file(path: Path | str, content: bytes) -> None:
-    """Replace a file as a whole: who reads sees the old one or the new one, and a link there is not followed.
+    """Replace a file atomically: readers see the old or the new file.
+
+    A link at the path is replaced, not followed.
 
     :raises OSError: if it cannot be written
     """
-    partial = f"{path}.{os.urandom(8).hex()}.tmp"  # a name that nobody can take first
+    partial = f"{path}.{os.urandom(8).hex()}.tmp"  # an unpredictable name, so that nobody can create it first
     try:
         with open(partial, "xb") as file:
             file.write(content)

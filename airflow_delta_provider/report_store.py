@@ -1,4 +1,4 @@
-"""Keeping the whole report of a job beyond the database: a JSON file behind Airflow's object storage."""
+"""Storage of whole reports outside the database: JSON files in Airflow's object storage."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Bytes from which on a report is compressed.
+#: Size in bytes from which on a report is compressed.
 COMPRESSED_FROM = 256 * 1024
-#: Seconds for one file, written or read: a store that hangs keeps no task from ending.
+#: Seconds to write or read one file: a store that hangs must not keep a task from ending.
 MAX_SECONDS = 60
-#: Characters of why a report could not be kept.
+#: Most characters of the error that is recorded if a report could not be kept.
 _MAX_ERROR = 500
 _GZIP = b"\x1f\x8b"
 _PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/@]*:[^/@]*@")
@@ -37,9 +37,9 @@ _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 
 @dataclass(frozen=True)
 class KeptReport:
-    """A report, and where it is kept.
+    """A report, and its place.
 
-    :param report: the whole of it
+    :param report: the whole report
     :param place: its file
     """
 
@@ -48,10 +48,10 @@ class KeptReport:
 
 
 class ReportStore:
-    """The reports of a task: one file for each try, next to each other as Airflow's logs are. Every call blocks.
+    """The reports of a task: one file per try, in folders like Airflow's logs. Every call blocks.
 
-    :param folders: paths or URIs; the first that can be written has the report
-    :param instance: the task instance; its DAG, run, task, map index and try name the file
+    :param folders: paths or URIs; the first writable one gets the report
+    :param instance: task instance; its DAG, run, task, map index and try determine the file's name
     """
 
     def __init__(self, folders: Iterable[str], instance: Any) -> None:
@@ -59,7 +59,7 @@ class ReportStore:
         self._files = tuple(f"{folder.rstrip('/')}/{name}" for folder in folders)
 
     def keep(self, report: JobReport) -> ReportPlace:
-        """Write the report; where that fails, the place says why."""
+        """Write the report. If that fails, the returned place has the error."""
         content, suffix = _packed(report)
         errors: list[str] = []
         for file in self._files:
@@ -74,7 +74,7 @@ class ReportStore:
         return ReportPlace(None, "; ".join(errors)[:_MAX_ERROR] or "there is no folder for it")
 
     def find(self) -> KeptReport | None:
-        """Return the report that this try has kept last; None where it is not found."""
+        """Return the last report that this try kept; None if there is none."""
         found = []
         for path in (f"{file}{suffix}" for file in self._files for suffix in ("", ".gz")):
             try:
@@ -89,18 +89,18 @@ class ReportStore:
 def read_report(path: str) -> JobReport:
     """Return a report that was kept. Blocks.
 
-    :param path: as in ``report_path`` of the XCom
-    :raises OSError: if it is not there, or the store cannot be reached
-    :raises ValueError: if it is not a report, or of an incompatible version of this provider
+    :param path: ``report_path`` of the XCom
+    :raises OSError: if it does not exist, or the store cannot be reached
+    :raises ValueError: if it is not a report, or was written by an incompatible version of this provider
     """
     content = within(MAX_SECONDS, lambda: _read(_path(path)))
     return JobReport.from_json(json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content))
 
 
 def check_report_path(path: Any, argument: str = "report_path") -> str:
-    """Return the place of reports that an argument names.
+    """Return the address in an argument, after checking it.
 
-    :raises DeltaRequestError: if it is not a path or a URI, is relative, or holds a password
+    :raises DeltaRequestError: if it is not a path or a URI, is relative, or contains a password
     """
     if not isinstance(path, str) or not path.strip():
         raise DeltaRequestError(f"{argument} is {path!r}; it has to be a path or a URI.")
@@ -128,7 +128,7 @@ def _name_of(instance: Any) -> Iterator[str]:
 
 
 def _part(value: Any) -> str:
-    """Return a part of a path that no store reads as more than one, or as something else."""
+    """Return a value as a part of a path, escaped so that every store reads it as a single part."""
     return quote(str(value), safe=":+~!$&'()*,;=@ ")
 
 
@@ -159,7 +159,7 @@ def _path(path: str) -> Path | ObjectStoragePath:
         return Path(path)
     if scheme in ("file", "local"):
         return Path(rest.removeprefix("//"))
-    # Seconds, the first time in a process: hence only where it is needed.
+    # This import takes seconds the first time, so it runs only if needed.
     from airflow.providers.common.compat.sdk import ObjectStoragePath
 
     return ObjectStoragePath(path)

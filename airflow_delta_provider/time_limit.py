@@ -1,4 +1,4 @@
-"""Calls that may hang, such as those of a store that does not answer."""
+"""Time limit for calls that may hang, such as calls to a store that does not answer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """Return what ``call`` returns, or raise what it raises.
+    """Return the result of ``call``, or raise its error.
 
-    :raises TimeoutError: if it takes longer; the thread is left behind
+    :raises TimeoutError: if it takes longer; its thread continues
     """
     outcome: list[Callable[[], T]] = []
 

@@ -1,1 +1,1 @@
-"""``delta-provider``: audits and changes from a terminal and from CI."""
+"""``delta-provider``: audits and changes tables from a terminal or from CI."""

@@ -1,4 +1,4 @@
-"""A report of before, against which only new findings count."""
+"""An earlier report as a baseline: only new findings count."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from airflow_delta_provider.domain.report.confirmation import Reported
 from airflow_delta_provider.domain.report.job_report import DamagedReportError, JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 
-#: What is compared of the report of a table; it has all of them.
+#: Keys of a table's report that are compared; every report has them.
 _COMPARED = ("table", "verdict", "findings")
 
 
 class Baseline:
     """The open findings of a report, by table.
 
-    :param report: of an earlier run of the same kind
-    :param project: where relative names of tables start
+    :param report: report of an earlier run of the same kind
+    :param project: start of relative table names
     """
 
     def __init__(self, report: JobReport, project: ProjectFolder) -> None:
@@ -35,8 +35,8 @@ class Baseline:
     def read(cls, content: bytes, kind: str, place: str, project: ProjectFolder) -> Baseline:
         """Read a report.
 
-        :param place: of the file, for messages
-        :raises UsageError: if it is not a report of this kind that this version can read
+        :param place: name of the file, for messages
+        :raises UsageError: if it is not a report of this kind, or this version cannot read it
         """
         try:
             wire = json.loads(content, object_hook=_compared_part)
@@ -52,12 +52,12 @@ class Baseline:
         return cls(report, project)
 
     def compared(self, table: TableReport) -> TableReport:
-        """Return the report of a table with the status of each finding: new, known or changed since the baseline."""
+        """Return a table's report with the status of each finding: new, known or changed since the baseline."""
         known = self._tables.get(self._project.place(table.table), Reported())
         comparison = known.compare(table.findings, whole=False)
         return replace(table, findings=tuple(comparison.with_status(table.findings)))
 
 
 def _compared_part(wire: dict[str, Any]) -> dict[str, Any]:
-    """Return what is compared of a report of a table, and anything else as it is: most of a long report is not."""
+    """Return only the compared keys of a table's report, which is a small part; leave other objects as they are."""
     return {key: wire[key] for key in _COMPARED} if wire.keys() >= set(_COMPARED) else wire

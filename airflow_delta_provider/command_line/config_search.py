@@ -1,4 +1,4 @@
-"""Where the configuration file is."""
+"""Search for the configuration file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from airflow_delta_provider.domain.request.config_file import (
 
 
 def find_config(start: Path) -> Path | None:
-    """Return the nearest configuration file in a folder or above it; a ``pyproject.toml`` counts if it has the table.
+    """Return the nearest configuration file in a folder or above it.
+
+    A ``pyproject.toml`` counts if it has the table.
 
     :raises ConfigError: if a ``pyproject.toml`` on the way cannot be read
     """
@@ -29,7 +31,9 @@ def find_config(start: Path) -> Path | None:
 
 
 def read_config(path: Path) -> Config:
-    """Return what a file says; paths of files in it start at its folder, and names of tables are as they are written.
+    """Return the configuration in a file.
+
+    Relative file paths start at the file's folder; table names stay as they are written.
 
     :raises ConfigError: if it cannot be read or is invalid
     """
@@ -38,7 +42,7 @@ def read_config(path: Path) -> Config:
 
 
 def folder_of(path: Path) -> Path:
-    """Return the folder at which relative names in a configuration file start."""
+    """Return the folder where relative names in a configuration file start."""
     return path.parent.resolve()
 
 

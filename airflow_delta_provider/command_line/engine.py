@@ -1,4 +1,4 @@
-"""Which engine does the work, and how it is started."""
+"""Choice of the engine, and how to start it."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 PYTHON, SPARK, AUTO = "python", "spark", "auto"
 _PACKAGES = "spark.jars.packages"
-#: What spark-submit gives its applications.
+#: Environment variable that spark-submit sets for its applications.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 _SPARK_FLAGS = ("master", "conf", "packages", "delta_jars")
 
 
 class EngineUnavailableError(Exception):
-    """An engine that cannot be started; the message says why.
+    """An engine that cannot be started; the message gives the reason.
 
-    :param lines: what it printed
+    :param lines: lines that the engine printed
     """
 
     def __init__(self, message: str, *lines: str) -> None:
@@ -44,7 +44,7 @@ class EngineUnavailableError(Exception):
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """The engine that was taken, and why."""
+    """The chosen engine, and the reason."""
 
     name: str
     why: str
@@ -55,7 +55,7 @@ def choose(
 ) -> EngineChoice:
     """Return the engine for a request.
 
-    :raises UsageError: if it takes Spark, and the other engine is asked for
+    :raises UsageError: if the request needs Spark, and the user chose the other engine
     """
     wanted = parsed.engine or config.engine or AUTO
     why_spark = _why_spark(kind, options, tables)
@@ -71,7 +71,7 @@ def choose(
 
 
 def _why_spark(kind: Kind, options: Options, tables: Iterable[str]) -> str | None:
-    """Return what takes Spark; None where nothing does."""
+    """Return the reason why the request needs Spark; None if it does not."""
     if kind.reading_job is None:
         return f"{kind.name} changes tables"
     if options.needs_rows:
@@ -81,7 +81,7 @@ def _why_spark(kind: Kind, options: Options, tables: Iterable[str]) -> str | Non
 
 
 def _why_rather_spark(tables: Iterable[str], parsed: argparse.Namespace) -> str | None:
-    """Return why Spark is the better choice for what does not need it; None where it is not."""
+    """Return the reason to prefer Spark for a request that does not need it; None if there is none."""
     given = next((name for name in _SPARK_FLAGS if getattr(parsed, name)), None)
     if given is not None:
         return f"--{given.replace('_', '-')} is given"
@@ -96,16 +96,16 @@ def _why_rather_spark(tables: Iterable[str], parsed: argparse.Namespace) -> str 
             storages.of(location or "")
         except NoStorageError as error:
             return str(error)
-        except Exception:  # which is reported of that table
+        except Exception:  # the table's own report has the error
             continue
     return None
 
 
 @contextmanager
 def opened(choice: EngineChoice, invocation: Invocation, terminal: Terminal, *, delta: bool) -> Iterator[DeltaSession]:
-    """Return a session of an engine, for as long as it is needed.
+    """Yield a session of an engine.
 
-    :param delta: whether Delta on Spark's classpath may be needed
+    :param delta: True if Delta may be needed on Spark's classpath
     :raises EngineUnavailableError: if there is none
     """
     if choice.name == PYTHON:
@@ -148,7 +148,6 @@ def _on_spark(invocation: Invocation, terminal: Terminal, *, delta: bool) -> Ite
 
 
 def _settings(parsed: argparse.Namespace, config: Config) -> Mapping[str, str]:
-    """Return the settings that Spark is to be started with."""
     settings = {**config.spark.conf, **pairs(parsed.conf)}
     packages = [*filter(None, [settings.get(_PACKAGES)]), *(parsed.packages or config.spark.packages)]
     return {**settings, _PACKAGES: ",".join(packages)} if packages else settings

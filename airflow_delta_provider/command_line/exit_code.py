@@ -1,4 +1,4 @@
-"""How the command line ends, as a number that scripts read."""
+"""Exit codes of the command line, for scripts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judg
 
 
 class ExitCode(IntEnum):
-    """How the command line ended."""
+    """Outcome of the command line."""
 
     OK = 0
     VIOLATED = 1
@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-#: What each means; of several tables the first in this order counts.
+#: Meanings of the codes. With several tables, the first code in this order is used.
 MEANINGS = {
     ExitCode.FAULT: "the storage, the engine or the provider failed on a table, or there is no report",
     ExitCode.REFUSED: "a table was refused: it does not exist, or the request is not safe for it",
@@ -42,11 +42,11 @@ _WORST_FIRST = (ExitCode.FAULT, ExitCode.REFUSED, ExitCode.VIOLATED, ExitCode.UN
 
 
 def exit_code(report: JobReport, *, fail_on: str, strict: bool, new_only: bool) -> ExitCode:
-    """Return how a report ends the command line: as its worst table does.
+    """Return the exit code for a report: the code of its worst table.
 
     :param fail_on: lowest severity that fails: ``error``, ``warning`` or ``never``
-    :param strict: whether what is undetermined fails
-    :param new_only: whether findings that their status says are known do not count
+    :param strict: True if undetermined tables fail
+    :param new_only: True to ignore findings whose status is known
     """
     ignored = set() if strict else {ExitCode.UNDETERMINED}
     if fail_on == "never":
@@ -59,7 +59,7 @@ def exit_code(report: JobReport, *, fail_on: str, strict: bool, new_only: bool) 
 
 
 def _verdict(table: TableReport, fail_on: str, *, new_only: bool) -> Verdict:
-    """Return the verdict of a table with a lowest severity that its job may not know, and without known findings."""
+    """Return the verdict of a table for ``fail_on``, which the job may not know, and for ``new_only``."""
     if table.verdict in (Verdict.FAULT, Verdict.REFUSED):
         return table.verdict
     counting = [finding for finding in table.findings if (finding.is_new if new_only else finding.is_open)]

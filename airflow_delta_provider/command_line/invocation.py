@@ -1,4 +1,4 @@
-"""What a command line asks for, together with the configuration file."""
+"""The content of a command line, combined with the configuration file."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from airflow_delta_provider.domain.request.table_name import TableNameError, che
 from airflow_delta_provider.domain.request.value import Document
 from airflow_delta_provider.jobs.run.command_line.options import flags_of, read_document, read_options
 
-#: Where in a configuration file the value of an option of audits is.
+#: Keys of the configuration file for options of audits.
 _KEYS = {"level": "level", "state_path": "state_path", "waivers": "waivers", "ownership": "tables"}
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """A command that works on tables, as it is asked for.
+    """A command for tables, with its arguments and configuration.
 
     :param tables: names and patterns, from arguments or else from the configuration
     :param exclude: patterns of tables to leave out
-    :param parsed: the flags
+    :param parsed: flags
     :param fail_on: lowest severity that fails: ``error``, ``warning`` or ``never``
-    :param strict: whether what is undetermined fails
-    :param project: where relative names of tables start
+    :param strict: True if undetermined tables fail
+    :param project: start of relative table names
     """
 
     kind: Kind
@@ -55,8 +55,8 @@ class Invocation:
 def read_invocation(command: str, kind: Kind, words: Sequence[str]) -> Invocation:
     """Read a command line and its configuration file.
 
-    :raises UsageError: if they make no sense
-    :raises SystemExit: with 2 if argparse finds that, with 0 after ``--help``
+    :raises UsageError: if they are invalid
+    :raises SystemExit: with 2 if argparse finds an error, with 0 after ``--help``
     """
     parsed = table_parser(command, kind).parse_intermixed_args(words)
     config, project = _configured(parsed, load(kind.options))
@@ -74,7 +74,10 @@ def read_invocation(command: str, kind: Kind, words: Sequence[str]) -> Invocatio
 
 
 def _configured(parsed: argparse.Namespace, options: type[Options]) -> tuple[Config, ProjectFolder]:
-    """Return the configuration, and where relative names of tables start: in specs, at the working directory."""
+    """Return the configuration, and the start of relative table names.
+
+    With specs, that is the working directory.
+    """
     if parsed.no_config and parsed.config:
         raise UsageError("give only one of --config and --no-config.")
     try:
@@ -92,7 +95,7 @@ def _configured(parsed: argparse.Namespace, options: type[Options]) -> tuple[Con
 
 
 def _options(kind: Kind, parsed: argparse.Namespace, config: Config, fail_on: str, project: ProjectFolder) -> Options:
-    """Return the options of the job: those of the command line, else those of the configuration."""
+    """Return the options of the job, from the command line or else from the configuration."""
     options: type[Options] = load(kind.options)
     called = dict(flags_of(options))
     if issubclass(options, AuditOptions):
@@ -119,7 +122,7 @@ def _options(kind: Kind, parsed: argparse.Namespace, config: Config, fail_on: st
 
 
 def _document(options: type[Options], name: str, place: str, config: Config) -> Any:
-    """Return what a file holds that the configuration names."""
+    """Return the content of a file that the configuration names."""
     try:
         return read_document(cast("Document", options.declared()[name].value), place)
     except argparse.ArgumentTypeError as error:
@@ -127,11 +130,11 @@ def _document(options: type[Options], name: str, place: str, config: Config) -> 
 
 
 def _of_audits(parsed: argparse.Namespace, config: Config) -> Iterator[tuple[str, Any]]:
-    """Yield the options of audits that the configuration gives, and no flag."""
+    """Yield the audit options from the configuration that no flag sets."""
     selects = any(name in parsed for name in AuditOptions.selecting)
     given: Mapping[str, Any] = {
         "level": config.level,
-        "state_path": None if selects else config.state_path,  # a part of the history or the rules is never saved
+        "state_path": None if selects else config.state_path,  # state needs all rules and the whole history
         "waivers": config.waivers,
         "ownership": config.ownership,
     }
@@ -139,7 +142,7 @@ def _of_audits(parsed: argparse.Namespace, config: Config) -> Iterator[tuple[str
 
 
 def _check(options: Options, tables: Sequence[str], parsed: argparse.Namespace) -> None:
-    """Check what argparse cannot check."""
+    """Check the rules that argparse cannot check."""
     if not tables:
         try:
             options.check_tables(tables)

@@ -1,4 +1,4 @@
-"""The command line: a command is found, read and run, and ends with a number."""
+"""The command line: finds a command, parses its arguments, runs it and returns the exit code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.suggestion import did_you_mean
 def main(arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code.
 
-    :raises SystemExit: with 2 if argparse finds it invalid, with 0 after ``--help`` and ``--version``
+    :raises SystemExit: with 2 if argparse finds an error, with 0 after ``--help`` and ``--version``
     """
     terminal = Terminal()
     try:
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _traceback(arguments: Sequence[str]) -> list[str]:
-    """Return where the error was that is being handled, for those who want to know."""
+    """Return the traceback of the current error if ``--verbose`` is given."""
     return [traceback.format_exc()] if {"-v", "--verbose"} & set(arguments) else []
 
 

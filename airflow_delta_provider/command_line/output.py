@@ -1,4 +1,4 @@
-"""Where the result goes, and how it looks there."""
+"""Destinations and appearance of the result."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _NARROWEST, _WIDEST = 60, 160
 
 
 class Output:
-    """Standard output, or the file that ``--output`` names; besides, the one that ``--report`` names.
+    """Standard output or the file of ``--output``, and also the file of ``--report``.
 
-    :raises UsageError: if no file can be written there, or the configuration has no address as the page of rules
+    :raises UsageError: if no file can be written there, or ``rules_page`` in the configuration is not an address
     """
 
     def __init__(self, invocation: Invocation, terminal: Terminal) -> None:
@@ -44,7 +44,7 @@ class Output:
             raise UsageError(f"{invocation.config.name}: rules_page: {error}") from None
 
     def check(self, session: TableSession) -> None:
-        """Look whether a URI can be written to, before anything is done.
+        """Check that a URI can be written to, before anything is done.
 
         :raises UsageError: if it cannot
         """
@@ -56,15 +56,17 @@ class Output:
                     raise UsageError(f"{flag} {file.place}: {session.understand(failure).message}") from None
 
     def take(self, table: TableReport) -> TableReport:
-        """Take the report of a table, and return what :meth:`write` needs of it."""
+        """Take the report of a table. Return the part that :meth:`write` needs."""
         if self._json is not None:
             self._json.add(table)
         return table if self._whole else table.brief()
 
     def write(self, report: JobReport, session: TableSession) -> bool:
-        """Write the report; return whether it is where it should be. The result is printed if it is not.
+        """Write the report.
 
-        :param report: of the tables that were taken
+        Return True if all files were written; a result that could not be written is printed.
+
+        :param report: report of the tables that were taken
         """
         kept = self._keep(report, session)
         return self._show(report, session) and kept

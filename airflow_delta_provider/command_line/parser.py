@@ -1,4 +1,4 @@
-"""What reads the command line: a parser for each command, made when it is asked for."""
+"""Parsers of the command line, one per command, created on demand."""
 
 from __future__ import annotations
 
@@ -20,30 +20,29 @@ _ALIASES = {"check-paimon": "check-paimon-row-tracking"}
 _WIDTH = 28
 
 
-#: Commands that look at no table.
+#: Commands that read no table.
 RULE_COMMANDS = {"explain": "Explain rules by their codes", "rules": "List all rules"}
-#: Commands that look at no table either, and make a worker's image ready.
+#: Commands that read no table and prepare a worker's image.
 IMAGE_COMMANDS = {"warm-up": "Put Delta's jars and an archive of Spark's classes into an image of Airflow"}
 
 
 def commands() -> Mapping[str, Kind]:
-    """Return the commands that work on tables, those that change them last."""
+    """Return the commands that work on tables. Commands that change tables come last."""
     names = {kind: alias for alias, kind in _ALIASES.items()}
     return {names.get(name, name): kind for name, kind in KINDS.items()}
 
 
 def kind_of(command: str) -> Kind | None:
-    """Return the kind of job that a command runs; None for none."""
+    """Return the kind of job that a command runs; None if it runs none."""
     return KINDS.get(_ALIASES.get(command, command))
 
 
 def names() -> list[str]:
-    """Return the names of all commands."""
     return [*commands(), *RULE_COMMANDS, *IMAGE_COMMANDS]
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """Return the parser of a command line that names no command."""
+    """Return the parser for a command line without a command."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         usage=f"{PROGRAM} COMMAND [TABLE ...] [OPTIONS]",
@@ -79,7 +78,7 @@ def _exit_codes() -> str:
 
 
 def rules_parser(command: str) -> argparse.ArgumentParser:
-    """Return the parser of a command that looks at no table."""
+    """Return the parser of ``explain`` or ``rules``."""
     parser = argparse.ArgumentParser(
         prog=f"{PROGRAM} {command}", description=f"{RULE_COMMANDS[command]}.", allow_abbrev=False
     )
@@ -95,7 +94,7 @@ def rules_parser(command: str) -> argparse.ArgumentParser:
 
 
 def warm_up_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command that makes an image ready."""
+    """Return the parser of the command that prepares an image."""
     (command,) = IMAGE_COMMANDS
     parser = argparse.ArgumentParser(
         prog=f"{PROGRAM} {command}", description=f"{IMAGE_COMMANDS[command]}.", allow_abbrev=False
@@ -136,7 +135,7 @@ def table_parser(command: str, kind: Kind) -> argparse.ArgumentParser:
         description=f"{kind.summary}.",
         epilog=f"example:\n  {PROGRAM} {command} {kind.example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        # --fail-on is that of an audit, and one word more.
+        # The audit option --fail-on is replaced by one with a further choice.
         conflict_handler="resolve",
         allow_abbrev=False,
     )
@@ -153,7 +152,7 @@ def table_parser(command: str, kind: Kind) -> argparse.ArgumentParser:
 
 
 def _must_name(options: type[Options]) -> bool:
-    """Whether the command line has to name tables: nothing else can."""
+    """Return True if only the command line can name tables."""
     return options.changes and not options.names_tables
 
 
@@ -196,7 +195,7 @@ def _add_tables(parser: argparse.ArgumentParser, options: type[Options]) -> None
 
 
 def _default(options: type[Options]) -> str:
-    """Return which tables are meant where the command line names none."""
+    """Return a help text about the tables that are used if the command line names none."""
     if _must_name(options):
         return ""
     flags = [f"--{name}" for name in ("spec", "plan") if name in options.declared()] if options.names_tables else []

@@ -1,4 +1,4 @@
-"""The command line as a process of its own: signals and the exit code."""
+"""The command line as a process: signals and the exit code."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _SHOW_CURSOR = "\x1b[?25h"
 
 
 def run() -> NoReturn:
-    """Run the command line of this process, and exit."""
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as in the background of a script
+    """Run this process's command line, and exit."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # ignored for example in a script's background jobs
         signal.signal(signal.SIGINT, _interrupted)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # of an encoding that lacks a character
+            stream.reconfigure(errors="backslashreplace")  # for an encoding that lacks a character
     collect_seldom()
     sys.exit(main(sys.argv[1:]))
 
 
 def _interrupted(_: int, __: FrameType | None) -> None:
-    """End at once: whatever is written, is written whole or not at all, and threads may wait for a slow storage."""
+    """Exit at once: files are written atomically, and threads may be waiting for a slow storage."""
     if is_terminal(sys.stderr):
         os.write(2, _SHOW_CURSOR.encode())
     os.write(2, f"\n{PROGRAM}: interrupted\n".encode())

@@ -1,4 +1,4 @@
-"""What a run is doing: lines on standard error, or a bar where it is a terminal."""
+"""Progress of a run: lines on standard error, or a bar if that is a terminal."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from airflow_delta_provider.command_line.terminal import Terminal, is_terminal, 
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.visible import shown_lines
 
-#: Seconds that a run may take before a bar is shown.
+#: Seconds before a bar is shown.
 _PATIENCE = 1.0
 
 
 class ProgressBar:
-    """Takes the lines of a job, and counts its tables; used as a context.
+    """Shows the lines of a job, and counts its tables; used as a context manager.
 
     :param total: number of tables
     """
@@ -39,7 +39,7 @@ class ProgressBar:
             self._bar.stop()
 
     def __call__(self, line: str) -> None:
-        """Take a line for people."""
+        """Show a line."""
         with self._one:
             if self._bar is None:
                 self._terminal.note(line)
@@ -47,7 +47,7 @@ class ProgressBar:
                 self._bar.console.print(shown_lines(line), markup=False, highlight=False, soft_wrap=True)
 
     def count(self, _: TableReport) -> None:
-        """Count a table that is done."""
+        """Count a finished table."""
         with self._one:
             self._done += 1
             if self._shown and self._bar is None and time.monotonic() - self._since > _PATIENCE:

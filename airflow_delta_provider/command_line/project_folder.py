@@ -1,4 +1,4 @@
-"""Where relative names of tables start, so that a table has one name wherever a command runs."""
+"""The start of relative table names, so that a table has the same name wherever a command runs."""
 
 from __future__ import annotations
 
@@ -11,43 +11,46 @@ from airflow_delta_provider.domain.rendering.source_tree import SourceTree
 from airflow_delta_provider.domain.request.path_pattern import Exclusion
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, is_relative, place_of
 
-#: What a folder has that is the root of a repository: a folder, or a file in a worktree.
+#: Entry in the root of a repository: a folder, or a file in a worktree.
 _REPOSITORY = ".git"
 
 
 @dataclass(frozen=True)
 class ProjectFolder:
-    """The folder of the configuration file, or the working directory where there is none.
+    """The folder of the configuration file, or the working directory if there is none.
 
-    :param path: absolute
+    :param path: absolute path
     """
 
     path: str
 
     def typed(self, text: str) -> str:
-        """Return the name of the table, or the pattern, that a text in the working directory names."""
+        """Return the table name or pattern for a string that is relative to the working directory."""
         location = _relative_location(text)
         if location is None:
             return text
         return _like(text, self._spelled(os.path.relpath(os.path.abspath(location), self.path)))
 
     def written(self, text: str) -> str:
-        """Return the name that a text in the configuration file gives; one without a slash is a catalog's."""
+        """Return the table name for a string in the configuration file.
+
+        A string without a slash is a catalog name.
+        """
         location = _relative_location(text)
         return text if location is None else _like(text, self._spelled(os.path.normpath(location)))
 
     def typed_folder(self, location: str) -> str:
-        """Return where a path in the working directory leads to, as seen from this folder."""
+        """Return a path with its start at the working directory, absolute if this is another folder."""
         return os.path.abspath(location) if is_relative(location) and self.path != os.getcwd() else location
 
     def absolute(self, location: str) -> str:
-        """Return a location; one that is relative starts at this folder."""
+        """Return a location; a relative one starts at this folder."""
         if location.startswith("/"):
             return os.path.normpath(location)
         return os.path.normpath(os.path.join(self.path, location)) if is_relative(location) else location
 
     def place(self, table: str) -> Hashable:
-        """Return the same for all names of a table."""
+        """Return a key that is equal for all names of a table."""
         try:
             name = TableName.parse(table)
         except TableNameError:
@@ -57,18 +60,18 @@ class ProjectFolder:
         return place_of(TableName(name.text, location=self.absolute(name.location)))
 
     def exclusion(self, patterns: Sequence[str]) -> Exclusion:
-        """Return what leaves tables out."""
+        """Return the filter for tables to leave out."""
         return Exclusion([self.absolute(pattern) if "/" in pattern else pattern for pattern in patterns])
 
     def sources(self) -> SourceTree:
-        """Return where files are for those who look at a repository: the one that the command runs in."""
+        """Return the place of files in the repository of the working directory, or else of this folder."""
         folder = Path(self.path)
         candidates = (*_with_parents(Path.cwd()), *_with_parents(folder))
         root = next((each for each in candidates if (each / _REPOSITORY).exists()), folder)
         return SourceTree(root.as_posix(), self.path)
 
     def _spelled(self, path: str) -> str:
-        """Return a path as the name of a table, which takes a slash."""
+        """Return a path as a table name, which needs a slash."""
         return path if "/" in path else f"./{path.removeprefix('.')}"
 
 
@@ -77,14 +80,14 @@ def _with_parents(folder: Path) -> tuple[Path, ...]:
 
 
 def _relative_location(text: str) -> str | None:
-    """Return the path that a text names, if it is relative."""
+    """Return the path that a string names, if it is relative."""
     try:
         location = TableName.parse(text).location
-    except TableNameError:  # which is said when tables are checked
+    except TableNameError:  # reported when tables are checked
         return None
     return location if location is not None and is_relative(location) else None
 
 
 def _like(text: str, location: str) -> str:
-    """Return the name of a location, quoted if a text was."""
+    """Return the name of a location, quoted if ``text`` is quoted."""
     return location if TableName.parse(text).location == text else TableName(text, location=location).sql

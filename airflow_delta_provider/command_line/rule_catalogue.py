@@ -1,6 +1,6 @@
-"""What people read about each rule, read from a file: importing all checks takes longer than the answer.
+"""Texts about each rule, read from a file: importing all checks takes longer than the answer.
 
-The file is written from the rules themselves, by ``make docs``.
+``make docs`` writes the file from the rules themselves.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _PACKAGE = "airflow_delta_provider.command_line"
 
 @dataclass(frozen=True)
 class Requirement:
-    """A sentence of the protocol that a rule is about, in this package's words.
+    """A requirement of the protocol that a rule checks, in this package's words.
 
-    :param section: of the protocol
-    :param link: to that section
+    :param section: section of the protocol
+    :param link: link to that section
     """
 
     says: str
@@ -34,13 +34,13 @@ class Entry:
     """One rule.
 
     :param code: stable code
-    :param family: what the code begins with
+    :param family: prefix of the code
     :param severity: ``ERROR``, ``WARNING`` or ``UNDECIDED``
-    :param scope: what the rule looks at
-    :param title: what is wrong, in a few words
-    :param remedy: what to do about it
-    :param effect: what it can do to readers or writers of the table
-    :param healing: what later commits fix it; empty where no log alone can break the rule
+    :param scope: part of the table that the rule checks
+    :param title: the problem in a few words
+    :param remedy: the remedy
+    :param effect: possible effect on readers or writers of the table
+    :param healing: later commits that fix the problem; empty if no log alone can break the rule
     :param source: sections of the protocol that the rule comes from
     :param follows_from: codes of rules whose violations may cause this one
     :param threads: public threads about it, as ``owner/repository#number``
@@ -61,13 +61,13 @@ class Entry:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """Where to read on: the sections of the protocol, and the threads."""
+        """Links for further reading: the sections of the protocol, and the threads."""
         threads = (f"https://github.com/{thread.replace('#', '/issues/')}" for thread in self.threads)
         return tuple(dict.fromkeys([*(each.link for each in self.requirements), *threads]))
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Entry:
-        """Read the form in the file."""
+        """Read an entry of the file."""
         lists = {name: tuple(wire.get(name, ())) for name in ("follows_from", "threads")}
         requirements = tuple(Requirement(**each) for each in wire.get("requirements", ()))
         return cls(**{**wire, **lists, "requirements": requirements})
@@ -75,20 +75,20 @@ class Entry:
 
 @cache
 def families() -> Mapping[str, str]:
-    """Return what each family of rules is about, by the prefix of its codes."""
+    """Return the topic of each family of rules, by the prefix of its codes."""
     return {family["prefix"]: family["title"] for family in _wire()["families"]}
 
 
 @cache
 def entries() -> Mapping[str, Entry]:
-    """Return all rules by code, by family and number."""
+    """Return all rules by code, sorted by family and number."""
     return {wire["code"]: Entry.from_json(wire) for wire in _wire()["rules"]}
 
 
 def wire_of(code: str) -> Mapping[str, Any]:
     """Return a rule as plain JSON.
 
-    :raises KeyError: if there is none of that code
+    :raises KeyError: if there is no rule with that code
     """
     for wire in _wire()["rules"]:
         if wire["code"] == code:

@@ -1,4 +1,4 @@
-"""``explain`` and ``rules``: what is known of rules, without looking at a table."""
+"""``explain`` and ``rules``: texts about rules, without reading a table."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _WIDTH, _LABEL = 100, 12
 
 
 def explain(codes: Sequence[str], form: str) -> str:
-    """Return all that is known of rules.
+    """Return everything about some rules.
 
     :param form: one of ``FORMATS``
-    :raises UsageError: if there is no rule of a code
+    :raises UsageError: if there is no rule with a code
     """
     found = [_entry(code) for code in codes]
     if form == "json":
@@ -31,8 +31,8 @@ def explain(codes: Sequence[str], form: str) -> str:
 def list_rules(prefixes: Sequence[str], severities: Sequence[str], form: str) -> str:
     """Return a line for each rule.
 
-    :param prefixes: of the families to list; none for all
-    :param severities: of the rules to list; none for all
+    :param prefixes: prefixes of the families to list; empty for all
+    :param severities: severities of the rules to list; empty for all
     :param form: one of ``FORMATS``
     :raises UsageError: if there is no such family
     """
@@ -75,7 +75,7 @@ def _explained(entry: Entry) -> Iterator[str]:
 
 
 def _parts(entry: Entry) -> Iterator[tuple[str, str]]:
-    """Yield what there is to say of a rule, each with its label."""
+    """Yield the texts about a rule, each with its label."""
     yield "about", families()[entry.family]
     known = (("effect", entry.effect), ("remedy", entry.remedy), ("healing", entry.healing), ("source", entry.source))
     yield from ((label, text) for label, text in known if text)

@@ -1,4 +1,4 @@
-"""Which tables a command line names: arguments, files of them, and what is to be left out."""
+"""The tables on a command line: arguments, and files with tables."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 
 from airflow_delta_provider.command_line.usage_error import UsageError
 
-#: What an argument begins with that names a file of tables.
+#: First character of an argument that names a file of tables.
 _FILE = "@"
 
 
 def read_names(arguments: Iterable[str]) -> list[str]:
-    """Return names and patterns of tables, those in files, ``@FILE``, put in their place.
+    """Return names and patterns of tables, with ``@FILE`` replaced by the names in the file.
 
-    A file has one per line; ``#`` begins a comment. ``@-`` is standard input.
+    A file has one name per line; ``#`` begins a comment. ``@-`` is standard input.
 
     :raises UsageError: if a file cannot be read
     """
@@ -44,7 +44,7 @@ def _named_by(argument: str) -> Iterator[str]:
 
 
 def _as_location(name: str) -> str:
-    """Return a name as it is, or as a path where it is that of a folder here and could be a catalog's, too."""
+    """Return a name unchanged, or as a path if it could also be a catalog name and is a folder here."""
     if "/" in name or name.startswith("`"):
         return name
     is_pattern = any(mark in name for mark in "*?") and "." not in name
@@ -52,6 +52,9 @@ def _as_location(name: str) -> str:
 
 
 def pairs(settings: Iterable[str]) -> dict[str, str]:
-    """Return settings that are written as ``KEY=VALUE``; of one that is given twice, the last."""
+    """Return settings that are written as ``KEY=VALUE``.
+
+    If a key is given twice, the last value is used.
+    """
     parted = (setting.partition("=") for setting in settings)
     return {key: value for key, _, value in parted}

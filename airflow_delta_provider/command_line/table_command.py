@@ -29,14 +29,14 @@ from airflow_delta_provider.jobs.run.table_patterns import DELTA_MARKS, matches
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.tables.table_session import TableError
 
-#: The directories that every Paimon table has.
+#: Directories in every Paimon table.
 _PAIMON_MARKS = frozenset({"schema", "snapshot"})
 
 
 def run_table_command(command: str, kind: Kind, words: Sequence[str]) -> int:
     """Run a command, print its result and return the exit code.
 
-    :raises UsageError: if nothing can be done for what is asked
+    :raises UsageError: if the command line is invalid
     """
     invocation = read_invocation(command, kind, words)
     parsed = invocation.parsed
@@ -58,7 +58,7 @@ def run_table_command(command: str, kind: Kind, words: Sequence[str]) -> int:
 
 
 def _spec_file(invocation: Invocation, session: DeltaSession) -> SpecFile | None:
-    """Return the file that specs are wanted in.
+    """Return the file for the specs; None if none is requested.
 
     :raises UsageError: if they cannot be written there
     """
@@ -79,7 +79,7 @@ def _run(
     baseline = _baseline(invocation, session)
     try:
         tables, unmatched, errors = _tables(invocation, session, terminal)
-    except Exception as failure:  # of a catalog
+    except Exception as failure:  # any error of a catalog
         terminal.error(session.understand(failure).message)
         return ExitCode.FAULT
     for why in unmatched:
@@ -113,7 +113,7 @@ def _run(
             return ExitCode.FAULT
         terminal.note(f"{written} {'spec' if written == 1 else 'specs'} written.")
     if request.options.state_path is not None:
-        from airflow_delta_provider.jobs.run.own_receipt import confirm  # late: it knows every kind that saves state
+        from airflow_delta_provider.jobs.run.own_receipt import confirm  # late: it imports every kind with state
 
         confirm(session, request, report, terminal.note)
     _hint(invocation, report, terminal)
@@ -139,7 +139,7 @@ def _request(invocation: Invocation, tables: Sequence[str]) -> JobRequest:
 
 
 def _hint(invocation: Invocation, report: JobReport, terminal: Terminal) -> None:
-    """Say how to name the tables in a folder, where a folder was named that is not a table itself."""
+    """Print how to name the tables in a folder, if a folder was named that is not a table itself."""
     for table in report.tables:
         if table.table not in invocation.tables or table.table.rpartition("/")[2] in DELTA_MARKS:
             continue
@@ -158,7 +158,7 @@ def _end(invocation: Invocation, report: JobReport, *, missed: bool) -> ExitCode
 
 
 def _baseline(invocation: Invocation, session: DeltaSession) -> Baseline | None:
-    """Return the baseline that was asked for.
+    """Return the baseline from the command line.
 
     :raises UsageError: if it cannot be used
     """
@@ -179,7 +179,7 @@ def _baseline(invocation: Invocation, session: DeltaSession) -> Baseline | None:
 def _tables(
     invocation: Invocation, session: DeltaSession, terminal: Terminal
 ) -> tuple[list[str], list[str], dict[str, Exception]]:
-    """Return the tables that are meant, each once; what is wrong with patterns and with matches; and with folders.
+    """Return the tables, each once; the problems with patterns and matches; and the errors of folders by name.
 
     A folder that cannot be listed is among the tables.
     """
@@ -198,7 +198,7 @@ def _tables(
             except TableError as error:
                 unmatched.append(error.finding.message)
                 continue
-            except Exception:  # of a storage that cannot be reached, as the job will say
+            except Exception:  # any error of an unreachable storage; the job reports it
                 fitting = None
             if fitting is None:
                 yield text
@@ -218,7 +218,7 @@ def _tables(
 
 
 def _can_be_named(table: str) -> bool:
-    """Whether a request can name a table: the bytes of a file's name may be no text."""
+    """Return True if a request can name a table: a file's name may be invalid Unicode."""
     try:
         table.encode()
     except UnicodeEncodeError:

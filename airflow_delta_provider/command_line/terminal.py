@@ -1,4 +1,4 @@
-"""What people see: the result on standard output, everything else on standard error."""
+"""Output for people: the result on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PROGRAM = "delta-provider"
 class Terminal:
     """Standard output and standard error of a run.
 
-    :param quiet: show the result and errors only
-    :param verbose: show what was chosen, and why, too
+    :param quiet: True to show only the result and errors
+    :param verbose: True to also show choices and their reasons
     """
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
@@ -25,17 +25,19 @@ class Terminal:
         self.verbose = verbose
 
     def result(self, text: Iterable[str]) -> bool:
-        """Print the result, and return whether that was possible; a reader that has gone is not an error.
+        """Print the result.
 
-        :param text: in parts
+        Return True if that was possible; a reader that has closed the pipe is not an error.
+
+        :param text: the result, in parts
         """
-        if sys.stdout is None:  # closed by who started this
+        if sys.stdout is None:  # closed by the parent process
             return True
         try:
             sys.stdout.writelines(text)
             sys.stdout.flush()
         except OSError as error:
-            # What is left in the buffer would be written when Python ends.
+            # Python would write the rest of the buffer when it ends.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, sys.stdout.fileno())
             os.close(nowhere)
@@ -46,28 +48,28 @@ class Terminal:
         return True
 
     def error(self, text: str, *lines: str) -> None:
-        """Print why something was not done."""
+        """Print the reason why something was not done."""
         self._print(f"{PROGRAM}: {text}", *lines)
 
     def note(self, text: str) -> None:
-        """Print a note, unless this is to be quiet."""
+        """Print a note, unless the run is quiet."""
         if not self.quiet:
             self._print(text)
 
     def detail(self, text: str) -> None:
-        """Print what only those want to know who ask for it."""
+        """Print a detail if the run is verbose."""
         if self.verbose:
             self._print(f"{PROGRAM}: {text}")
 
     def _print(self, *texts: str) -> None:
         if sys.stderr is not None:
             shown = (line for text in texts for line in visible_lines(text))
-            with suppress(OSError, ValueError):  # nobody reads it
+            with suppress(OSError, ValueError):  # no reader
                 print(*printed(shown), sep="\n", file=sys.stderr, flush=True)
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a stream is shown to somebody."""
+    """Return True if a stream is a terminal."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:  # closed
@@ -75,7 +77,7 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def wants_colour(stream: TextIO | None) -> bool:
-    """Whether what is written to a stream may have colours: see https://no-color.org."""
+    """Return True if output to a stream may have colours, see https://no-color.org."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (is_terminal(stream) and os.environ.get("TERM") != "dumb")

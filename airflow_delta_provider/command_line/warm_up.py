@@ -1,4 +1,4 @@
-"""The command that makes an image ready for tasks. It works where Airflow is installed."""
+"""The command that prepares an image for tasks. It works only if Airflow is installed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MB = 1_000_000
 
 
 def run_warm_up(words: Sequence[str], terminal: Terminal) -> int:
-    """Put jars and classes in place, say which, and return the exit code.
+    """Put jars and classes in place, print their places, and return the exit code.
 
-    :raises UsageError: if that is not possible with these arguments, or here
+    :raises UsageError: if that is not possible with these arguments, or on this machine
     """
     parsed = warm_up_parser().parse_args(words)
     try:

@@ -25,7 +25,9 @@ _UNUSED, _LEFT = 30 * _DAY, _DAY
 
 
 class ClassArchive:
-    """The archive for one Java and one class path. A JSON file next to it records its host, Java and jars.
+    """The archive for one Java and one class path.
+
+    A JSON file next to it records its host, Java and jars.
 
     :param folder: folder of the archives; created on first use
     :param class_path: folders and lists of jars on the driver's class path
@@ -65,8 +67,9 @@ class ClassArchive:
                 os.utime(self.path)
 
     def keep(self, *, whole: bool) -> None:
-        """Keep the archive that the run wrote, and remove outdated ones. If several runs wrote at once, the last one
-        wins.
+        """Keep the archive that the run wrote, and remove outdated ones.
+
+        If several runs wrote at once, the last one wins.
 
         :param whole: True if the run completed; otherwise its archive is discarded
         """

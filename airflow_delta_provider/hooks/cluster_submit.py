@@ -54,7 +54,7 @@ class ClusterSubmitHook(SparkSubmitHook):
         return self.driver
 
     def check_answers(self, submission: str) -> None:
-        """Query the cluster before the submission: spark-submit would try for minutes to reach a cluster that is down.
+        """Query the cluster before the submission: spark-submit would try for minutes to reach one that is down.
 
         :raises DeltaJobError: if its API does not answer, so that no driver could be followed
         """
@@ -64,9 +64,7 @@ class ClusterSubmitHook(SparkSubmitHook):
             raise DeltaJobError(f"{error}. Nothing was submitted.") from error
 
     def query_yarn_application_status(self, application_id: str) -> str:
-        """Return the status as the parent does, but FAILED if YARN has forgotten the application, whose outcome is
-        unknown.
-        """
+        """Return the application's status, or FAILED if YARN has forgotten it: its outcome is then unknown."""
         try:
             return str(super().query_yarn_application_status(application_id))
         except RuntimeError:

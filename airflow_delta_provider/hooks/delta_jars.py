@@ -26,7 +26,9 @@ _DELTA_JAR = re.compile(r"io\.delta_delta-[\w.-]+\.jar")
 
 
 class DeltaJars:
-    """Resolved jars, in a folder per coordinates. Jars that untrusted users could have written are not used.
+    """Resolved jars, in a folder per coordinates.
+
+    Jars that untrusted users could have written are not used.
 
     :param folder: folder of the worker's cache; created on first use
     """

@@ -102,7 +102,10 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
 
     @property
     def submission(self) -> str:
-        """Id of the submission. If it is set to an earlier try's id, the hook receives the report of that driver."""
+        """Id of the submission.
+
+        If it is set to an earlier try's id, the hook receives the report of that driver.
+        """
         return self._submission
 
     @submission.setter
@@ -179,7 +182,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         kill(tree)
 
     def _resolve_connection(self) -> dict[str, Any]:
-        """Resolve like the parent, but refuse a connection for which the parent would guess."""
+        """Resolve like the parent, but refuse a connection that would make the parent guess."""
         with refused(self._conn_id):
             self.get_connection(self._conn_id)
             connection: dict[str, Any] = super()._resolve_connection()

@@ -14,7 +14,9 @@ from airflow_delta_provider.hooks.workspace import Workspace
 def resolved_jars(
     coordinates: str, command: Sequence[str], workspace: Workspace, environment: Mapping[str, str]
 ) -> list[str]:
-    """Return the locations of the jars for Maven coordinates, with dependencies. No Spark context is started.
+    """Return the locations of the jars for Maven coordinates, with dependencies.
+
+    No Spark context is started.
 
     :param command: spark-submit with the user's repositories and settings
     :param workspace: workspace of the submission

@@ -59,7 +59,6 @@ class LocalDriver:
 
         They contain the place of this package, and the launcher's options if nobody has set them: a JVM accepts only
         one garbage collector.
-        - class_archive
         """
         python_path = [str(self._workspace.library), *filter(None, [self._environment.get(PYTHON_PATH)])]
         launcher = {} if LAUNCHER_OPTIONS in self._environment else {LAUNCHER_OPTIONS: LEAN_JAVA_OPTIONS}
@@ -67,7 +66,6 @@ class LocalDriver:
 
 
 def class_archive(folder: Path, binary: str, class_path: str | None, environment: Mapping[str, str]) -> ClassArchive:
-    """Return the archive of a driver's classes."""
     return ClassArchive(folder, [*map(str, jar_folders(binary, environment)), class_path or ""], environment)
 
 

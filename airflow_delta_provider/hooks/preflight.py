@@ -111,7 +111,7 @@ def _check_java(environment: Mapping[str, str], spark: str | None, needed: int |
 
 
 def _java_version(java: str, remedy: str, environment: Mapping[str, str]) -> int | None:
-    """Return the major version of Java, from the file next to it, or else by running it; None if it is not reported."""
+    """Return the major version of Java, from its ``release`` file or else by running it; None if unknown."""
     try:
         release = Path(os.path.realpath(java)).parent.parent / "release"
         if match := _RELEASE.search(release.read_text(encoding="utf-8", errors="replace")):

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class EchoDropper:
-    """A logger that drops a message that equals ``echo`` or repeats the last message. Everything else passes."""
+    """A logger that drops echoes of ``echo``, and repetitions of the last message with arguments."""
 
     echo: str | None = None
 
@@ -15,7 +15,7 @@ class EchoDropper:
         self._last: tuple[Any, ...] = ()
 
     def info(self, message: str, *args: Any, **kwargs: Any) -> None:
-        """Log the message, unless it is the echo, or has the same arguments as the last message with arguments."""
+        """Log the message, unless it is the echo or a repetition."""
         if (args and (message, *args) == self._last) or (not args and message == self.echo):
             return
         self._last = (message, *args) if args else self._last

@@ -27,13 +27,14 @@ class ResultChannel(ABC):
 
     @abstractmethod
     def take_line(self, line: str) -> list[str] | None:
-        """Process a line of the driver's output. Return None if it is not a line of this provider, else progress to
-        show.
+        """Process a line of the driver's output.
+
+        :return: progress to show; None if the line is not this provider's
         """
 
     @abstractmethod
     def answer(self) -> tuple[str, dict[str, Any]] | None:
-        """Return the channel, ``report`` or ``error``, and the document that the job sent; None if it sent neither.
+        """Return the channel (``report`` or ``error``) and the document of the job's answer; None if there is none.
 
         :raises DeltaResultError: if it cannot be read
         :raises ValueError: if it is damaged
@@ -60,9 +61,7 @@ class ResultChannel(ABC):
 
 
 class OutputChannel(ResultChannel):
-    """Reads the answer from the driver's output.
-    - OutputChannel.take_line
-    """
+    """Reads the answer from the driver's output."""
 
     def __init__(self, submission: str) -> None:
         self._reader = MarkerReader(submission)
@@ -70,7 +69,6 @@ class OutputChannel(ResultChannel):
         self._traceback: deque[str] = deque(maxlen=60)
 
     def take_line(self, line: str) -> list[str] | None:
-        """Take a line of the driver's output; None if it is not ours, else progress to show."""
         if not is_marker(line):
             self._watch_for_traceback(line)
             return None
@@ -83,13 +81,10 @@ class OutputChannel(ResultChannel):
         return progress
 
     def answer(self) -> tuple[str, dict[str, Any]] | None:
-        """Return the report if the job sent one, else the error.
-        - OutputChannel.explain_absence
-        """
+        """Return the report if the job sent one, else the error."""
         return next(((name, self._sent[name]) for name in ("report", "error") if name in self._sent), None)
 
     def explain_absence(self) -> str:
-        """Return why there is no report, as far as that is known."""
         if self._traceback:
             return "The job's Python code failed before it could report:\n" + "\n".join(self._traceback)
         if self._reader.torn:
@@ -118,18 +113,14 @@ class FileChannel(ResultChannel):
         self._submission = submission
 
     def take_line(self, line: str) -> list[str] | None:
-        """Return None: spark-submit's output has no line of this provider.
-        - FileChannel.answer FileChannel.explain_absence
-        """
+        """Return None: spark-submit's output has no line of this provider."""
         del line
         return None
 
     def answer(self) -> tuple[str, dict[str, Any]] | None:
-        """Return what the file holds."""
         return self._folder.read(self._submission)
 
     def explain_absence(self) -> str:
-        """Return why there is no report, as far as that is known."""
         if self._folder.has_begun(self._submission):
             return "The driver began and was ended before it could report."
         return (

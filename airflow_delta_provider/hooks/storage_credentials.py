@@ -22,9 +22,7 @@ _GOOGLE = frozenset({"gs"})
 
 
 class StorageConnection(Protocol):
-    """The attributes of an Airflow connection that are used here.
-    - StorageConnection.extra_dejson
-    """
+    """The attributes of an Airflow connection that are used here."""
 
     conn_id: str
     conn_type: str | None
@@ -33,8 +31,7 @@ class StorageConnection(Protocol):
     password: str | None
 
     @property
-    def extra_dejson(self) -> dict[str, Any]:
-        """Its extra fields."""
+    def extra_dejson(self) -> dict[str, Any]: ...
 
 
 def storage_settings(

@@ -1,4 +1,7 @@
-"""Files that become code, such as jars and archives of classes. Files that others could have written are not used."""
+"""Files that become code, such as jars and archives of classes.
+
+Files that others could have written are not used.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,9 @@ def make_folder(folder: Path) -> None:
 
 
 def can_keep(folder: Path) -> bool:
-    """Return True if files can be kept in a folder that only trusted users can write to. A missing folder is created.
+    """Return True if a folder is writable, and only trusted users can write to it.
+
+    A missing folder is created.
     """
     try:
         make_folder(folder)

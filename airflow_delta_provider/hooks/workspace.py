@@ -129,7 +129,10 @@ class Workspace:
         return self._write("delta_provider_job.py", _JOB.format(request=json.dumps(request.to_json()), lock=lock))
 
     def write_secret(self, name: str, text: str) -> Path:
-        """Write a file that nobody else can read and return its path. An existing file of that name is replaced."""
+        """Write a file that nobody else can read and return its path.
+
+        An existing file of that name is replaced.
+        """
         path = self.path / name
         path.unlink(missing_ok=True)
         with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:

@@ -1,4 +1,7 @@
-"""Links from a task to the pages of this provider's plugin, which also work if Airflow's UI shows no tab for them."""
+"""Links from a task to the pages of this provider's plugin.
+
+They also work if Airflow's UI has no tab for them.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,9 @@ class DeltaReportLink(BaseOperatorLink):
     name = "Delta report"
 
     def get_link(self, operator: BaseOperator, *, ti_key: Any) -> str:
-        """Return the address; empty if the task has no report. Airflow calls this in the task's process, at its end.
+        """Return the address; empty if the task has no report.
+
+        Airflow calls this in the task's process, at its end.
 
         :param operator: the operator that ran
         :param ti_key: its task instance

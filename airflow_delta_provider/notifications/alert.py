@@ -99,7 +99,7 @@ class Group:
 
 @dataclass(frozen=True)
 class TableTimeline:
-    """The changes by commits to a table that has findings: as a drawing, and in words for readers who cannot see it."""
+    """The changes that commits made to a table with findings: a drawing, and words for readers who cannot see it."""
 
     table: str
     timeline: Timeline

@@ -63,7 +63,9 @@ class Delivery:
         self._expected: set[str] = set()
 
     def pushed(self, task: Any, outcome: BaseException | None) -> None:
-        """Note that the report was pushed. If Airflow will call no notifier, the report counts as received.
+        """Note that the report was pushed.
+
+        If Airflow will call no notifier, the report counts as received.
 
         :param outcome: error that ends the task; None if it succeeds
         """

@@ -86,8 +86,7 @@ class ObjectField:
 
 
 def with_objects(value: Any) -> Any:
-    """Return ``value`` with an :class:`ObjectField` for every string that is exactly ``{{ delta.blocks }}`` or the
-    like.
+    """Return ``value`` with an :class:`ObjectField` for each string such as ``{{ delta.blocks }}`` and nothing else.
 
     Searches lists, tuples and mappings.
     """

@@ -133,7 +133,10 @@ def _went_well(context: Context) -> bool:
 
 
 def _failure(error: Any) -> str:
-    """Return the task's error as a string. Airflow passes an exception or its text, and neither if the worker died."""
+    """Return the task's error as a string.
+
+    Airflow passes an exception or its text, and neither if the worker died.
+    """
     if not error:
         return _DIED
     said = str(error).strip()

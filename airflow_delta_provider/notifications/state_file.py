@@ -82,7 +82,10 @@ class StateFile:
         self._write(json.dumps(document, indent=1))
 
     def _write(self, content: str) -> None:
-        """Replace the file atomically: a killed process leaves the old one. Object stores do so by themselves."""
+        """Replace the file atomically: a killed process leaves the old one.
+
+        Object stores do so by themselves.
+        """
         if self._path.protocol not in ("", "file"):
             self._path.write_text(content, encoding="utf-8")
             return

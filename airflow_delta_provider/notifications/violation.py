@@ -143,8 +143,7 @@ class DeltaViolationNotifier(BaseNotifier):
         delivery.reached(self.recipients, had if outcome.truncated or left_out else None)
 
     def _remembered(self, context: Context, refusals: list[Exception]) -> tuple[StateFile | None, Remembered]:
-        """Return the state file and its content. If it is unusable, nothing is remembered, so findings may be sent
-        twice.
+        """Return the state file and its content. Without a usable file, findings may be sent twice.
 
         :param refusals: list that receives the error if the file is not allowed; it is then neither read nor written
         """
@@ -164,7 +163,10 @@ class DeltaViolationNotifier(BaseNotifier):
             return None, Remembered()
 
     def _recipients(self, outcome: Outcome, remembered: Remembered) -> list[_Recipient]:
-        """Return the notifiers with their alerts. Notifiers that have received the same findings share an alert."""
+        """Return the notifiers with their alerts.
+
+        Notifiers that have received the same findings share an alert.
+        """
         now, shared = datetime.now(timezone.utc), {}
         recipients = []
         for notifier, name in zip(self.notifiers, _names(self.notifiers), strict=True):

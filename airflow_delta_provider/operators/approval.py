@@ -1,4 +1,4 @@
-"""The answer of those who were asked to approve plans of migrations, as the tasks that continue check it."""
+"""The answer of people who were asked to approve migration plans, and its checks by the tasks that follow."""
 
 from __future__ import annotations
 

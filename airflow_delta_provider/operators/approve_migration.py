@@ -71,9 +71,7 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
 
         @property
         def output(self) -> Any:
-            """An ``XComArg``, typed as Any: typed tasks do not accept Airflow's own type, and it cannot be indexed by a
-            key.
-            """
+            """An ``XComArg``, typed as Any: Airflow's type is not accepted by typed tasks, and has no index by key."""
 
     def execute(self, context: Context) -> Any:
         """Ask for approval, and defer until the answer."""

@@ -102,7 +102,10 @@ class AttachingOperator(SparkSubmitOperator):
             return True
 
     def _forget_submission(self) -> None:
-        """Forget the submission after its report was handled, and remove its files, so a cleared task runs again."""
+        """Forget the submission after its report was handled, and remove its files.
+
+        A task that is cleared then runs again.
+        """
         if self._submitted is not None:
             self._submitted.forget()
         if isinstance(self._hook, DeltaSparkSubmitHook):

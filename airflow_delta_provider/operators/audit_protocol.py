@@ -26,10 +26,11 @@ _DEFAULTS = {"level": "log", "fail_on": "error"}
 
 
 class DeltaAuditProtocolOperator(DeltaReadOperator):
-    """Check the full history of Delta tables against every rule of the protocol, and name the commits that broke one.
+    """Check the full history of Delta tables against every rule of the protocol.
 
-    Changes nothing. Reads the log itself, even for tables that an engine refuses to open. Violations fixed by a later
-    commit are reported as resolved and do not affect the verdict. ``docs/reference/rules.md`` has all rules.
+    Changes nothing, and names the commits that broke a rule. Reads the log itself, even for tables that an engine
+    refuses to open. Violations fixed by a later commit are reported as resolved and do not affect the verdict.
+    ``docs/reference/rules.md`` has all rules.
 
     :param tables: many tables, processed in one job, instead of ``table``: a list, or the path of a YAML file relative
         to the DAG's file. A path in the list may be a pattern (``"s3a://lake/sales/*"``). The YAML path, as written in

@@ -306,13 +306,10 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         return (cast("str", self.table),) if self.table is not None else self.options().declared_tables
 
     def _names_tables_elsewhere(self) -> bool:
-        """Return True if another argument names the tables.
-        - DeltaJobOperator._excluded
-        """
+        """Return True if another argument names the tables."""
         return self.options_type.names_tables and self.table is None and self.tables is None
 
     def _excluded(self) -> tuple[str, ...]:
-        """Return patterns of tables to leave out."""
         return ()
 
 
@@ -324,7 +321,7 @@ def in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, T
     """Return one report for all tables of the request, including those finished by earlier tries."""
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     done = {**earlier, **{table.table: table for table in (report.tables if report else ())}}
-    # The tables that an audit's pattern matches follow the named ones.
+    # Tables that only a pattern of an audit matched follow the named ones.
     named = [table for table in request.tables if table in done or not TableName.parse(table).may_be_pattern]
     tables = tuple(done[table] for table in dict.fromkeys([*named, *done]))
     if report is None:

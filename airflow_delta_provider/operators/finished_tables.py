@@ -46,7 +46,10 @@ class FinishedTables:
         return unpacked(kept["tables"])
 
     def save(self, report: JobReport) -> None:
-        """Save the finished tables if another try may follow. If that fails, the next try processes all tables."""
+        """Save the finished tables if another try may follow.
+
+        If that fails, the next try processes all tables.
+        """
         failed = [table for table in report.tables if is_retryable(table)]
         if self._store is None or not failed:
             return

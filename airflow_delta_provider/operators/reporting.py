@@ -50,9 +50,7 @@ class Reporting:
 
         @property
         def output(self) -> Any:
-            """An ``XComArg``, typed as Any: typed tasks do not accept Airflow's own type, and it cannot be indexed by a
-            key.
-            """
+            """An ``XComArg``, typed as Any: Airflow's type is not accepted by typed tasks, and has no index by key."""
 
     def _report_with(
         self, on_violation: OnViolation, on_undetermined: OnUndetermined, report_path: Text | None
@@ -132,8 +130,9 @@ class Reporting:
         return place
 
     def _push(self, context: Context, xcoms: dict[str, Any]) -> dict[str, Any]:
-        """Push the report's XComs before the policies are applied, so a failed task has them as well. Return the
-        summary.
+        """Push the report's XComs before the policies are applied, so a failed task has them as well.
+
+        Return the summary.
 
         :param xcoms: values by key
         """

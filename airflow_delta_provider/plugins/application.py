@@ -1,4 +1,6 @@
-"""The web application behind the pages. A task's page names the DAG in its path, and needs access to that DAG's XComs.
+"""The web application behind the pages.
+
+A task's page needs access to the XComs of its DAG, which the page's path names.
 """
 
 from __future__ import annotations

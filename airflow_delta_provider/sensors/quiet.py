@@ -22,8 +22,8 @@ class DeltaQuietSensor(TableSensor):
 
     The time of a commit is its in-commit timestamp if the table has those, else the time in ``commitInfo``, else the
     time of its file. It is no earlier than the times of earlier commits. A commit that arrives while the sensor waits
-    counts as at least that recent. A commit whose time lies in the future counts from the first look that saw it; in
-    mode ``reschedule``, with a new process per poll, it counts from its own time.
+    is never considered older than its arrival. A commit whose time lies in the future counts from the first look that
+    saw it; in mode ``reschedule``, with a new process per poll, it counts from its own time.
 
     Pushes ``{"table": ..., "version": ..., "last_commit": ..., "quiet_seconds": ...}``. This is not a lock: a writer
     may begin right afterwards.

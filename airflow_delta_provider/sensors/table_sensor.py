@@ -95,9 +95,7 @@ class TableSensor(BaseSensorOperator):
 
         @property
         def output(self) -> Any:
-            """An ``XComArg``, typed as Any: typed tasks do not accept Airflow's own type, and it cannot be indexed by a
-            key.
-            """
+            """An ``XComArg``, typed as Any: Airflow's type is not accepted by typed tasks, and has no index by key."""
 
     @abstractmethod
     def trigger_arguments(self) -> dict[str, Any]:

@@ -50,7 +50,10 @@ _LONGEST_AUDIT = 3600.0
 
 
 class TriggerArgumentError(DeltaRequestError, TypeError):
-    """A wrong argument of a trigger. It is a TypeError because a triggerer survives no other error in ``__init__``."""
+    """A wrong argument of a trigger.
+
+    A TypeError, because a triggerer survives no other error in ``__init__``.
+    """
 
 
 class DeltaTableEventTrigger(BaseEventTrigger):
@@ -126,8 +129,11 @@ class DeltaTableEventTrigger(BaseEventTrigger):
 
     @classmethod
     def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> SharedStreamProducer:
-        """Return the producer that polls for all these triggers. Airflow notifies it when it has stored events."""
-        from airflow_delta_provider.triggers.table_poll_producer import TablePollProducer  # who calls this has it
+        """Return the producer that polls for all these triggers.
+
+        Airflow notifies it when it has stored events.
+        """
+        from airflow_delta_provider.triggers.table_poll_producer import TablePollProducer  # callers have Airflow 3.3
 
         return TablePollProducer(kwargs["table"], kwargs["storage_conn_id"], kwargs["poke_interval"])
 

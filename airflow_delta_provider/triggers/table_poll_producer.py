@@ -1,4 +1,7 @@
-"""The poll that several event triggers share. For Airflow 3.3 and later; no other module may import this one."""
+"""The poll that several event triggers share.
+
+For Airflow 3.3 and later; no other module may import this one.
+"""
 
 from __future__ import annotations
 

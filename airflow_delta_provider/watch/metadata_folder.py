@@ -45,9 +45,9 @@ class _Directory:
 
 
 class MetadataFolder:
-    """Lists and reads the files of a folder. It does not access the store before the first call; every call blocks.
+    """Lists and reads the files of a folder.
 
-    Not thread-safe.
+    It does not access the store before the first call; every call blocks. Not thread-safe.
 
     :param table: path or URI of the table
     :param storage_conn_id: Airflow connection of the store; with None, credentials come from the environment
@@ -77,7 +77,9 @@ class MetadataFolder:
         return [path.rsplit("/", 1)[-1] for path in directory.filesystem.ls(directory.path, detail=False)]
 
     def stamp(self, name: str) -> str | None:
-        """Return a string that changes when a file is rewritten; None if there is no file. Bypasses filesystem caches.
+        """Return a string that changes when a file is rewritten; None if there is no file.
+
+        Bypasses the cache.
         """
         state = self.state(name)
         return None if state is None else state.stamp

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 
 def newest_after(number: int, stamp_of: Callable[[int], str | None]) -> tuple[int, str | None]:
-    """Return the newest number of an unbroken series, and its stamp. It needs one or two requests if little is new.
+    """Return the newest number of an unbroken series, and its stamp.
+
+    It needs one or two requests if little is new.
 
     :param number: a number that exists
     :param stamp_of: function that returns the state of a number's file, None if there is no file

@@ -1,4 +1,7 @@
-"""Looks at tables: one at a time for all watchers of a table. A look that hangs does not delay other tables."""
+"""Looks at tables: one at a time for all watchers of a table.
+
+A look that hangs does not delay other tables.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ class SharedLook(Generic[Read]):
         self._hanging: list[Future[Read]] = []
 
     def begin(self, since: float) -> Future[Read]:
-        """Return a look that began at ``since`` or later, or one that is under way. If there is none, begin one.
+        """Return a look that began at ``since`` or later, or one that is under way.
+
+        If there is none, begin one.
 
         :param since: time on the monotonic clock
         """
@@ -75,7 +80,10 @@ _lock = threading.Lock()
 def shared_look(
     key: Hashable, new_reader: Callable[[], Callable[[], Read]], patience: float | None = None
 ) -> SharedLook[Read]:
-    """Return the shared look for ``key``. It exists as long as a caller keeps it or a look is under way."""
+    """Return the shared look for ``key``.
+
+    It exists as long as a caller keeps it or a look is under way.
+    """
     with _lock:
         found: SharedLook[Read] | None = _shared.get(key)
         if found is None:
@@ -103,11 +111,9 @@ class DaemonThreads(Executor):
     """Runs each call in a thread of its own; no thread keeps the process from ending.
 
     Python's own pools have a limited number of threads, which hanging calls occupy forever, and wait for them at exit.
-    - DaemonThreads.submit
     """
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run a function in a new thread."""
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
 

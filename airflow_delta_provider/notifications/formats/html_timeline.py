@@ -117,7 +117,7 @@ def _row(cells: Sequence[Cell], columns: Columns) -> Markup:
 
 
 def _runs(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Iterable[int]]]:
-    """Yield cells with their columns: a cell with a sign has one column, equal neighbours without a sign are merged."""
+    """Yield cells with their columns. Equal neighbours without a sign are merged."""
     numbered = groupby(range(len(cells)), key=lambda n: (cells[n], n if cells[n].sign else -1))
     return ((cell, same) for (cell, _), same in numbered)
 

@@ -37,7 +37,10 @@ Part = tuple[Block, int]
 
 
 def render(alert: Alert) -> list[Block]:
-    """Return the blocks. If they do not fit, messages are shortened, and finally findings are left out and counted."""
+    """Return the blocks.
+
+    If they do not fit, messages are shortened, and finally findings are left out and counted.
+    """
     head, tail = list(_head(alert)), list(_tail(alert))
     # One more block gives the number of findings that did not fit.
     room = MAX_BLOCKS - len(head) - len(tail) - 1

@@ -130,7 +130,10 @@ class HeadReader:
         return head
 
     def _dated(self, head: TableHead) -> TableHead:
-        """Return the head with its file's time. If its own time is earlier, add the latest time of earlier commits."""
+        """Return the head with the time of its file.
+
+        If its own time is earlier, add the latest time of earlier commits.
+        """
         if head.version not in self._written:
             self._stamp(head.version)
         head = replace(head, written=self._written.get(head.version))
