@@ -44,8 +44,6 @@ class EngineUnavailableError(Exception):
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """The chosen engine, and the reason."""
-
     name: str
     why: str
 

@@ -10,8 +10,6 @@ from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judg
 
 
 class ExitCode(IntEnum):
-    """Outcome of the command line."""
-
     OK = 0
     VIOLATED = 1
     USAGE = 2

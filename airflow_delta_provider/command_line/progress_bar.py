@@ -39,7 +39,6 @@ class ProgressBar:
             self._bar.stop()
 
     def __call__(self, line: str) -> None:
-        """Show a line."""
         with self._one:
             if self._bar is None:
                 self._terminal.note(line)
@@ -47,7 +46,6 @@ class ProgressBar:
                 self._bar.console.print(shown_lines(line), markup=False, highlight=False, soft_wrap=True)
 
     def count(self, _: TableReport) -> None:
-        """Count a finished table."""
         with self._one:
             self._done += 1
             if self._shown and self._bar is None and time.monotonic() - self._since > _PATIENCE:

@@ -60,7 +60,6 @@ class ProjectFolder:
         return place_of(TableName(name.text, location=self.absolute(name.location)))
 
     def exclusion(self, patterns: Sequence[str]) -> Exclusion:
-        """Return the filter for tables to leave out."""
         return Exclusion([self.absolute(pattern) if "/" in pattern else pattern for pattern in patterns])
 
     def sources(self) -> SourceTree:

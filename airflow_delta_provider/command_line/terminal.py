@@ -69,7 +69,6 @@ class Terminal:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return True if a stream is a terminal."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:  # closed

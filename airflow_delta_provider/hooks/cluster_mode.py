@@ -22,7 +22,6 @@ _REFUSED: Mapping[MasterKind, str] = {
 
 
 def is_cluster_mode(connection: Mapping[str, Any]) -> bool:
-    """Return True if the driver will run on the cluster."""
     return bool(connection["deploy_mode"] == "cluster")
 
 

@@ -227,7 +227,6 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         return str(application)
 
     def _speed_up(self, binary: str, workspace: Workspace) -> None:
-        """Make a driver on this machine start faster."""
         environment = self._environment()
         if is_local(self._connection["master"]):
             quiet = not self._spark_log_level

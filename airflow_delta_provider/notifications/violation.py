@@ -56,8 +56,8 @@ class DeltaViolationNotifier(BaseNotifier):
     Without ``state_path``, the status that an audit gave a finding decides, and a finding without a status is new each
     time.
 
-    :param notifiers: notifiers, or any callables that accept a context. A template field that is exactly ``"{{
-        delta.blocks }}"`` (or ``findings``, ``counts``) gets the object itself, not its string.
+    :param notifiers: notifiers, or any callables that accept a context. A template field that is exactly
+        ``"{{ delta.blocks }}"`` (or ``findings``, ``counts``) gets the object itself, not its string.
     :param state_path: path or URI of a small JSON file that remembers the findings sent to each notifier, so that each
         gets a finding once; read and written through Airflow's object storage. (templated)
     :param remind_after: time after which a finding that is still open is sent again; needs ``state_path``

@@ -20,7 +20,7 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
     .. seealso:: PROTOCOL.md of delta-io/delta, "Column Mapping", and its RFC "Column Mapping Usage Tracking"
 
     :param add: SQL type by column path, for instance ``{"note": "string", "lines.element.tax": "decimal(12,2)"}``. A
-        column is added last in its struct, and is nullable. Drops and renames are already applied to the paths. In a
+        column is added last in its struct, and is nullable. Paths are written as they are after drops and renames. In a
         template or an XCom, pass a list instead, ``[{"name": "note", "type": "string"}]``. (templated)
     :param rename: new name by column path, for instance ``{"qty": "quantity"}``. (templated)
     :param drop: paths of columns to drop. (templated)

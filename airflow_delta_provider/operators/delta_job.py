@@ -306,7 +306,6 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         return (cast("str", self.table),) if self.table is not None else self.options().declared_tables
 
     def _names_tables_elsewhere(self) -> bool:
-        """Return True if another argument names the tables."""
         return self.options_type.names_tables and self.table is None and self.tables is None
 
     def _excluded(self) -> tuple[str, ...]:

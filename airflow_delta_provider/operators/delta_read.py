@@ -48,7 +48,6 @@ class DeltaReadOperator(DeltaJobOperator):
         super().__init__(**kwargs)
 
     def _submit(self, context: Context, request: JobRequest) -> JobReport:
-        """Run the job with the chosen engine."""
         if self._engine(request.options, request.tables) == "spark":
             return super()._submit(context, request)
         # Imported late: parsing a DAG does not need the code that reads tables.

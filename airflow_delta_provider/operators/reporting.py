@@ -143,7 +143,6 @@ class Reporting:
         return summary
 
     def _xcoms(self, report: JobReport, place: ReportPlace) -> dict[str, Any]:
-        """Return the XComs by key."""
         planned = self._plans_only()
         return {
             "findings": findings_of(report, place),

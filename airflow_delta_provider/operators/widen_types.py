@@ -18,8 +18,8 @@ class DeltaWidenTypesOperator(DeltaChangeOperator):
 
     .. seealso:: PROTOCOL.md of delta-io/delta, "Type Widening"
 
-    :param columns: new SQL type by column path, for instance ``{"quantity": "bigint", "lines.element.price":
-        "decimal(12,2)", "attrs.key": "int"}``. (templated)
+    :param columns: new SQL type by column path, for instance
+        ``{"quantity": "bigint", "lines.element.price": "decimal(12,2)", "attrs.key": "int"}``. (templated)
     :param enable_type_widening: True to set ``delta.enableTypeWidening`` first if it is off. (templated)
     :param allow_protocol_upgrade: permission to add the required table features to the protocol first, in a commit of
         their own. (templated)

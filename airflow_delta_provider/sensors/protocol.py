@@ -22,12 +22,13 @@ class DeltaProtocolSensor(ChangeSensor):
 
     A condition is a mapping. All of its entries must hold:
 
-    ============== ============= ==================================== ========================================== key
-    ``"changed"`` ``{"equals": …}``                    ``{"contains": …}`` ============== =============
-    ==================================== ========================================== ``protocol``   yes           fields
-    of the ``protocol`` action    no: use ``features`` ``features``   yes           names of all supported features
-    names of features ``properties`` yes           all properties, with their values    properties; ``None`` for any
-    value ``schema``     yes           all top-level columns, with types    columns at any depth; ``None`` for any type
+    ============== ============= ==================================== ==========================================
+    key            ``"changed"`` ``{"equals": …}``                    ``{"contains": …}``
+    ============== ============= ==================================== ==========================================
+    ``protocol``   yes           fields of the ``protocol`` action    no: use ``features``
+    ``features``   yes           names of all supported features      names of features
+    ``properties`` yes           all properties, with their values    properties; ``None`` for any value
+    ``schema``     yes           all top-level columns, with types    columns at any depth; ``None`` for any type
     ============== ============= ==================================== ==========================================
 
     For example ``{"schema": {"contains": {"lines.element.sku": "string"}}, "protocol": "changed"}``. ``"changed"``
@@ -37,7 +38,6 @@ class DeltaProtocolSensor(ChangeSensor):
     Pushes the same value as :class:`~airflow_delta_provider.sensors.table_version.DeltaTableVersionSensor`.
 
     For the other arguments, and for the packages that each store needs, see
-    :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
     :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
 
     :param condition: condition to wait for (templated)

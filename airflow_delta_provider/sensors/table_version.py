@@ -27,7 +27,6 @@ class DeltaTableVersionSensor(ChangeSensor):
 
     For the other arguments, and for the packages that each store needs, see
     :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
-    :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
 
     :param version: lowest version to wait for. (templated)
     :param after_version: version that the table must exceed. (templated)
