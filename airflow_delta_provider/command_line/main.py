@@ -54,7 +54,7 @@ def _run(words: list[str], terminal: Terminal) -> int:
         raise UsageError(
             f"there is no command {command!r}.{did_you_mean(command, known)} Commands: {', '.join(known)}."
         )
-    from airflow_delta_provider.command_line.table_command import run_table_command  # late: the others need no rules
+    from airflow_delta_provider.command_line.table_command import run_table_command  # late: others need no rules
 
     return run_table_command(command, kind, words[1:])
 

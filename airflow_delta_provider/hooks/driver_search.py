@@ -31,7 +31,7 @@ def yarn_application(manager: str, auth: Any, submission: str) -> str | None:
 
 
 def is_forgotten(manager: str, auth: Any, application: str) -> bool:
-    """Return True if YARN answers and does not know an application: it keeps only some of those that ended."""
+    """Return True if YARN answers and does not know an application: it keeps only the latest ended ones."""
     try:
         answer = requests.get(f"{manager}/ws/v1/cluster/apps/{application}", auth=auth, timeout=_TIMEOUT)
     except requests.RequestException:

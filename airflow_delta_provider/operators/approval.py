@@ -10,7 +10,7 @@ from airflow.providers.common.compat.sdk import AirflowSkipException
 
 from airflow_delta_provider.exceptions import DeltaNotApprovedError
 
-#: The answer that lets a plan be applied, and the other one.
+#: Possible answers of the people who were asked.
 APPROVE = "Approve"
 REJECT = "Reject"
 

@@ -1,4 +1,4 @@
-"""Auditing the protocol of tables."""
+"""Operator that audits tables against their protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from airflow_delta_provider.operators.arguments import FailOn, Level, Names, Tex
 from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
 from airflow_delta_provider.operators.worker_files import DagFiles, file_of, names_file, read_config_file, read_entries
 
-#: Options that the configuration file may give.
+#: Options that the configuration file may set.
 _CONFIGURED = ("level", "fail_on", "state_path")
 _DEFAULTS = {"level": "log", "fail_on": "error"}
 
@@ -48,7 +48,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
     :param since_version: version after which commits are checked. A template that renders to ``None`` leaves this out.
         (templated)
     :param version: last version to check, by default the newest. (templated)
-    :param timestamp: point in time up to which the history is checked, a datetime or ISO 8601. (templated)
+    :param timestamp: end of the checked history, a datetime or ISO 8601. (templated)
     :param rules: codes of the rules to apply, by default all. (templated)
     :param fail_on: lowest severity that makes a table VIOLATED: ``"error"`` or ``"warning"``. (templated)
     :param waivers: accepted findings: a list of entries, or the path of a YAML file with one, as for ``tables``. An

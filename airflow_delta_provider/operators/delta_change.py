@@ -1,4 +1,4 @@
-"""The base of the operators that change tables."""
+"""Base of the operators that change tables."""
 
 from __future__ import annotations
 

@@ -75,8 +75,7 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         ``docs/guides/storage-and-connections.md`` lists the types of connections. (templated)
     """
 
-    #: Options of the operator's kind of job. Each has an argument of the operator, unless it is derived from another
-    #: one.
+    #: Options of the operator's kind of job. Each option has an argument, or is derived from another option's argument.
     options_type: ClassVar[type[Options]]
 
     template_fields: Sequence[str] = (

@@ -1,4 +1,4 @@
-"""The base of the operators that only read."""
+"""Base of the operators that only read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judging reports of jobs that another platform ran."""
+"""Operator that evaluates reports of jobs that another platform ran."""
 
 from __future__ import annotations
 

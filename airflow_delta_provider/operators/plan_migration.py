@@ -1,4 +1,4 @@
-"""Planning migrations."""
+"""Operator that plans migrations."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ FINDINGS = "delta_provider.findings"
 def count_findings(report: JobReport) -> None:
     """Count the open findings, by code and severity.
 
-    A backend without tags (plain StatsD) gets their number only.
+    A backend without tags (plain StatsD) gets only their number.
     """
     found = Counter(
         (finding.code, finding.severity.value)
@@ -211,7 +211,7 @@ def count_findings(report: JobReport) -> None:
         Stats.incr(FINDINGS, count, tags={"kind": report.kind, "code": code, "severity": severity})
 
 
-#: Codes that the extra of an event lists.
+#: Most codes in the extra of an event.
 MAX_CODES = 20
 
 
