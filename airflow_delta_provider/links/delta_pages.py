@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from airflow.providers.common.compat.sdk import BaseOperator, BaseOperatorLink
 
-#: Same as in the plugin, which only API servers import.
+#: Same as ``PREFIX`` of the plugin, which is not imported here.
 _PREFIX = "delta-provider"
 
 

@@ -64,7 +64,10 @@ class Item(TableFinding):
 
     @property
     def remedy(self) -> str:
-        """The remedy; empty if the finding's severity differs from its rule's, since less may have to be done."""
+        """The finding's own remedy, or else its rule's.
+
+        The rule's remedy is left out if the severities differ, since less may have to be done.
+        """
         rule, own = RULES.get(self.finding.code), self.finding.remedy
         if own is not None or rule is None or rule.severity is not self.finding.severity:
             return own or ""

@@ -1,7 +1,4 @@
-"""The poll that several event triggers share.
-
-For Airflow 3.3 and later; no other module may import this one.
-"""
+"""The poll that several event triggers share. Imported only with Airflow 3.3 and later."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ PACKAGES = {
     "adl": "apache-airflow-providers-microsoft-azure",
     "gs": "apache-airflow-providers-google",
 }
-#: Hadoop's schemes that have another name in Airflow.
+#: Schemes that Airflow does not have, or has under another name.
 _SCHEMES = {"wasbs": "abfss", "gcs": "gs"}
 _AZURE = "abfss"
 
