@@ -222,6 +222,10 @@ class DagRun:
         """State of the run."""
         return str(self._airflow.get(self._path)["state"])
 
+    def wait_for_end(self) -> None:
+        """Wait until the run succeeded or failed."""
+        wait_for(lambda: self.state in ("success", "failed"), "the end of the run", every=1)
+
     def task_state(self, task_id: str) -> str | None:
         """State of a task."""
         state = self._airflow.get(f"{self._path}/taskInstances/{task_id}")["state"]

@@ -33,7 +33,7 @@ class Nights:
             record=str(self._record),
             dies_after=dies_after,
         )
-        wait_for(lambda: run.state in ("success", "failed"), "the end of the run", every=0.5)
+        run.wait_for_end()
         # A task that succeeded before it died has no other try.
         last = "died" if dies_after in ("told", "confirmed") and run.state == "success" else "over"
         wait_for(lambda: last in (self._lines() or [{}])[-1], "the end of the callbacks")

@@ -29,7 +29,7 @@ def test_wait_for_feature_is_deferred_and_goes_on_when_somebody_enables_it(
     wait_for(lambda: run.task_state("wait_for_type_widening") == "deferred", "the sensor deferred", every=1)
     assert services.tree.below("SparkSubmit") == []
     spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
-    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", every=1)
+    run.wait_for_end()
     states = {task_id: run.task_state(task_id) for task_id in ("wait_for_type_widening", "widen_columns")}
     assert states == {"wait_for_type_widening": "success", "widen_columns": "success"}
     assert log.fields(table)["quantity"]["type"] == "long"
@@ -46,7 +46,7 @@ def test_nightly_audit_of_a_schema_tells_what_is_new_once(
     def night(tells: str) -> dict[str, str]:
         """Run the audit until its callback has told something; return the verdicts by table."""
         run = services.trigger("nightly_audit", tables=[f"{lake}/*"], state_path=str(memory))
-        wait_for(lambda: run.state in ("success", "failed"), "the end of the run", every=1)
+        run.wait_for_end()
         assert run.state == "success"
         wait_for(lambda: tells in run.task_log("audit", 1), tells, every=1)
         return {row["table"]: row["verdict"] for row in run.result("audit")["tables"]}
@@ -83,7 +83,7 @@ def test_retry_does_only_the_table_that_failed_and_a_cleared_task_does_all(
     table = orders(spark, tmp_path / "orders")
     nowhere = "hdfs://localhost:9/orders"  # nobody listens on the discard port
     run = services.trigger("job_that_retries", tables=[str(table), nowhere])
-    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", every=1)
+    run.wait_for_end()
     earlier = "1 of 2 tables were done by an earlier try"
     assert [earlier in run.task_log("enable", attempt) for attempt in (1, 2)] == [False, True]
     assert log.newest(table) == 2
@@ -181,9 +181,9 @@ def test_gate_before_readers_opens_once_the_table_passes(services: AirflowServic
     run = services.trigger("guard_a_table", **arguments)
     wait_for(lambda: run.task_state("healthy") == "deferred", "the gate deferred", every=1)
     table.create()
-    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", every=1)
+    run.wait_for_end()
     assert (run.task_state("healthy"), run.result("read")) == ("success", 0)
     table.write(metadata(properties=BROKEN))
     run = services.trigger("guard_a_table", **arguments)
-    wait_for(lambda: run.state in ("success", "failed"), "the end of the run", every=1)
+    run.wait_for_end()
     assert (run.task_state("healthy"), run.task_state("read")) == ("failed", "upstream_failed")
