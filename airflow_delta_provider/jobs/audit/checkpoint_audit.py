@@ -1,4 +1,4 @@
-"""Checkpoints of one table, each compared with the commits that it replaces."""
+"""Checks each checkpoint of a table against the commits that it replaces."""
 
 from __future__ import annotations
 
@@ -37,20 +37,21 @@ from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 
-#: File actions of older checkpoints that are compared in any case, and those for each action of the commits: to compare
-#: one costs about a fifth of judging one. What it costs to open a checkpoint, in file actions.
+#: Budget for older checkpoints, in file actions: a free amount, an amount per action of the commits, and the cost of
+#: opening a checkpoint. Comparing an action costs about a fifth of checking one in a commit.
 _FREE, _SHARE, _OPENING = 100_000, 0.5, 1_000
 #: Rules about checkpoints whose actions are unknown.
 _WITHOUT_STATE = frozenset((DAMAGED_CHECKPOINT.code, UNREAD.code, UNREAD_CHECKPOINT.code))
 
 
 class CheckpointAudit:
-    """Takes the commits, oldest first, and compares the checkpoints that are whole.
+    """Receives the commits, oldest first, and compares the intact checkpoints with them.
 
-    The newest one is always compared. The older ones are, too, as long as that costs little beside judging the commits:
-    a table of a million files with a checkpoint every ten commits has far more in its checkpoints than in its commits.
+    The newest checkpoint is always compared. Older ones are compared only as long as that costs little beside
+    checking the commits: a table of a million files with a checkpoint every ten commits has far more actions in its
+    checkpoints than in its commits.
 
-    :param names: of the files in the log
+    :param names: names of the files in the log
     """
 
     def __init__(self, log: TableLog, names: Sequence[str], timings: Timings) -> None:
@@ -73,7 +74,7 @@ class CheckpointAudit:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """How many checkpoints there are, and how many were compared, where those are not all; for the report."""
+        """The numbers of checkpoints and of compared ones, for the report; empty if all were compared."""
         if self.compared >= self.found:
             return {}
         return {"checkpoints": self.found, "checkpoints_compared": self.compared}
@@ -81,12 +82,12 @@ class CheckpointAudit:
     def begin(
         self, versions: range, base: LogSegment | None, *, whole: bool, first: bool = True, known: bool = False
     ) -> Iterator[Finding]:
-        """Begin before the commits of ``versions``; yield what is wrong with the checkpoint that they begin at.
+        """Begin before the commits of ``versions``; yield problems with the checkpoint that they start from.
 
-        :param base: what the state before them was read from; None where nothing was read
-        :param whole: whether they are the whole history
-        :param first: whether nothing of the table was judged before
-        :param known: whether nothing is said of the checkpoint that they begin at
+        :param base: segment that the state before them was read from; None if nothing was read
+        :param whole: True if they are the whole history
+        :param first: True if no part of the table was checked before
+        :param known: True to report nothing about the checkpoint that they start from
         """
         self._versions = frozenset(version for version in checkpoint_versions(self._names) if version in versions)
         self._last = self._until = max(self._versions, default=-1)
@@ -98,7 +99,7 @@ class CheckpointAudit:
         return self._start(base, known=known) if base is not None and not whole else iter(())
 
     def resume(self, base: LogSegment) -> Iterator[Finding]:
-        """Continue from a checkpoint, behind a commit that cannot be read; yield what is wrong with it."""
+        """Continue from a checkpoint behind an unreadable commit; yield problems with this checkpoint."""
         return self._start(base, known=False)
 
     def _start(self, base: LogSegment, *, known: bool) -> Iterator[Finding]:
@@ -111,19 +112,19 @@ class CheckpointAudit:
         yield from () if known else findings
         if any(finding.code in _WITHOUT_STATE for finding in findings):
             return
-        with suppress(BrokenLogError):  # which is said of that commit
+        with suppress(BrokenLogError):  # reported for that commit
             for name in base.commits if follow else ():
                 snapshot.take(self._log.read_commit(name))
             self.snapshot = snapshot
 
     def has(self, version: int) -> bool:
-        """Whether there is a checkpoint of a version."""
+        """Return True if there is a checkpoint of a version."""
         return version in self._versions
 
     def take_usual(self, version: int, content: bytes, commit: UsualCommit) -> None:
-        """Take a commit of whose version there is no checkpoint.
+        """Take a commit whose version has no checkpoint.
 
-        :param content: of its file
+        :param content: content of the commit file
         """
         self._version = version
         if version > self._until:
@@ -137,7 +138,7 @@ class CheckpointAudit:
             self._credit += _SHARE * commit.actions
 
     def take(self, version: int, actions: Sequence[Action]) -> Iterator[Finding]:
-        """Take a commit, and yield what is wrong with the checkpoints of its version."""
+        """Take a commit, and yield problems with the checkpoints of its version."""
         self._version = version
         if version > self._until:
             self.snapshot = None
@@ -153,7 +154,7 @@ class CheckpointAudit:
             yield from self.compare(version)
 
     def compare(self, version: int) -> Iterator[Finding]:
-        """Yield what is wrong with the checkpoints of the version that was taken last."""
+        """Yield problems with the checkpoints of the version that was taken last."""
         if version < self._last:
             cost = _OPENING + (0 if self.snapshot is None else self.snapshot.size)
             if cost > self._credit:
@@ -166,9 +167,9 @@ class CheckpointAudit:
     def _read(
         self, segment: LogSegment, take: Callable[[str, Mapping[str, Any]], None] | None = None
     ) -> Iterator[Finding]:
-        """Yield what is wrong with a checkpoint.
+        """Yield problems with a checkpoint.
 
-        :param take: takes its actions, instead of comparing them
+        :param take: receives its actions, which are then not compared
         """
         version = segment.checkpoint_version or 0
         form = CheckpointForm(version, segment.checkpoint_files)
@@ -199,11 +200,11 @@ class CheckpointAudit:
 
     @property
     def _begun_late(self) -> bool:
-        """Whether it is a checkpoint that tells what older commits did."""
+        """Return True if the effects of older commits are known only from a checkpoint."""
         return self._base is not None and bool(self._base.checkpoint_files)
 
     def originals(self, keys: frozenset[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
-        """Return the last ``add`` action of files that the commits have of them up to now."""
+        """Return the last ``add`` action of files in the commits up to now."""
         return adds_of(self._log, keys, self._base, self._version)
 
     def _retained_since(self, segment: LogSegment, form: CheckpointForm) -> float:
@@ -230,6 +231,6 @@ def _take(action: Action, form: CheckpointForm, take: Callable[[str, Mapping[str
 
 
 def unread_checkpoint(segment: LogSegment, error: UnreadFileError) -> Finding:
-    """Return the finding about a checkpoint with a file that was not read."""
+    """Return the finding for a checkpoint with a file that was not read."""
     path = f"_delta_log/{segment.checkpoint_files[0]}"
     return unread_file(path, error.problem, error.meaning.remedy, segment.checkpoint_version)

@@ -1,6 +1,6 @@
-"""Commits as the log has them: whether the files of before matter to them, and how many are looked at together.
+"""Commit files of the log: a check if they depend on earlier files, and batches of commits to check together.
 
-About as many are looked at together as were judged together before.
+The size of a batch follows the number of commits that could be checked together before.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from airflow_delta_provider.domain.audit.touching import Touching
 from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 
-#: New commits, and their bytes, up to which it is worth looking whether the files of before matter to them.
+#: Maximum number of new commits, and of their bytes, up to which the check for earlier files pays off.
 _FEW, _SMALL = 1000, 1 << 26
 
 
 class CommitFile(NamedTuple):
     """One commit.
 
-    :param checksum: of its version, where there is one
+    :param checksum: content of the checksum file of its version; None if it has none
     """
 
     version: int
@@ -30,10 +30,12 @@ class CommitFile(NamedTuple):
 
 
 def touch_files(commits: Iterator[CommitFile], ahead: list[CommitFile], memory: AuditState) -> bool:
-    """Return whether commits can only be judged with the files that were live before them: all but mere additions.
+    """Return True if checking commits needs the files that were live before them. Plain additions do not.
 
-    :param ahead: takes the commits that had to be looked at
-    :param memory: what is known of the version before them
+    Also return True if there are many commits, or one is damaged.
+
+    :param ahead: receives the commits that were read for this
+    :param memory: known state of the version before them
     """
     size = 0
     touching = Touching(memory)
@@ -50,16 +52,16 @@ def touch_files(commits: Iterator[CommitFile], ahead: list[CommitFile], memory: 
     return False
 
 
-#: Commits that are looked at together, at least where that is tried at all, and at most.
+#: Minimum and maximum number of commits in a batch.
 _LEAST, _MOST = 2, 64
-#: Bytes of commits that are held, but for the last one.
+#: Maximum bytes of held commits, not counting the last one.
 _BYTES = 1 << 22
 
 
 class Lookahead:
-    """Gives commits, oldest first.
+    """Returns commits in batches, oldest first.
 
-    :param commits: all of them
+    :param commits: all commits
     """
 
     def __init__(self, commits: Iterable[CommitFile]) -> None:
@@ -69,7 +71,7 @@ class Lookahead:
         self._alone = self._pause = 0
 
     def batch(self) -> list[CommitFile]:
-        """Return the commits that come next: one, where it is not worth trying several; none at the end."""
+        """Return the next commits: a single one if a batch is not worth trying; empty at the end."""
         width = 1 if self._alone else self._width
         size = sum(len(commit.content) for commit in self._held)
         while len(self._held) < width and (size < _BYTES or not self._held):
@@ -81,9 +83,9 @@ class Lookahead:
         return list(self._held)[:width]
 
     def took_together(self, number: int) -> None:
-        """Note that the next commits were judged together.
+        """Note that the next commits were checked together.
 
-        :param number: how many, at least one
+        :param number: number of these commits, at least one
         """
         self._width = min(2 * self._width, _MOST) if number == self._width else max(_LEAST, number)
         self._pause = 0
@@ -91,7 +93,9 @@ class Lookahead:
             self._held.popleft()
 
     def took_one(self) -> None:
-        """Note that the next commit was judged by itself. If that was not meant to be, more that follow are, too."""
+        """Note that the next commit was checked alone. If a batch had been tried, the following commits are also
+        taken alone.
+        """
         if self._alone:
             self._alone -= 1
         else:

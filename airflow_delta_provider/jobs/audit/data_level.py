@@ -1,4 +1,4 @@
-"""The levels of an audit that look beyond the log: footers of data files, and the ids of rows."""
+"""The levels of an audit beyond the log: footers of data files, and ids of rows."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs
 from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
-#: What VACUUM does to the files of older versions.
+#: Findings that VACUUM causes for files of older versions.
 _GONE = frozenset({MISSING.code, DELETION_VECTOR.code})
 _MOVED = frozenset({FOREIGN_ROW_ID.code, FOREIGN_COMMIT_VERSION.code})
 
 
 class DataLevel(LogLevel):
-    """Looks at the files of one table, too, after its commits were judged.
+    """Checks the files of one table after its commits.
 
     :param proofs: reads rows; None at level ``footers``
     """
@@ -62,10 +62,6 @@ class DataLevel(LogLevel):
         self._rewrites: Rewrites | None = None
 
     def judging(self, *, shortcuts: bool) -> Judging:
-        """Return what judges the commits as this level needs it.
-
-        :param shortcuts: whether it takes shortcuts
-        """
         self._rewrites = None if self._proofs is None else Rewrites()
         return Judging(
             self._table.log,
@@ -80,9 +76,9 @@ class DataLevel(LogLevel):
         )
 
     def look(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:
-        """Let ``audit`` take what is wrong with the live files; return what was looked at.
+        """Check the live files, and add the findings to ``audit``; return the evidence.
 
-        :param newest: whether the version that was judged last is the newest of the table; else files may be gone
+        :param newest: True if the last version checked is the newest of the table; otherwise files may be missing
         :raises BrokenLogError: if the log cannot be read
         """
         if not audit.is_readable:
@@ -113,7 +109,7 @@ class DataLevel(LogLevel):
                 evidence |= ids.evidence
                 read += " and the row ids in them"
             if self._proofs is not None and not self.given_up:
-                if not tracking.relied_upon:  # whose ids are read without the rows that vectors delete
+                if not tracking.relied_upon:  # reading the ids also reads the vectors
                     with self._timings.phase("vectors"):
                         found += check_vectors(data, files, surveyed.rows_of, self._budget)
                 read += self._check_conditions(self._proofs, state, data, files, surveyed)
@@ -136,7 +132,7 @@ class DataLevel(LogLevel):
     def _check_conditions(
         self, proofs: RowProofs, state: TableState, data: DeltaFiles, files: Sequence[LiveFile], surveyed: FooterSurvey
     ) -> str:
-        """Note what is wrong with the rows themselves; return what was read, for people."""
+        """Note problems with the rows themselves; return a phrase about the data that was read."""
         rows = RowConditions(self._table.log, state)
         if not rows.conditions:
             return ""
@@ -158,7 +154,7 @@ class DataLevel(LogLevel):
         tracking: RowTracking,
         evidence: dict[str, Any],
     ) -> Iterator[Finding]:
-        """Yield what the commits did to the ids of rows that they moved, as far as their files are still there."""
+        """Yield findings about the ids of rows that commits moved, as far as their files still exist."""
         commits = [] if self._rewrites is None else self._rewrites.leading_to(file.path for file in files)
         evidence["commits_compared"] = len(commits)
         if commits:
@@ -172,8 +168,8 @@ def check_vectors(
 ) -> Iterator[Finding]:
     """Yield the files whose deletion vectors cannot be read.
 
-    :param rows_of: the number of rows of each file
-    :raises OutOfTimeError: when there is no time left
+    :param rows_of: returns the number of rows of a file
+    :raises OutOfTimeError: if no time is left
     """
     deleting = [file for file in files if file.deletion_vector is not None]
     for file, problem in zip(deleting, budget.each(data.map(lambda file: _problem(data, file, rows_of), deleting))):

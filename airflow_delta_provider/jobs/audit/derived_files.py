@@ -1,4 +1,4 @@
-"""What repeats the commits of a log: checksum files, compacted commits, the pointer to the last checkpoint."""
+"""Files that repeat the commits of a log: checksum files, compacted commits, the pointer to the last checkpoint."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 
 
 class DerivedFiles:
-    """Looks at the files of a log that repeat what its commits say, but for the checkpoints, and at all their names.
+    """Checks the files of a log that repeat its commits, except checkpoints, and all file names.
 
-    :param names: of the files in the log
-    :param checkpoints: knows what the commits add up to
+    :param names: names of the files in the log
+    :param checkpoints: audit that knows the state that the commits add up to
     """
 
     def __init__(self, log: TableLog, names: Sequence[str], checkpoints: CheckpointAudit) -> None:
@@ -54,31 +54,31 @@ class DerivedFiles:
             self._compactions[compaction.last].append(compaction)
 
     def look(self, last: int) -> Iterator[Finding]:
-        """Yield what is wrong with the names of files, and with the pointer, as the log is now, up to a version."""
+        """Yield problems with file names and with the pointer, as the log is now, up to a version."""
         names = [name for name in self._names if not name[:20].isdecimal() or int(name[:20]) <= last]
         yield from (*check_names(names), *self._ahead(last), *check_oldest(names))
         newest = max(commit_versions(names), default=-1)
         pointer = list(self._pointer())
         pointed_to = [(finding.facts or {}).get("pointed_to") for finding in pointer]
         for version, parts, found in incomplete_checkpoints(names):
-            if version < newest and version not in pointed_to:  # the newest one may still be written
+            if version < newest and version not in pointed_to:  # the newest may still be in progress
                 yield incomplete_checkpoint(version, len(found), parts, found[0])
         yield from pointer
 
     def _ahead(self, last: int) -> Iterator[Finding]:
-        """Yield what is of versions after the newest commit, where the log is looked at up to that."""
+        """Yield findings about files of versions after the newest commit, if the log is checked up to that commit."""
         if last >= newest_version(self._names) and any(check_versions(self._names)):
             # A commit may have been written since the names were listed.
             yield from check_versions(self._log.list_names())
 
     def compacts(self, version: int) -> bool:
-        """Whether a log compaction file ends with a version."""
+        """Return True if a log compaction file ends with a version."""
         return version in self._compactions
 
     def compare(self, audit: HistoryAudit, checksum: bytes | None) -> Iterator[Finding]:
-        """Yield how the files that end with the version that was audited last contradict it.
+        """Yield contradictions between the last version audited and the files that end with it.
 
-        :param checksum: the content of its checksum file; None where it has none
+        :param checksum: content of its checksum file; None if it has none
         """
         if checksum is not None:
             yield from self.compare_checksum(audit, checksum)
@@ -86,14 +86,14 @@ class DerivedFiles:
             yield from self._compare_compaction(compaction)
 
     def compare_checksum(self, audit: HistoryAudit, content: bytes) -> Iterator[Finding]:
-        """Yield how a checksum file contradicts the version that was audited last."""
+        """Yield contradictions between a checksum file and the last version audited."""
         return check_checksum_of(audit, content, self._checkpoints.snapshot, self._checkpoints.originals)
 
     def look_at_late_ones(self, audit: HistoryAudit, facts: HistoryFacts) -> Iterator[Finding]:
-        """Yield what is wrong with what was written to the log, or taken from it, after an earlier audit had ended.
+        """Yield problems with files that were written to or removed from the log after an earlier audit.
 
-        :param audit: up to where the earlier one ended
-        :param facts: what that one knew
+        :param audit: audit up to the end of the earlier one
+        :param facts: facts that the earlier audit saved
         """
         commits = [version for version in commit_versions(self._names) if version <= audit.version]
         if commits and commits[-1] - commits[0] >= len(commits):
@@ -108,7 +108,7 @@ class DerivedFiles:
                 yield from self._compare_compaction(compaction)
 
     def _compare_compaction(self, compaction: CompactionFile) -> Iterator[Finding]:
-        """Yield how a log compaction file differs from its commits, where they are all kept and whole."""
+        """Yield differences between a log compaction file and its commits, if these are all kept and intact."""
         versions = range(compaction.first, compaction.last + 1)
         if not {*map(commit_name, versions)} <= {*self._names}:
             return
@@ -128,17 +128,17 @@ class DerivedFiles:
 
 
 def _by_version(names: Sequence[str]) -> dict[int, list[LogSegment]]:
-    """Return the whole checkpoints by their versions."""
+    """Return the complete checkpoints by version."""
     return {version: checkpoint_segments(names, version) for version in checkpoint_versions(names)}
 
 
 def check_checksum_of(
     audit: HistoryAudit, content: bytes, snapshot: Snapshot | None = None, originals: Originals = lambda _: {}
 ) -> Iterator[Finding]:
-    """Yield how a checksum file contradicts the version that was audited last.
+    """Yield contradictions between a checksum file and the last version audited.
 
-    :param snapshot: all that the commits add up to; None where it is unknown
-    :param originals: looks ``add`` actions up in the log
+    :param snapshot: state that the commits add up to; None if it is unknown
+    :param originals: looks up ``add`` actions in the log
     """
     if audit.is_readable:
         state, files, size = audit.state(), audit.live_files, audit.live_bytes

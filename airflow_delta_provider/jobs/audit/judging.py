@@ -1,4 +1,4 @@
-"""Judging the commits of one table: where to begin, commit after commit, around what is damaged."""
+"""Checks the commits of one table: chooses the start, checks commit after commit, and works around damage."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError, StorageError
 
-#: Commits between two lines of progress.
+#: Number of commits between two lines of progress.
 _STEP = 5000
-#: Errors of files, which shortcuts do not raise.
+#: Errors of files, which are never caused by shortcuts.
 _OF_FILES = (BrokenLogError, MissingFileError, StorageError, OSError)
 
 
 class Judging:
-    """Judges a range of versions.
+    """Checks a range of versions.
 
-    :param names: of the files in the log
-    :param name: of the table, for people
-    :param budget: when it is spent, the rest is given up
-    :param with_files: whether the live files are needed in any case
-    :param follow: as of :class:`HistoryAudit`
-    :param shortcuts: as of :class:`HistoryAudit`; without, commits are not judged together, either
+    :param names: names of the files in the log
+    :param name: name of the table, for messages
+    :param budget: time limit; the rest is skipped once it is spent
+    :param with_files: True if the live files are needed in any case
+    :param follow: see :class:`HistoryAudit`
+    :param shortcuts: see :class:`HistoryAudit`; if False, commits are also never checked together
     """
 
     def __init__(
@@ -92,11 +92,11 @@ class Judging:
         """The first of them."""
 
     def judge(self, wanted: VersionRange, *, known: bool = False, memory: AuditState | None = None) -> HistoryAudit:
-        """Judge the commits of ``wanted``.
+        """Check the commits of ``wanted``.
 
-        :param known: whether what is wrong with the state that it starts from is left out
-        :param memory: of an earlier audit, from whose end the log no longer leads there
-        :raises BrokenLogError: if that state cannot be read
+        :param known: True to leave out problems with the state that it starts from
+        :param memory: state of an earlier audit, if the log no longer leads on from its end
+        :raises BrokenLogError: if the starting state cannot be read
         """
         asked = wanted.base
         wanted, replay, damaged = self._start(wanted, known)
@@ -105,7 +105,7 @@ class Judging:
         else:
             known = known and asked is not None and wanted.base.version == asked.version
             state = replay.state(wanted.base.version)
-            # Nobody knows what became of it in the commits between.
+            # The effects of the commits in between are unknown.
             same = memory is not None and memory.state.metadata.id == state.metadata.id
             recalled = memory.recalled(state.version, self._names) if memory is not None and same else ()
             audit = HistoryAudit(
@@ -126,9 +126,9 @@ class Judging:
         return audit
 
     def go_on(self, memory: AuditState, last: int) -> HistoryAudit:
-        """Judge what came after an earlier audit; where the log does not lead on from there, from where it does.
+        """Check the commits after an earlier audit. If the log does not continue from there, start where it does.
 
-        :raises BrokenLogError: if a state that is needed cannot be read
+        :raises BrokenLogError: if a required state cannot be read
         """
         if not self.leads_on(memory, last):
             return self.judge(find_version_range(self._names, last), memory=memory)
@@ -136,10 +136,10 @@ class Judging:
         earliest = self._earliest()
         begin, until = memory.begin(earliest), memory.version
         if memory.facts is None and earliest < 0:
-            begin = earliest  # an older release did not remember them
+            begin = earliest  # an older release did not save them
         checkpoints = [version for version in checkpoint_versions(self._names) if earliest < version <= last]
         compared = max(checkpoints, default=-1) > until
-        if memory.facts is not None:  # of those that were written after the earlier audit, the oldest
+        if memory.facts is not None:  # the oldest checkpoint written after the earlier audit
             late = (v for v in checkpoints if v <= until and not memory.facts.knows_checkpoint(v))
             begin = min(begin, next(late, until + 1) - 1)
         commits = self._read(range(until + 1, last + 1))
@@ -151,7 +151,7 @@ class Judging:
                 segment = None if begin < 0 else select_segment(self._names, begin)
                 replay = Replay(with_files=True) if segment is None else self._log.replay(segment)
                 base = base if segment is None else replay.state(begin)
-            except BrokenLogError:  # the state that the earlier audit ended in may be cleaned up
+            except BrokenLogError:  # the state at the end of the earlier audit may be cleaned up
                 return self.judge(find_version_range(self._names, last), memory=memory)
         audit = HistoryAudit(
             replay,
@@ -178,26 +178,26 @@ class Judging:
         return audit
 
     def _lists_files(self, version: int) -> bool:
-        """Whether the newest checksum file after a version lists all live files, as those of small tables do."""
+        """Return True if the newest checksum file after a version lists all live files, as it does for small tables."""
         newest = max(checksum_versions(self._names), default=-1)
         return newest > version and lists_files(self._log.read_file(checksum_name(newest)))
 
     def leads_on(self, memory: AuditState, last: int) -> bool:
-        """Whether the log has all commits from the one on that an earlier audit ended with."""
-        few = last - memory.version < len(self._names)  # a name may give any version
+        """Return True if the log has all commits from the last one of an earlier audit on."""
+        few = last - memory.version < len(self._names)  # a file name can claim any version
         return few and {*map(commit_name, range(memory.version, last + 1))} <= {*self._names}
 
     def _earliest(self) -> int:
-        """Return the first version that the log leads to; the one before the first where it is kept whole."""
+        """Return the oldest version that the log can still reconstruct; -1 if it is kept from version 0."""
         earliest = earliest_version(self._names)
         return -1 if commit_name(0) in self._names and not earliest else earliest or 0
 
     def _start(self, wanted: VersionRange, known: bool) -> tuple[VersionRange, Replay, list[Finding]]:
-        """Return from where to judge, with the state there and what is damaged on the way to it.
+        """Return the range to check, the replay at its start, and findings about damage on the way.
 
-        Where a file is damaged that leads to the state of ``wanted``, it is one that others lead to.
+        If a file that leads to the state of ``wanted`` is damaged, another start without this file is chosen.
 
-        :raises BrokenLogError: if there is none
+        :raises BrokenLogError: if there is no other start
         :raises UnreadFileError: if there is none because of a file that cannot or must not be read
         """
         names, damaged = self._names, list[Finding]()
@@ -228,7 +228,7 @@ class Judging:
         return wanted, Replay(with_files=True), damaged
 
     def _read(self, versions: range) -> Iterator[CommitFile]:
-        """Yield those commits that the log has."""
+        """Yield the commits that the log has."""
         present = set(self._names)
         with_checksum = {version for version in checksum_versions(self._names) if version in versions}
         found: list[int] = []
@@ -242,7 +242,7 @@ class Judging:
             yield CommitFile(version, next(files), next(files) if version in with_checksum else None)
 
     def facts(self, audit: HistoryAudit) -> HistoryFacts:
-        """Return what is known in addition to the state, for an audit that continues from there."""
+        """Return facts in addition to the state, for an audit that continues from there."""
         names = [name for name in self._names if not name[:20].isdecimal() or int(name[:20]) <= audit.version]
         checksum = checksum_name(audit.version) in names
         return replace(
@@ -267,7 +267,7 @@ class Judging:
             ahead.took_one()
             version, content, checksum = batch[0]
             if version <= audit.version:
-                continue  # behind a damaged commit, up to the checkpoint that it went on from
+                continue  # behind a damaged commit, but not after the checkpoint used to continue
             try:
                 actions = audit.read(commit_name(version), content)
                 audit.take(version, actions)
@@ -284,9 +284,9 @@ class Judging:
             self._count(version, 1, len(versions))
 
     def _judge_usual(self, audit: HistoryAudit, commits: Sequence[CommitFile]) -> int:
-        """Judge commits together that do what others did; return how many were judged.
+        """Check commits of a common form together; return the number of commits checked.
 
-        Commits that a checkpoint or a compaction is compared with are left to be judged one by one.
+        Commits that are compared with a checkpoint or compaction are left to be checked one by one.
         """
         alone = (
             place
@@ -308,9 +308,9 @@ class Judging:
         return judged
 
     def _count(self, version: int, judged: int, of: int) -> None:
-        """Count commits that were judged.
+        """Count commits that were checked.
 
-        :param version: of the first of them
+        :param version: version of the first of them
         """
         self.first = version if self.first is None else self.first
         before, self.commits = self.commits, self.commits + judged
@@ -322,7 +322,7 @@ class Judging:
             audit.note(finding)
 
     def _resume(self, audit: HistoryAudit, damaged: int, last: int) -> bool:
-        """Continue from the next checkpoint behind a damaged commit; return whether there is one."""
+        """Continue from the next checkpoint behind a damaged commit; return True if there is one."""
         for version in (v for v in checkpoint_versions(self._names) if damaged <= v <= last):
             for segment in checkpoint_segments(self._names, version):
                 try:
@@ -342,16 +342,16 @@ class Judging:
 def judged(
     make: Callable[..., Judging], judge: Callable[[Judging], HistoryAudit], progress: Progress
 ) -> tuple[Judging, HistoryAudit]:
-    """Judge commits by shortcuts; if one fails, judge them again without, so that no shortcut can fail an audit.
+    """Check commits with shortcuts. If one fails, check them again without, so that no shortcut can fail an audit.
 
-    :param make: makes what judges them; takes ``shortcuts``, which says whether to take some
-    :param judge: lets it judge
-    :raises BrokenLogError: if a state that is needed cannot be read
+    :param make: creates the :class:`Judging`, given the keyword ``shortcuts``
+    :param judge: runs it
+    :raises BrokenLogError: if a required state cannot be read
     """
     judging = make(shortcuts=True)
     try:
         audit = judge(judging)
-        assert audit.commit_info is not None  # the last thing that a shortcut may still have to read
+        assert audit.commit_info is not None  # the last value that a shortcut may still have to read
     except Exception as failure:
         if isinstance(failure, _OF_FILES) and not isinstance(failure, OutOfMemoryError):
             raise
@@ -364,11 +364,11 @@ def judged(
 
 
 def _later(follow: Callable[[RowMoves], None], version: int) -> Callable[[RowMoves], None]:
-    """Return what takes the moves of commits after ``version`` only."""
+    """Return a function that passes on only the moves of commits after ``version``."""
     return lambda moves: follow(moves) if moves.version > version else None
 
 
 def _after(names: Sequence[str], version: int) -> list[str]:
-    """Return the names of files of the log that belong to ``version`` or later ones."""
+    """Return the names of log files that belong to ``version`` or later versions."""
     first = f"{version:020d}"
     return [name for name in names if name[:20] >= first]

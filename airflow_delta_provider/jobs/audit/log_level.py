@@ -1,4 +1,4 @@
-"""The level of an audit that reads nothing but the log."""
+"""The level of an audit that reads only the log."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from airflow_delta_provider.jobs.process.timings import Timings
 
 
 class LogLevel:
-    """Judges the commits of one table.
+    """Checks the commits of one table.
 
-    :param budget: when it is spent, what was not read yet is given up
+    :param budget: time limit; the rest is skipped once it is spent
     """
 
     reads = False
@@ -32,9 +32,9 @@ class LogLevel:
         """Whether the time was over before all was read."""
 
     def judging(self, *, shortcuts: bool) -> Judging:
-        """Return what judges the commits as this level needs it.
+        """Return the :class:`Judging` for this level.
 
-        :param shortcuts: whether it takes shortcuts
+        :param shortcuts: True if it may use shortcuts
         """
         table = self._table
         return Judging(
@@ -42,11 +42,9 @@ class LogLevel:
         )
 
     def look(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:
-        """Look at what the level reads after the commits were judged.
+        """Check the data of this level after the commits, and add the findings to ``audit``; return the evidence.
 
-        Let ``audit`` take what is wrong with it; return what was looked at.
-
-        :param newest: whether the version that was judged last is the newest of the table
+        :param newest: True if the last version checked is the newest of the table
         :raises BrokenLogError: if the log cannot be read
         """
         del audit, newest

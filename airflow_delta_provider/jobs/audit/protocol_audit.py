@@ -1,4 +1,4 @@
-"""The kind ``audit``: one table's history, judged by every rule."""
+"""The kind ``audit``: one table's history, checked by every rule."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(
 ) -> TableReport:
     """Audit one table.
 
-    :param proofs: reads rows, as level ``data`` needs it
+    :param proofs: reads rows, for level ``data``
     """
     options = request.options
     assert isinstance(options, AuditOptions)
@@ -64,9 +64,9 @@ def run(
 class ProtocolAudit:
     """Audits one table.
 
-    :param receipt: as of the request; the report carries it where its receipt has to be confirmed
-    :param received: receipts that are confirmed
-    :param proofs: reads rows; None where there is no engine that does
+    :param receipt: receipt of the request; the report carries it if it has to be confirmed
+    :param received: confirmed receipts
+    :param proofs: reads rows; None if no engine can
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ProtocolAudit:
     ) -> None:
         self._session = session
         closed = session.files_of(table.location).closed_files("_delta_log", "_delta_log/_sidecars")
-        if closed:  # what is not a commit may be left out
+        if closed:  # files other than commits may be left out
             names = [name for name in table.log_names if f"_delta_log/{name}" not in closed or commit_versions([name])]
             table = replace(table, log_names=names)
         self._unread = [unread_file(path, error.problem, error.meaning.remedy) for path, error in closed.items()]
@@ -106,7 +106,7 @@ class ProtocolAudit:
         self._unsaved: Exception | None = None
 
     def run(self) -> TableReport:
-        """Judge the history up to the newest version that was complete when this began."""
+        """Check the history up to the newest version that was complete at the start."""
         with self._session.room_for(len(self._table.log_names)):
             return self._run()
 
@@ -141,7 +141,7 @@ class ProtocolAudit:
         return self._report(findings, memory, now, audit.version, judging, looked, history)
 
     def _look(self, audit: HistoryAudit, *, newest: bool) -> Mapping[str, Any]:
-        """Read the files that the level is about. If that fails, the findings of the commits are still reported.
+        """Read the files that the level needs. If that fails, the findings of the commits are still reported.
 
         :raises BrokenLogError: if the log cannot be read
         """
@@ -154,7 +154,7 @@ class ProtocolAudit:
             return {}
 
     def _state(self, judging: Judging, audit: HistoryAudit, findings: Sequence[Finding]) -> AuditState | None:
-        """Return the state that the next audit continues from; None if it cannot be gathered."""
+        """Return the state that the next audit continues from; None if it cannot be collected."""
         try:
             facts = None if self._store is None else judging.facts(audit)
             return AuditState.of(audit.state(), audit.commit_info, findings, self._options.level, facts)
@@ -163,7 +163,7 @@ class ProtocolAudit:
             return None
 
     def _followable(self, audit: HistoryAudit, names: Sequence[str]) -> list[Finding]:
-        """Return the findings of an audit with remedies that can be followed on this table."""
+        """Return the findings of an audit, with remedies that can be followed on this table."""
         return list(
             followable(
                 audit.findings(),
@@ -175,9 +175,9 @@ class ProtocolAudit:
         )
 
     def _judge(self, memory: AuditState | None, names: Sequence[str], last: int) -> tuple[Judging, HistoryAudit]:
-        """Judge from where the audit before ended; the whole history where that cannot be.
+        """Continue from the end of the previous audit, or check the whole history if that is impossible.
 
-        :raises BrokenLogError: if no state can be made of the log
+        :raises BrokenLogError: if the log yields no state
         """
         since = self._options.since_version
 
@@ -190,7 +190,7 @@ class ProtocolAudit:
         return judged(self._level.judging, judge, self._progress)
 
     def _last(self, names: Sequence[str]) -> int | Finding:
-        """Return the version up to which to judge, or why there is none."""
+        """Return the last version to check, or a finding if there is none."""
         options = self._options
         newest = newest_version(names)
         for asked in (options.version, options.since_version):
@@ -201,7 +201,7 @@ class ProtocolAudit:
         return newest if options.version is None else options.version
 
     def _version_at(self, text: str, names: Sequence[str]) -> int | Finding:
-        """Return the newest version that is not later than a time, or that there is none."""
+        """Return the newest version that is not later than a time, or a finding if there is none."""
         time = time_or_none("timestamp", text)
         versions = commit_versions(names)
         found = None if time is None else self._last_until(time, versions)
@@ -215,9 +215,9 @@ class ProtocolAudit:
         )
 
     def _last_until(self, time: datetime, versions: Sequence[int]) -> int | None:
-        """Return the newest version that is not later than a time; None if all are.
+        """Return the newest version that is not later than a time; None if all are later.
 
-        Times increase, except at the first in-commit timestamp: those before it come from the clocks of writers.
+        Times increase, except at the first in-commit timestamp: earlier ones come from the clocks of writers.
         """
         found, ends_in_commit = None, any(made.is_in_commit for made in commit_times(self._log, versions[-1:]))
         for made in commit_times(self._log, versions):
@@ -228,7 +228,7 @@ class ProtocolAudit:
         return found
 
     def _memory(self, last: int) -> AuditState | None:
-        """Return what the audit before left, if it was of this very table and looked as deep."""
+        """Return the saved state of the previous audit, if it was of the same table and level."""
         memory = None if self._store is None else self._store.load(self._table.location)
         if memory is None or memory.level != self._options.level:
             return None
@@ -236,7 +236,7 @@ class ProtocolAudit:
         if memory.version > last:
             return None
         name = commit_name(memory.version)
-        if name not in self._table.log_names:  # it was cleaned up; the table is known by its id
+        if name not in self._table.log_names:  # it was cleaned up; the table is identified by its id
             return memory if memory.version < last else None
         try:
             same = dict(commit_info(parse_commit(name, self._log.read_file(name)))) == dict(memory.commit_info)
@@ -254,10 +254,10 @@ class ProtocolAudit:
         looked: Mapping[str, Any] | None = None,
         history: Mapping[str, Any] | None = None,
     ) -> TableReport:
-        """Report, and remember.
+        """Return the report, and save the state.
 
-        :param before: what the audit went on from
-        :param now: what the next one continues from; None where this one did not judge all
+        :param before: state that this audit continued from
+        :param now: state that the next audit continues from; None if this audit was incomplete
         """
         options = self._options
         known = Reported() if self._stored is None else self._stored.reported.received(self._received, self._name)
@@ -289,7 +289,7 @@ class ProtocolAudit:
         return self._with_failures(report)
 
     def _with_failures(self, report: TableReport) -> TableReport:
-        """Add what failed after the commits were judged: it hides no finding."""
+        """Add errors that occurred after the commits were checked. They hide no finding."""
         understand = self._session.understand
         if self._unsaved is not None:
             report = replace(report, findings=(*report.findings, understand(self._unsaved).not_saved()))
@@ -300,7 +300,7 @@ class ProtocolAudit:
         return replace(report, verdict=failed.verdict, retryable=failed.retryable, findings=found)
 
     def _remember(self, memory: AuditState | None, reported: Reported) -> str | None:
-        """Keep what the next audit continues from; return the receipt, if its confirmation is waited for."""
+        """Save the state for the next audit; return the receipt if it has to be confirmed."""
         if self._store is None or memory is None:
             return None
         memory = replace(memory, reported=reported)
@@ -318,7 +318,7 @@ def _has_conditions(memory: AuditState | None) -> bool:
 
 
 def memory_store(session: DeltaSession, options: AuditOptions, progress: Progress) -> StateStore[AuditState] | None:
-    """Return where audits of these options remember; each level by itself, since another one finds other things."""
+    """Return the store for saved states. Each level has its own, because other levels find other problems."""
     if options.state_path is None:
         return None
     variant = "" if options.level == "log" else options.level

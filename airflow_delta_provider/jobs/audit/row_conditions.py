@@ -1,4 +1,4 @@
-"""Whether the rows of live files satisfy what the table's metadata asks of them: at level data."""
+"""Checks the rows of live files against the conditions in the table's metadata, at level data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 class RowConditions:
     """Checks the rows of one version of a table.
 
-    :param log: of the table
+    :param log: log of the table
     """
 
     def __init__(self, log: TableLog, state: TableState) -> None:
@@ -33,9 +33,9 @@ class RowConditions:
         """What rows have to satisfy."""
 
     def check(self, proofs: RowProofs, data: DeltaFiles, files: Sequence[LiveFile]) -> Iterator[Finding]:
-        """Yield the files with rows that do not satisfy a condition, and what cannot be decided.
+        """Yield the files with rows that do not satisfy a condition, and conditions that cannot be decided.
 
-        :param files: those that can be read
+        :param files: readable files
         """
         proof = proofs.conditions(data, files, self._state.metadata, self.conditions, self._partition_values)
         if not (proof.broken or proof.problems):
@@ -49,7 +49,9 @@ class RowConditions:
             yield self._placed(replace(found, version=origins.conditions.get(condition.holder)))
 
     def _placed(self, finding: Finding) -> Finding:
-        """Return a finding with the commit of its version; without one, that which added its file is to blame."""
+        """Return a finding with the commit of its version. Without a version, the commit that added its file is
+        blamed later.
+        """
         if finding.version is None:
             return finding
         log = KeptLog(self._log)
@@ -67,7 +69,7 @@ class RowConditions:
             return ConditionOrigins({}, {})
 
     def _partition_values(self) -> PartitionValues:
-        """Return the partition values of the live files, by path, as in the log."""
+        """Return the partition values of the live files, by path, as logged."""
         names, version = self._log.list_names(), self._state.version
         base = None if commit_name(0) in names else select_segment(names, earliest_version(names))
         adds = adds_of(self._log, (self._state.files or {}).keys(), base, version)

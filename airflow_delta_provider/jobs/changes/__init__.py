@@ -1,1 +1,1 @@
-"""The kinds of job that change a table by statements of the engine."""
+"""The kinds of job that change a table through the engine."""

@@ -1,4 +1,4 @@
-"""The values of columns: compared under an older and a newer schema of the table, and summed up over all rows."""
+"""Values of columns: comparison under an older and a newer schema of the table, and sums over all rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MEASURES = ("minimum", "maximum", "number of nulls")
 _ROWS = "values by file"
 #: A prime below 2**31: a sum of remainders does not overflow for four billion rows.
 _MODULUS = 2147483647
-#: Bytes of files below which one task is faster than several that exchange results.
+#: Bytes of files below which one task is faster than several tasks that exchange results.
 _ONE_TASK = 32 * 1024 * 1024
 
 
@@ -38,12 +38,13 @@ def differing_columns(
 ) -> Iterator[tuple[Column, list[str]]]:
     """Yield the columns whose values in ``files`` differ between both schemas, with the measures that differ.
 
-    Both sides are compared as the wider type: minimum, maximum, number of nulls, and, over all the
-    columns together, a sum of hashes of file and values of every row, rows under deletion vectors
-    included. Where only that sum differs, every column is named. Both sides are read at the same time:
-    where files are small, most of it is planning, which keeps one core busy.
-    The files are read directly: opening two versions of the table takes several times as long.
-    Partition columns are not in files; their values are strings in the log, which do not change.
+    Both sides are compared as the wider type by minimum, maximum and number of nulls. In addition, a sum of hashes of
+    file and values of every row covers all the columns together. Rows under deletion vectors are included. If only
+    that sum differs, every column is yielded.
+
+    Both sides are read at the same time: for small files, most of the work is planning, which keeps one core busy.
+    The files are read directly, because opening two versions of the table takes several times as long. Partition
+    columns are not compared: their values are strings in the log, which do not change.
     """
     compared = [w for w in widenings if w.column.parts[0] not in old.partition_columns]
     if not files or not compared:
@@ -52,7 +53,7 @@ def differing_columns(
     def measured(metadata: Metadata) -> Row:
         return _measured(session, location, files, metadata, compared)
 
-    of_this_job = inheritable_thread_target(measured)  # its group and pool are the caller's
+    of_this_job = inheritable_thread_target(measured)  # keeps the caller's job group and pool
     with session.reading_files(), ThreadPoolExecutor() as threads:
         before, after = threads.map(of_this_job, (old, new))
     differing = {
@@ -67,7 +68,6 @@ def differing_columns(
 
 
 def rows_of(session: SparkDeltaSession, location: str, version: int) -> DataFrame:
-    """Return the rows of a version of a table."""
     rows: DataFrame = session.spark.read.format("delta").option("versionAsOf", version).load(location)
     return rows
 
@@ -89,14 +89,14 @@ def _measured(
     metadata: Metadata,
     widenings: Sequence[Widening],
 ) -> Row:
-    """Return the measures of every column, as read under ``metadata``."""
+    """Return the measures of every column, read with the schema of ``metadata``."""
     mode = metadata.properties.mapping_mode
     columns = frozenset(widening.column.parts[0] for widening in widenings)
     schema: Any = StructType.fromJson(file_schema(metadata, columns))
     paths = session.data_files(location).uris(file.path for file in files)
     rows = session.spark.read.schema(schema).parquet(*literal(paths))
     if sum(file.size for file in files) < _ONE_TASK:
-        rows = rows.coalesce(1)  # then there is nothing to exchange
+        rows = rows.coalesce(1)  # avoids a shuffle
     expressions: list[str] = []
     values: list[str] = []
     for index, widening in enumerate(widenings):
@@ -109,7 +109,7 @@ def _measured(
 
 
 def _value(widening: Widening, parts: tuple[str, ...]) -> tuple[str, bool]:
-    """Return SQL for a row's value as the wider type, and whether it is an array of values."""
+    """Return SQL for a row's value as the wider type, and True if it is an array of values."""
     leaf, in_collection = leaf_values(parts, widening.column.kinds)
     new_type = sql_name(widening.new)
     return f"CAST({leaf} AS {f'array<{new_type}>' if in_collection else new_type})", in_collection
@@ -127,7 +127,7 @@ def _measures(index: int, value: str, *, in_collection: bool) -> Iterator[str]:
 
 
 def leaf_values(parts: tuple[str, ...], kinds: tuple[str, ...]) -> tuple[str, bool]:
-    """Return SQL for the values of a column, and whether it is an array of them for each row."""
+    """Return SQL for the values of a column, and True if each row has an array of them."""
     expression, in_collection = "", False
     for part, kind in zip(parts, kinds):
         if not expression:

@@ -34,9 +34,9 @@ _TRIES = 10
 
 
 def create_table(session: SparkDeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Create a table, unless it exists: then it has to be the same.
+    """Create a table. If it exists, check that it is the same.
 
-    :raises TableError: if the name is not that of a place, or the job must not reach it
+    :raises TableError: if the name is not a location, or the job must not access it
     """
     options = request.options
     assert isinstance(options, CreateTableOptions)
@@ -110,7 +110,7 @@ class _Creation:
         return False
 
     def _failed(self, failure: Exception, labels: Mapping[str, Any], known: dict[str, Any]) -> TableReport:
-        """Return the report if the storage failed while the table was created: it may be there all the same."""
+        """Return the report for a failure of the storage during creation: the table may exist nevertheless."""
         error, done = understand(failure), ""
         try:
             changed = has_log(self._names("_delta_log")) and is_own(self.log.read_commit(commit_name(0)), labels)

@@ -41,7 +41,7 @@ _Disabling = TypeVar("_Disabling", bound="DisablingMapping")
 class DisablingMapping(PlannedChange):
     """Disable column mapping; everything reads as before.
 
-    :param read: footers of the table's files that were read already, by path
+    :param read: footers of the table's files that were already read, by path
     """
 
     options: DisableColumnMappingOptions
@@ -49,7 +49,7 @@ class DisablingMapping(PlannedChange):
 
     @cached_property
     def planned(self) -> Planned:
-        """The one step, with the proof for that very version."""
+        """The single step, with the proof for exactly this version."""
         found = read_columns(self.table.log, self.state.version)
         decided = self.options.strategy == "rewrite" or self.refusals() or not found.is_mapped
         if not decided and needs_footers(self.state.metadata, found.known):
@@ -58,16 +58,16 @@ class DisablingMapping(PlannedChange):
 
     @abstractmethod
     def refusals(self) -> tuple[Finding, ...]:
-        """Return why the mapping cannot be disabled at all, regardless of the files."""
+        """Return the reasons why the mapping cannot be disabled at all, regardless of the files."""
 
     @abstractmethod
     def plan(self, found: MappedTable) -> Planned:
-        """Plan on what is known of a version of the table."""
+        """Plan from the column data of one version of the table."""
 
     def proven_on(self: _Disabling, state: TableState) -> _Disabling:
         """Return the change as planned on a later state.
 
-        :raises TableMovedError: if the metadata alone must not be changed there
+        :raises TableMovedError: if a change of metadata alone is not allowed there
         """
         again = replace(self, state=state)
         if again.planned.refusals or not isinstance(again.step, DisableMapping):
@@ -76,12 +76,12 @@ class DisablingMapping(PlannedChange):
 
     @property
     def step(self) -> Step | None:
-        """The one step of the plan; None where there is nothing to do."""
+        """The single step of the plan; None if there is nothing to do."""
         plan = self.planned.plan
         return plan.steps[0] if plan is not None and plan.steps else None
 
     def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
-        """Return what differs between the version that the commit follows and its own."""
+        """Return the differences between the commit's version and the version before it."""
         del after
         return tuple(self._verify(min(commits))) if commits else ()
 
@@ -103,16 +103,16 @@ class DisablingMapping(PlannedChange):
             yield from rows_differ(before, after, version)
 
     def verify_rebase(self, version: int, old: TableState) -> Iterator[Finding]:
-        """Yield what is wrong with commits between the proof and the one of ``version``: here there can be none."""
+        """Yield problems with commits between the proof and ``version``; by default there can be none."""
         del version, old
         return iter(())
 
     def survey(self, state: TableState) -> FooterSurvey:
-        """Compare the columns of a version's files with those of the table."""
+        """Compare the columns of a version's files with the columns of the table."""
         return survey_footers(self.session.data_files(self.table.location), state, self.read)
 
     def moved(self, version: int, why: str) -> TableMovedError:
-        """Return the error of a table that another writer changed."""
+        """Return the error for a table that another writer changed."""
         return TableMovedError(
             f"Another writer changed {self.table.name.text} up to version {version}, so its mapping cannot be disabled "
             f"as planned. {why} This step was not done."
@@ -124,18 +124,16 @@ class DisableMappingByEngine(DisablingMapping):
     """Disable column mapping by a transaction of the engine, or by SQL, which rewrites the files."""
 
     def refusals(self) -> tuple[Finding, ...]:
-        """Return why the mapping cannot be disabled at all."""
         return check_disabling(self.table.name.text, self.state, self.session.engine)
 
     def plan(self, found: MappedTable) -> Planned:
-        """Plan on what is known of a version of the table."""
         return plan_disabling(self.table.name, self.options, found, self.session.engine)
 
     def commit(self, step: Step, since: TableState) -> PlannedChange:
         """Disable the mapping in the metadata, if the proof holds for the version that the commit follows.
 
-        The transaction is started before anything is proven: metadata read earlier could undo what another
-        writer changed in between, and the engine would not notice.
+        The transaction starts before the proof. Metadata read earlier could undo another writer's change in between,
+        and the engine would not notice.
         """
         del step, since
         transaction = self.start()

@@ -1,4 +1,4 @@
-"""Asking the engine which protocol it will write, with a transaction that is never committed."""
+"""The protocol that the engine will write, obtained from a transaction that is never committed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_delta_provider.jobs.changes.commit.engine_transaction import Engine
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
 _NOTHING = {"schemaString": '{"fields":[]}'}
-#: Runs most of the statements; fails to load if this Delta was not made for this release of Spark.
+#: Class that runs most of the statements. It fails to load if this Delta was built for another Spark release.
 _COMMAND = "org.apache.spark.sql.delta.commands.AlterTableSetPropertiesDeltaCommand"
 
 
@@ -20,7 +20,7 @@ def expected_protocol(session: SparkDeltaSession, location: str, steps: Sequence
     """Return the protocol that the engine gives a table for ``steps``; None if they do not affect it.
 
     :raises PySparkException: if the engine would refuse the properties or the types
-    :raises Py4JJavaError: likewise, or if releases of Spark and Delta do not fit together
+    :raises Py4JJavaError: for the same reasons, or if the releases of Spark and Delta are incompatible
     """
     if proposed_metadata(_NOTHING, steps) is None:
         return None

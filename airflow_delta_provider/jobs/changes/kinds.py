@@ -1,4 +1,4 @@
-"""The jobs that change Delta tables: what each one does, by what is asked for and what the table has."""
+"""The jobs that change Delta tables, each with the change for a request and a table."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSess
 
 @dataclass(frozen=True)
 class ChangeJob:
-    """Carries out the change that a request asks for on one table, and reports on it.
+    """Carries out the requested change on one table, and reports on it.
 
-    :param change: what is done by the engine
-    :param tracked: what the provider does instead where usage tracking is concerned, which no engine knows
-    :param concerns_tracking: when that is
-    :param needs_files: whether planning and verifying look at the live files
+    :param change: change that the engine makes
+    :param tracked: change that this provider makes instead if usage tracking, which no engine supports, is involved
+    :param concerns_tracking: returns True if usage tracking is involved
+    :param needs_files: returns True if planning and verifying need the live files
     """
 
     change: type[PlannedChange]
@@ -47,7 +47,7 @@ class ChangeJob:
     needs_files: Callable[[Any], bool] = lambda _: False
 
     def __call__(self, session: SparkDeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-        """Change the table of a name.
+        """Change a table, given by name.
 
         :raises TableError: if there is no such table
         """

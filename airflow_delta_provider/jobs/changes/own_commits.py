@@ -1,4 +1,4 @@
-"""What a task run committed to a table: earlier tries of it, too, since one whose worker died did not report it."""
+"""The commits of a task run to a table, including earlier tries that died before they could report."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from airflow_delta_provider.jobs.process.progress import silent
 from airflow_delta_provider.jobs.process.time_budget import TimeBudget
 from airflow_delta_provider.jobs.process.timings import Timings
 
-#: How much clocks may differ.
+#: Allowed difference between clocks.
 _MARGIN = timedelta(hours=1)
-#: Commits in a row that are older than the run: a single one may have a wrong timestamp.
+#: Consecutive commits older than the run that end the search: a single one may have a wrong timestamp.
 _OLDER = 100
 
 
 def earlier_commits(log: TableLog, labels: Mapping[str, Any], retry_since: str | None) -> list[int]:
     """Return the versions that earlier tries committed, oldest first; none if this is the first try.
 
-    :param labels: of the task run
-    :param retry_since: when it began, ISO 8601; None for the first try
+    :param labels: labels of the task run
+    :param retry_since: start of the task run, ISO 8601; None for the first try
 
-    A task that was cleared runs with its earlier labels, and its earlier commits count, too: if its last try died, they
+    A task that was cleared runs with its earlier labels. Its earlier commits also count: if its last try died, they
     were not reported. Damaged commits are skipped.
     """
     since = time_or_none("retry_since", retry_since)
@@ -59,7 +59,7 @@ def plan_digest_of(actions: Iterable[Action]) -> str | None:
 
 
 def is_own(actions: Iterable[Action], labels: Mapping[str, Any]) -> bool:
-    """Whether a commit has all labels of this run: another run may carry out the same plan."""
+    """Return True if a commit has all labels of this run. Another run may carry out the same plan."""
     try:
         written = json.loads(commit_info(actions).get("userMetadata") or "null")
     except ValueError:
@@ -73,7 +73,7 @@ def _made_before(actions: Iterable[Action], time: datetime) -> bool:
 
 
 def audited(table: OpenTable, before: TableState, commits: Mapping[int, list[Action]]) -> Iterator[Finding]:
-    """Yield the rules of the log that commits of this run broke; nothing if their history was truncated."""
+    """Yield the rules of the log that this run's commits broke; nothing if their history was truncated."""
     names = table.log.list_names()
     first = earliest_version(names)
     if not commits or first is None or first > before.version:

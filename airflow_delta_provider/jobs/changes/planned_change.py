@@ -1,4 +1,4 @@
-"""A change of one table: a value that says what is planned, and commits and verifies just that."""
+"""A change of one table: a value that holds a plan, and commits and verifies exactly that plan."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSess
 
 @dataclass(frozen=True)
 class PlannedChange(ABC):
-    """A change of one table, as planned on one state of it. What planning reads is read once, and kept.
+    """A change of one table, planned on one of its states. Data read for planning is read once and kept.
 
-    :param options: of the request
-    :param state: what it is planned on; with its files where the kind of change needs them
+    :param options: options of the request
+    :param state: state that it is planned on; with its files if the kind of change needs them
     """
 
     options: Any
@@ -33,15 +33,15 @@ class PlannedChange(ABC):
     table: OpenTable
     state: TableState
 
-    #: Conditions of engine errors that end a step without failing it: verifying finds out what is left to do.
+    #: Error conditions of the engine that end a step without failing it. Verification finds the work that is left.
     unfinished: ClassVar[frozenset[str]] = frozenset()
-    #: Steps that :meth:`commit` does although SQL describes them.
+    #: Steps that :meth:`commit` carries out although they could be rendered as SQL.
     own_commits: ClassVar[tuple[type[Step], ...]] = ()
 
     @property
     @abstractmethod
     def planned(self) -> Planned:
-        """The plan, or why there is none."""
+        """The plan, or the reasons why there is none."""
 
     def reported(self, plan: Plan) -> dict[str, Any]:
         """Return the JSON of a plan for the report of this change."""
@@ -50,37 +50,37 @@ class PlannedChange(ABC):
     def begun_on(self, before: TableState) -> Mapping[str, Any] | None:
         """Return the JSON of the plan that an earlier try of this run began on ``before``; None if there was none.
 
-        :raises Exception: if it cannot be made again
+        :raises Exception: if the plan cannot be made again
         """
         plan = replace(self, state=before).planned.plan
         return None if plan is None else self.reported(plan)
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Labels of its commits, in addition to those of the request and the digest of the plan."""
+        """Labels of its commits, in addition to the request's labels and the digest of the plan."""
         return {}
 
     def refusals_on(self, state: TableState) -> tuple[Finding, ...]:
-        """Return why the same request would be refused on another state: then no retry helps."""
+        """Return the reasons to refuse the same request on another state. If there are any, a retry does not help."""
         return replace(self, state=state).planned.refusals
 
     def commit(self, step: Step, since: TableState) -> PlannedChange:
         """Commit a step that has no SQL; return the change as planned on the version that the commit follows.
 
-        :param since: the table, to which other writers may only add and remove files from then on
-        :raises TableMovedError: if the table is no longer what the plan was made on
+        :param since: state of the table after which other writers may only add and remove files
+        :raises TableMovedError: if the table has changed since the plan was made
         :raises CommitRefusedError: if the step must not be done
         """
         DirectCommit.in_session(self.session, self.table, since).write(partial(self.edit, step))
         return self
 
     def edit(self, step: Step, base: CommitBase) -> Edit:
-        """Return what the commit of a step without SQL changes of the version that it follows."""
+        """Return the changes of a commit for a step without SQL, relative to the version that it follows."""
         return edit_of(step, base)
 
     @abstractmethod
     def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
-        """Return what is wrong afterwards.
+        """Return the problems found after the change.
 
-        :param commits: this run's own commits by version; empty where there was nothing to do
+        :param commits: this run's own commits by version; empty if there was nothing to do
         """

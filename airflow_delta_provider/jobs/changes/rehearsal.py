@@ -1,4 +1,4 @@
-"""Rehearsing a plan: the engine carries out its steps on an empty copy of the table before the table is changed."""
+"""Rehearsal of a plan: before the table is changed, the engine carries out the steps on an empty copy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from airflow_delta_provider.jobs.storage.engine_error import EngineError
 
 P = TypeVar("P", bound=Plan)
 
-#: What Spark reports if an expression passed its analysis and cannot be evaluated.
+#: Conditions that Spark reports if an expression passed its analysis and cannot be evaluated.
 _NOT_EVALUABLE = frozenset({"INTERNAL_ERROR"})
 
 
@@ -40,7 +40,7 @@ class RehearsalFailedError(Exception):
         self.meaning = meaning
 
     def finding(self, table: str) -> Finding:
-        """Return the fault: of the storage or the engine, never a refusal."""
+        """Return the fault of the storage or the engine; it is never a refusal."""
         rule = self.meaning.rule if self.meaning.rule in (faults.STORAGE, faults.UNEXPECTED) else faults.ENGINE
         return rule.found(
             "The rehearsal of the plan for {table} failed, so the table was not changed: {why}",
@@ -52,7 +52,7 @@ class RehearsalFailedError(Exception):
 
 
 def not_rehearsed(plan: P, failure: RehearsalFailedError) -> P:
-    """Return a plan with a note that says why it was not rehearsed."""
+    """Return a plan with a note that explains why it was not rehearsed."""
     why = masked_text(_reason(failure.meaning))
     return replace(plan, notes=(*plan.notes, f"Not rehearsed, since the rehearsal itself failed: {why}"))
 
@@ -60,12 +60,12 @@ def not_rehearsed(plan: P, failure: RehearsalFailedError) -> P:
 def rehearse(
     session: SparkDeltaSession, table: OpenTable, domains: Mapping[str, str], planned: Sequence[Step]
 ) -> tuple[Finding, ...]:
-    """Return why the engine refuses steps, or the rows that follow them; nothing if it does both.
+    """Return a refusal if the engine rejects a step, or a row inserted after the steps; otherwise nothing.
 
-    Nothing is tried if a refusal would leave nothing behind.
+    There is no rehearsal if a refused plan would leave no step half done.
 
     :param domains: configuration of the table's domains, by name
-    :raises RehearsalFailedError: if the scratch table cannot be made or used
+    :raises RehearsalFailedError: if the scratch table cannot be created or used
     """
     steps = steps_to_rehearse(planned)
     if not steps:
@@ -90,7 +90,7 @@ def _refused_step(session: SparkDeltaSession, scratch: OpenTable, steps: Sequenc
             return error.findings[0]
         except Exception as error:
             meaning = understand(error)
-            # Nothing of an empty table that nobody else knows can fail once and not again.
+            # No error on an empty table that nobody else uses is temporary.
             if meaning.rule is not requests.ENGINE_REFUSED and not (
                 meaning.rule is faults.ENGINE and meaning.retryable
             ):
@@ -106,14 +106,14 @@ def _refused_step(session: SparkDeltaSession, scratch: OpenTable, steps: Sequenc
 
 
 def _reason(meaning: EngineError) -> str:
-    """Return what went wrong, as a sentence."""
+    """Return the cause as a sentence."""
     text = meaning.evidence.removeprefix("The engine refused: ").removeprefix("The engine failed: ")
     text = text.split("\n== SQL")[0].rstrip()
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _do(session: SparkDeltaSession, scratch: OpenTable, step: Step) -> None:
-    """Do a step as the change does it later."""
+    """Do a step in the way that the change does it later."""
     if isinstance(step, (InOneCommit, ForbidNulls)):
         commit_metadata(session, scratch, scratch.log.read_state(), step)
     elif isinstance(step, RewriteTable):
@@ -123,9 +123,9 @@ def _do(session: SparkDeltaSession, scratch: OpenTable, step: Step) -> None:
 
 
 def _refused_row(session: SparkDeltaSession, scratch: OpenTable) -> EngineError | None:
-    """Return why no row can be written, or None.
+    """Return the reason why no row can be written; None if a row can be written.
 
-    A row that breaks a constraint proves that the constraint can be evaluated; so does a value that fails in it.
+    A row that breaks a constraint proves that the constraint can be evaluated. So does a value that fails in it.
     """
     statement = insert_one_row(scratch.name, scratch.log.read_state().metadata)
     if statement is None:

@@ -19,18 +19,18 @@ from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
 from airflow_delta_provider.jobs.delta.delta_session import OpenTable
 from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
 
-#: Within the folder of a table. Readers, VACUUM and searches for tables pass over folders whose names begin so.
+#: Folder within the folder of a table. Readers, VACUUM and searches for tables skip folders with this prefix.
 FOLDER = "_delta_provider_rehearsals"
-#: Folders of processes that were killed are removed after this time.
+#: Age in seconds after which folders of killed processes are removed.
 _LEFT_FOR_SECONDS = 24 * 60 * 60
 
 
 @contextmanager
 def scratch_table(session: SparkDeltaSession, location: str, domains: Mapping[str, str]) -> Iterator[OpenTable]:
-    """Make an empty table with the protocol and metadata of another one; remove it afterwards.
+    """Create an empty table with the protocol and metadata of another one; remove it afterwards.
 
-    It lies in a temporary folder of this machine if Spark runs only here. Otherwise it lies within the table's folder:
-    the machines of a cluster can read and write there, and so may this job.
+    If Spark runs only on this machine, it lies in a local temporary folder. Otherwise it lies within the table's
+    folder, because the machines of a cluster can read and write there, and this job may do so.
 
     :param location: the other table's location
     :param domains: configuration of its domains, by name
@@ -80,7 +80,7 @@ def _forget(session: SparkDeltaSession, location: str) -> None:
 
 
 def _remove(session: SparkDeltaSession, parent: str, scratch: str) -> None:
-    """Remove a scratch table and leftovers of killed processes; remove the folder if it is empty then."""
+    """Remove a scratch table and leftovers of killed processes, and the folder if it is empty then."""
     jvm: Any = session.spark._jvm
     path = jvm.org.apache.hadoop.fs.Path
     files = path(parent).getFileSystem(session.spark._jsparkSession.sessionState().newHadoopConf())

@@ -1,4 +1,4 @@
-"""Changes that the engine makes by SQL: of features, of types, of columns."""
+"""Changes that the engine makes by SQL: features, types, columns."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ class EnableFeatures(PlannedChange):
 
     @cached_property
     def planned(self) -> Planned:
-        """The statements; what this engine does not add for a property alone is asked for by name."""
+        """The statements. Features that this engine does not add for a property alone are requested by name."""
         plan = partial(plan_enabling, self.table.name, self.options, self.state, self.session.engine)
         planned = plan()
         if planned.refusals or planned.plan is None or not planned.plan.steps:
             return planned
         try:
             expected = expected_protocol(self.session, self.table.location, planned.plan.steps)
-        except Exception:  # why the engine refuses is reported later, in one place for all changes
+        except Exception:  # the refusal is reported later, in one place for all changes
             return planned
         missing = planned.plan.protocol_after.features - expected.features if expected else ()
         return plan(missing) if missing else planned
 
     def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
-        """Return what is missing of the features."""
+        """Return findings for features that are still missing."""
         del commits
         return verify_enabled(self.options, after)
 
@@ -83,11 +83,10 @@ class WidenTypes(PlannedChange):
 
     @cached_property
     def planned(self) -> Planned:
-        """The statements."""
         return plan_widening(self.table.name, self.options, self.state, self.session.engine)
 
     def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
-        """Return what is wrong with the recorded type changes and with the values of the widened columns."""
+        """Return problems with the recorded type changes and with the values of the widened columns."""
         widenings, _ = resolve_widenings(self.options, self.state.metadata)
         findings = list(verify_widened(widenings, self.state.metadata, after.metadata, after.version))
         if commits and self.options.verify == "data":
@@ -95,7 +94,7 @@ class WidenTypes(PlannedChange):
         return tuple(findings)
 
     def _verify_values(self, widenings: list[Widening], first: int, after: TableState) -> Iterator[Finding]:
-        """Compare what the files from before version ``first``, the first of this run, read as before and now."""
+        """Compare the values of files older than version ``first``, the first of this run, before and after."""
         old = self.table.log.read_state(version=first - 1, with_files=True)
         files = sorted((old.files or {}).values(), key=lambda file: file.path)
         location, metadata = self.table.location, (old.metadata, after.metadata)
@@ -119,17 +118,18 @@ class AlterColumns(PlannedChange):
 
     @cached_property
     def past(self) -> PastColumns:
-        """The columns that the table has had: the whole log is read only where it decides what is done already."""
+        """The columns that the table has had. The whole log is read only if that decides which changes are already
+        done.
+        """
         needed = needs_past_columns(self.options, self.state.metadata)
         return read_past_columns(self.table.log) if needed else PastColumns()
 
     @cached_property
     def planned(self) -> Planned:
-        """The statements."""
         return plan_altering(self.table.name, self.options, self.state, self.session.engine, self.past)
 
     def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
-        """Return which columns are not as they were asked for."""
+        """Return findings for columns that differ from the request."""
         if not commits:
             return ()
         alteration, _ = resolve(self.options, self.state.metadata, self.past)
@@ -152,7 +152,7 @@ class DropFeatures(PlannedChange):
 
     @cached_property
     def earliest(self) -> Mapping[str, datetime]:
-        """When the history may be truncated, by feature that waits for nothing else."""
+        """The earliest time to truncate the history, by feature that waits for nothing else."""
         return _earliest(self.options, self.table, self.state)
 
     @cached_property
@@ -167,8 +167,8 @@ class DropFeatures(PlannedChange):
         return plan_drop(self.table.name, self.options, self.state, self.session.engine, survey, now)
 
     def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
-        """Return what is wrong with the table afterwards, and which rules the commits of this run broke."""
-        unchanged = after is self.state  # else there may be other checkpoints
+        """Return problems with the table afterwards, and rules that the commits of this run broke."""
+        unchanged = after is self.state  # otherwise checkpoints may differ
         earliest = self.earliest if unchanged else _earliest(self.options, self.table, after)
         promised = self.planned.plan.protocol_after if self.planned.plan and commits else None
         return (
@@ -178,7 +178,7 @@ class DropFeatures(PlannedChange):
 
 
 def _earliest(options: DropFeatureOptions, table: OpenTable, state: TableState) -> Mapping[str, datetime]:
-    """Return when the history may be truncated, by feature that waits for nothing else."""
+    """Return the earliest time to truncate the history, by feature that waits for nothing else."""
     waiting = [
         name
         for name in features_of(options, state.protocol)
@@ -189,7 +189,10 @@ def _earliest(options: DropFeatureOptions, table: OpenTable, state: TableState) 
 
 
 def _earliest_of(features: Sequence[str], table: OpenTable, state: TableState) -> dict[str, datetime]:
-    """Return when the history with traces of each may be truncated; features whose history is gone are left out."""
+    """Return, by feature, the earliest time to truncate the history with its traces.
+
+    Features whose history has already been removed are left out.
+    """
     retention = state.metadata.properties.truncation_retention
     if retention is None or not features:
         return {}
@@ -199,13 +202,13 @@ def _earliest_of(features: Sequence[str], table: OpenTable, state: TableState) -
     for name, trace in last_traces(features, state, _first_metadata(table, names), table.log.commits_after(-1)).items():
         checkpoint = barrier(trace, checkpoints)
         before = [] if checkpoint is None else [version for version in kept if trace <= version < checkpoint]
-        if before:  # else that history is gone
+        if before:  # otherwise that history has been removed
             newest = max(table.log.written_at(commit_name(version)) for version in before)
             found[name] = earliest_truncation(newest, retention)
     return found
 
 
 def _first_metadata(table: OpenTable, names: list[str]) -> Metadata | None:
-    """Return the metadata that held before the first commit that is kept."""
+    """Return the metadata in effect before the first commit that is kept."""
     first = earliest_version(names)
     return None if not first else table.log.read_state(version=first).metadata

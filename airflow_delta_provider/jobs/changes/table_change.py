@@ -1,4 +1,4 @@
-"""Changing one table: read, plan, commit, read again, verify."""
+"""The steps of changing one table: read, plan, commit, read again, verify."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 _TRIES = 3
-#: Remedy after another writer changed the table so that the request no longer fits it.
+#: Remedy if another writer changed the table so that the request no longer fits it.
 _NO_RETRY = "Running the job again does not help: the same request is now refused."
 
 
 @dataclass(frozen=True)
 class TableChange:
-    """Carries out the change that a request asks for on one table and reports on it.
+    """Carries out the requested change on one table and reports on it.
 
     :param choose: chooses the kind of change by the state of the table
-    :param needs_files: whether planning and verifying look at the live files
+    :param needs_files: True if planning and verifying need the live files
     """
 
     session: SparkDeltaSession
@@ -145,14 +145,14 @@ class TableChange:
         return self._carry_out(change, plan, begun or before, known)
 
     def _with_expected_protocol(self, plan: Plan) -> tuple[Plan, tuple[Finding, ...]]:
-        """Return the plan with the protocol that the engine will write, and why that must not be written."""
+        """Return the plan with the protocol that the engine will write, and the reasons why it must not be written."""
         try:
             expected = expected_protocol(self.session, self.table.location, plan.steps)
         except Exception as error:
             meaning = understand(error)
             if meaning.rule is requests.ENGINE_REFUSED:
                 return plan, (meaning.finding(),)
-            if meaning.rule is faults.ENGINE and meaning.retryable:  # nothing of this can fail once and not again
+            if meaning.rule is faults.ENGINE and meaning.retryable:  # such an error is never temporary
                 evidence = meaning.evidence.replace("failed", "refused", 1)
                 return plan, (replace(meaning, rule=requests.ENGINE_REFUSED, evidence=evidence).finding(),)
             raise
@@ -167,13 +167,15 @@ class TableChange:
         )
 
     def _cleared(self, before: TableState, plan: Plan, refusals: Sequence[Finding]) -> Cleared:
-        """Return a plan and its refusals with the engines that it locks out, or may lock out."""
+        """Return a plan and its refusals, with the engines that it locks out or may lock out."""
         fleet: Mapping[str, Any] | None = getattr(self._options, "fleet", None)
         accepted: Sequence[str] = getattr(self._options, "accept_unknown", ())
         return with_lockouts(plan, refusals, preflight_of(self.table, plan, before, fleet), accepted)
 
     def _begun_before(self, versions: Sequence[int]) -> TableState | None:
-        """Return the state that the first of earlier tries began on; None if the log no longer leads there."""
+        """Return the state that the first of the earlier tries began on; None if the log no longer reaches back to
+        it.
+        """
         if versions[0] == 0:
             return None
         with suppress(BrokenLogError, MissingFileError):
@@ -181,7 +183,7 @@ class TableChange:
         return None
 
     def _changed_before(self, versions: Sequence[int], begun: TableState | None) -> dict[str, Any]:
-        """Return what is reported of commits that earlier tries of this run made."""
+        """Return the report's fields about commits of earlier tries of this run."""
         listed = ", ".join(map(str, versions))
         self.progress(f"{self._name}: an earlier try of this task run committed version {listed}")
         before = versions[0] - 1
@@ -197,7 +199,7 @@ class TableChange:
         return None
 
     def _done_before(self, change: PlannedChange, plan: Plan) -> bool:
-        """Whether an earlier try of this very run carried out a plan that must not be carried out twice."""
+        """Return True if an earlier try of this run carried out a plan that must not be carried out twice."""
         labels = self._labels_of(change, plan)
         once = plan.once and bool(self.request.labels)
         return once and any(is_own(actions, labels) for _, actions in self.table.log.commits_after(-1))
@@ -208,7 +210,7 @@ class TableChange:
     def _carry_out(self, change: PlannedChange, plan: Plan, begun: TableState, known: dict[str, Any]) -> TableReport:
         """Commit the steps of a plan and verify the result.
 
-        :param begun: what the run began on, in an earlier try if there was one
+        :param begun: state that the run began on, in an earlier try if there was one
         """
         before, planned_on = change.state, change.state.version
         failure: Exception | None = None
@@ -260,7 +262,7 @@ class TableChange:
     ) -> TableReport:
         """Return the report if the log cannot be read after steps were sent to the engine.
 
-        :param failure: why the steps ended early, if they did
+        :param failure: error that ended the steps early; None if they all succeeded
         """
         nothing_committed = failure is not None and not sent.may_have_committed(failure)
         if nothing_committed and not known.get("changed"):
@@ -277,9 +279,9 @@ class TableChange:
         return TableReport(self._name, verdict, retryable=retryable, findings=(error.finding(), unverified), **known)
 
     def _last_harmless(self, planned_on: int, labels: Mapping[str, Any]) -> int:
-        """Return the newest version, if since the plan other writers only added and removed files.
+        """Return the newest version, if other writers have only added and removed files since the plan.
 
-        :raises TableMovedError: if one changed protocol or metadata
+        :raises TableMovedError: if another writer changed protocol or metadata
         """
         newest = planned_on
         for version, actions in self.table.log.commits_after(planned_on):
@@ -292,7 +294,7 @@ class TableChange:
         return newest
 
     def _execute(self, change: PlannedChange, step: Step, version: int) -> PlannedChange:
-        """Do a step on a version or a later one that differs in files only."""
+        """Do a step on ``version``, or on a later version that differs in files only."""
         statement = None if isinstance(step, change.own_commits) else render_sql(step, self.table.name)
         tries = 1 if isinstance(step, RewriteTable) else _TRIES
         for attempt in range(1, tries + 1):
@@ -317,7 +319,7 @@ class TableChange:
         return change
 
     def _refusals_now(self, change: PlannedChange, failure: Exception, after: TableState) -> tuple[Finding, ...]:
-        """Return why the request would be refused again, if another writer changed the table."""
+        """Return the reasons why the request would be refused again, if another writer changed the table."""
         if isinstance(failure, TableMovedError) or understand(failure).rule is requests.TABLE_MOVED:
             with suppress(Exception):  # a retry finds out
                 return change.refusals_on(after)
@@ -328,8 +330,8 @@ class TableChange:
     ) -> TableReport:
         """Return the report if a step failed.
 
-        :param done: what was committed before, as a sentence; empty if nothing was
-        :param lasting: why another run of the same request would be refused
+        :param done: sentence about the commits made before; empty if there were none
+        :param lasting: reasons why another run of the same request would be refused
         """
         if isinstance(failure, TableMovedError):
             moved = requests.TABLE_MOVED.found(
@@ -352,7 +354,7 @@ class TableChange:
     def _commits_since(
         self, before: TableState, labels: Mapping[str, Any]
     ) -> tuple[dict[int, list[Action]], dict[int, list[Action]]]:
-        """Return the commits of this run, and the commits of anybody without what they did to files."""
+        """Return this run's commits, and the commits of all writers without their file actions."""
         own: dict[int, list[Action]] = {}
         seen: dict[int, list[Action]] = {}
         for version, actions in self.table.log.commits_after(before.version):
@@ -364,10 +366,10 @@ class TableChange:
 
 @dataclass(frozen=True)
 class _Resumed:
-    """A plan that an earlier try of this run began: the report is about all of it.
+    """A plan that an earlier try of this run began. The report covers the whole plan.
 
-    :param begun: state that it was made on
-    :param plan: its JSON
+    :param begun: state that the plan was made on
+    :param plan: JSON of the plan
     """
 
     begun: TableState
@@ -375,10 +377,10 @@ class _Resumed:
 
     @classmethod
     def of(cls, change: PlannedChange, begun: TableState | None, earlier: Sequence[int]) -> _Resumed | None:
-        """Return the plan; None without an earlier try, and if it cannot be known any more."""
+        """Return the plan; None if there was no earlier try, or its plan can no longer be determined."""
         if begun is None or not earlier:
             return None
-        with suppress(Exception):  # the rest of the plan is reported then
+        with suppress(Exception):  # then only the rest of the plan is reported
             plan = change.begun_on(begun)
             first = change.table.log.read_commit(commit_name(earlier[0]))
             if plan is not None and plan["digest"] == plan_digest_of(first):
@@ -386,9 +388,9 @@ class _Resumed:
         return None
 
     def with_rest(self, rest: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the JSON of the whole plan, with a mark on the steps that are no longer left.
+        """Return the JSON of the whole plan, with a mark on the steps that are already done.
 
-        Steps are done in order, so those that are left are the last ones.
+        Steps are done in order, so the remaining steps are the last ones.
         """
         done = len(self.plan["steps"]) - len(rest["steps"])
         if done < 0:
@@ -428,7 +430,7 @@ class _Sent:
         """Return a sentence about the steps that were committed.
 
         :param commits: commits of this run by version; None if the log could not be read
-        :param resumes: whether another run can go on from there; if not, there may be nothing to say
+        :param resumes: True if another run can continue from there; if False, the sentence may be empty
         """
         if self.done == self.planned:
             return "All steps of the plan were sent, and the engine reported no error."
@@ -445,9 +447,9 @@ class _Sent:
 
 
 def _history(before: TableState, after: TableState, later: Mapping[int, list[Action]]) -> dict[str, Any] | None:
-    """Return what the table is now, and what was done to it since the plan; None where the commits cannot be read.
+    """Return the table's current state and its changes since the plan; None if the commits cannot be read.
 
-    :param later: the commits since the plan, also those of others
+    :param later: commits of all writers since the plan
     """
     with suppress(BrokenLogError):
         known = ((version, actions) for version, actions in later.items() if version <= after.version)
@@ -463,6 +465,6 @@ def _after_steps(finding: Finding, done: str) -> Finding:
 
 
 def _judged(name: str, findings: tuple[Finding, ...], known: Mapping[str, Any]) -> TableReport:
-    """Return the report on a table; ``earliest`` is when all that has to wait can be done."""
+    """Return the report on a table. Its ``earliest`` is the first time at which all waiting work can be done."""
     waits = [finding.earliest for finding in findings if finding.earliest is not None]
     return TableReport.judged(name, *findings, earliest=max(waits, default=None), **known)

@@ -1,4 +1,4 @@
-"""Changes that no engine makes, because usage tracking is asked for or the table has it: commits of this provider."""
+"""Changes that involve usage tracking. No engine makes them, so this provider writes the commits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
 
 @dataclass(frozen=True)
 class EnableTracking(EnableFeatures):
-    """Enable usage tracking, or column mapping on a table that has it."""
+    """Enable usage tracking, or column mapping on a table that has usage tracking."""
 
     @cached_property
     def planned(self) -> Planned:
@@ -36,7 +36,7 @@ class EnableTracking(EnableFeatures):
         return plan_tracking(self.table.name, self.options, self.state, evidence)
 
     def edit(self, step: Step, base: CommitBase) -> Edit:
-        """Return what the commit changes, if the step is still the one to do."""
+        """Return the changes of the commit, if the step is still the next one to do."""
         planned = replace(self, state=base.state).planned
         if planned.refusals or planned.plan is None:
             raise CommitRefusedError(*planned.refusals)
@@ -53,16 +53,15 @@ class AlterTrackedColumns(AlterColumns):
 
     @cached_property
     def past(self) -> PastColumns:
-        """The columns that the table has had: they decide how new ones are called in data files."""
+        """The columns that the table has had. They determine the names of new columns in data files."""
         return read_past_columns(self.table.log)
 
     @cached_property
     def planned(self) -> Planned:
-        """The commit."""
         return plan_altering_tracked(self.table.name, self.options, self.state, self.past)
 
     def edit(self, step: Step, base: CommitBase) -> Edit:
-        """Return what the commit changes; the metadata is still what the change was planned on."""
+        """Return the changes of the commit. The metadata is still the metadata that the change was planned on."""
         assert isinstance(step, Alteration)
         return altering_edit(step, base, self.past)
 
@@ -72,15 +71,13 @@ class DisableTrackedMapping(DisablingMapping):
     """Disable the column mapping of a table with usage tracking, in one commit."""
 
     def refusals(self) -> tuple[Finding, ...]:
-        """Return why the mapping cannot be disabled at all."""
         return check_disabling_tracked(self.table.name.text, self.state)
 
     def plan(self, found: MappedTable) -> Planned:
-        """Plan on what is known of a version of the table."""
         return plan_disabling_tracked(self.table.name, self.options, found)
 
     def edit(self, step: Step, base: CommitBase) -> Edit:
-        """Return what the commit changes, if the proof holds for the version that it follows."""
+        """Return the changes of the commit, if the proof holds for the version that it follows."""
         if base.state.version != self.state.version:
             self.proven_on(base.state)
         return super().edit(step, base)

@@ -1,1 +1,1 @@
-"""What of columns was renamed or dropped: from the log and from footers."""
+"""Renamed and dropped columns, according to the log and footers."""

@@ -1,4 +1,4 @@
-"""Reading the columns of a table from its history and from the footers of its files."""
+"""Reads the columns of a table from its history and from the footers of its files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 def read_columns(log: TableLog, version: int | None = None) -> MappedTable:
     """Follow the log from the first version that is kept up to ``version``, by default the newest.
 
-    If it cannot be followed from there, the result says why, and starts at the newest checkpoint.
+    If the log cannot be followed from there, the result starts at the newest checkpoint and has the reason.
 
     :raises MissingFileError: if there is no ``_delta_log``
     :raises BrokenLogError: if the log does not lead to that version
@@ -84,10 +84,10 @@ def _is_of_a_stream(actions: Sequence[Action]) -> bool:
 def survey_footers(
     data: DeltaFiles, state: TableState, read: dict[str, Footer | FooterError] | None = None
 ) -> FooterSurvey:
-    """Compare the columns of a table's live files with those of the table.
+    """Compare the columns in the footers of a table's live files with the columns of the table.
 
-    :param state: with its files
-    :param read: footers that were read before, by path, to which those are added that were not
+    :param state: state with its files
+    :param read: footers already read, by path; missing ones are read and added
     """
     read = {} if read is None else read
     found, columns = FooterSurvey(), TableColumns(state.metadata)
@@ -102,9 +102,9 @@ def survey_footers(
 def find_foreign_columns(session: DeltaSession, table: OpenTable, state: TableState) -> str:
     """Return why the footers do not prove that every live file has only columns of the table.
 
-    Empty if they prove it.
+    The result is empty if they prove it.
 
-    :param state: of the table, with or without its files
+    :param state: state of the table, with or without its files
     """
     if state.files is None:
         state = table.log.read_state(with_files=True, version=state.version)
@@ -137,7 +137,7 @@ def read_past_columns(log: TableLog) -> PastColumns:
 
 
 def _read_metadata(log: TableLog) -> tuple[list[Metadata], str]:
-    """Return the metadata of all versions that are kept, and why there may have been others."""
+    """Return the metadata of all versions that are kept, and the reason why there may have been others."""
     names = log.list_names()
     versions = commit_versions(names)
     metadata: list[Metadata] = []

@@ -1,4 +1,4 @@
-"""The kind ``column-mapping-usage``: whether columns were ever renamed or dropped."""
+"""The kind ``column-mapping-usage``: determines if columns were ever renamed or dropped."""
 
 from __future__ import annotations
 

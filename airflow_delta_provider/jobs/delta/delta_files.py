@@ -20,7 +20,7 @@ from airflow_delta_provider.jobs.tables.data_files import DataFiles, file_locati
 
 
 def file_uri(location: str, path: str) -> str:
-    """Return where a file lies: paths in the log are URI-encoded, and decoded once."""
+    """Return the location of a file. Paths in the log are URI-encoded, and are decoded once."""
     decoded = unquote(path)
     return file_location(location, decoded) if is_absolute(path) else f"{location.rstrip('/')}/{decoded}"
 
@@ -32,14 +32,14 @@ class DeltaFiles(DataFiles):
     """
 
     def uris(self, paths: Iterable[str]) -> list[str]:
-        """Return where files lie, of the paths in the log.
+        """Return the locations of files, given their paths in the log.
 
         :raises UnreadFileError: if the table must not use one of these places
         """
         return [self._storage.permitted(self._place(path)) for path in paths]
 
     def check_places(self, file: LiveFile) -> None:
-        """Check that a file, and the file of its deletion vector, may be read by an engine that does not ask.
+        """Check that an engine without such a check may read a file and its deletion vector's file.
 
         :raises UnreadFileError: if one of them must not be read
         """

@@ -1,4 +1,4 @@
-"""Opening Delta tables: by their location, from storage alone."""
+"""Opens Delta tables by their location, from storage alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ _OF_OTHER_FORMATS = {
 
 @dataclass(frozen=True)
 class OpenTable:
-    """A table that was found: its name, its location as a URI, its log, and the files of that when it was opened."""
+    """A table that was found.
+
+    :param location: location of the table, as a URI
+    :param log_names: names of the files in the log when the table was opened
+    """
 
     name: TableName
     location: str
@@ -37,32 +41,32 @@ class DeltaSession(TableSession):
     """A session that opens Delta tables."""
 
     def require_delta(self) -> None:
-        """Check that there is an engine that changes Delta tables.
+        """Check that an engine for changing Delta tables is available.
 
-        :raises RuntimeError: if there is none; the message says how to provide it
+        :raises RuntimeError: if there is none; the message explains how to provide it
         """
         raise RuntimeError("To change tables takes Spark with Delta Lake. Use the engine spark.")
 
     def open_log(self, location: str) -> TableLog:
-        """Return the log of the table at a location; nothing is read yet."""
+        """Return the log of the table at a location. Nothing is read yet."""
         files = self.files_of(location)
         return TableLog(files, location, CheckpointFiles(files))
 
     def data_files(self, location: str) -> DeltaFiles:
-        """Return the data files of the table at a location; nothing is read yet."""
+        """Return the data files of the table at a location. Nothing is read yet."""
         return DeltaFiles(self.files_of(location), location)
 
     def open_table(self, text: str) -> OpenTable:
         """Find a table by its name.
 
-        :raises TableError: if there is none, or it is not a Delta table
+        :raises TableError: if it does not exist, or is not a Delta table
         """
         name = parse_table_name(text)
         if name.location is None:
             location = self.locate(name)
         else:
             location = self.storage.qualify(name.location)
-            name = replace(name, location=location)  # SQL takes absolute paths only
+            name = replace(name, location=location)  # SQL needs absolute paths
         self.check_reach(name, location)
         log = self.open_log(location)
         try:

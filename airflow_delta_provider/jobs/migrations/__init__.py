@@ -1,1 +1,1 @@
-"""Jobs about declared states: planning migrations, looking for drift. They read logs, and change nothing."""
+"""Jobs about declared states: planning migrations and detecting drift. They read logs, and change nothing."""

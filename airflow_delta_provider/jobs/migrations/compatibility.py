@@ -1,4 +1,4 @@
-"""The kind ``check-compatibility``: which engines a table locks out, or would lock out after a change."""
+"""The kind ``check-compatibility``: engines that a table locks out, or would lock out after a change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from airflow_delta_provider.jobs.process.timings import Timings
 
 
 def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Check which engines one table locks out, as it is or with what is planned. Nothing is changed."""
+    """Check for engines that one table locks out, as it is or after the planned change. Nothing is changed."""
     del progress
     options = cast("CheckCompatibilityOptions", request.options)
     table, timings = session.open_table(text), Timings()
@@ -75,7 +75,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
 
 
 def _widenings(options: CheckCompatibilityOptions, state: TableState) -> tuple[list[Widening], list[Finding]]:
-    """Return the columns that are to be widened, and why they cannot be."""
+    """Return the columns to be widened, and refusals for those that cannot be widened."""
     if not options.columns:
         return [], []
     widenings, refusals = resolve_widenings(WidenTypesOptions(columns=options.columns), state.metadata)
@@ -97,7 +97,7 @@ def _evidence(demands: Demands, fleet: TableFleet, writers: RecentWriters, tried
 
 
 _ENGINE, _PACKAGE = "delta-rs", "deltalake"
-#: What it says of tables that it does not support, whatever the release and the class of its error.
+#: Error texts for tables that it does not support, whatever the release and the class of its error.
 _REFUSED = re.compile(
     r"unsupported|not (?:yet )?supported|reader (?:version|feature)|minReaderVersion|readerFeatures", re.IGNORECASE
 )
@@ -105,7 +105,7 @@ _MOST_TEXT = 300
 
 
 def probe(location: str) -> Probe:
-    """Read one row of a table with ``deltalake``; credentials are those of the environment.
+    """Read one row of a table with ``deltalake``, with credentials from the environment.
 
     :param location: path or URI of the table
     """
@@ -118,7 +118,7 @@ def probe(location: str) -> Probe:
         _read_row(deltalake, location)
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # a panic of Rust is no Exception
+    except BaseException as error:  # a Rust panic is not an Exception
         said = masked_text(" ".join(str(error).split()))[:_MOST_TEXT]
         refused = False if _REFUSED.search(said) else None
         return Probe(engine=_ENGINE, version=installed, reads=refused, message=said or type(error).__name__)

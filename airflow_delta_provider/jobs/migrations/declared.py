@@ -1,4 +1,4 @@
-"""What is declared of a table, where part of that is in another table."""
+"""The declared state of a table, if part of it is in another table."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from airflow_delta_provider.jobs.tables.table_session import TableError
 
 
 def completed(session: DeltaSession, spec: TableSpec) -> TableSpec:
-    """Return a spec with the columns of the table that it is ``like``.
+    """Return a spec with the columns of the table that its ``like`` names.
 
-    :raises TableError: if there is no such table, or its log is damaged; it says where the spec names it
+    :raises TableError: if there is no such table, or its log is damaged; the message has the place in the spec
     """
     if spec.like is None:
         return spec
@@ -30,7 +30,7 @@ def completed(session: DeltaSession, spec: TableSpec) -> TableSpec:
 
 
 def _of_like(spec: TableSpec, finding: Finding) -> Finding:
-    """Return what is wrong with the table that a spec names."""
+    """Return the finding for the table named by ``like``, with its place in the spec."""
     where = spec.places.get("like")
     named = f"The spec{f' ({where})' if where else ''} says like: {spec.like}."
     return RULES[finding.code].worded(replace(finding, evidence=f"{named} {finding.evidence}"))

@@ -1,4 +1,4 @@
-"""The kind ``check-drift``: how a table differs from its spec, and which commit brought that about."""
+"""The kind ``check-drift``: differences between a table and its spec, and the commits that caused them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
-#: How many of the newest commits are searched for the one to blame; after them, all that the log still has.
+#: Numbers of newest commits to search for the cause, in turn; after them, all commits in the log.
 _SEARCHED = (100, 1_000, 10_000)
 #: A commit without any of these changes nothing that a spec declares.
 _MARKS = (b'"protocol"', b'"metaData"', CLUSTERING.encode())
@@ -35,7 +35,7 @@ _KINDS = frozenset({"protocol", "metaData", "domainMetadata"})
 
 
 def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Compare one table with its spec. Only its log is read, and of that its commits only where there is drift."""
+    """Compare one table with its spec. Only its log is read, and its commits only if there is drift."""
     del progress
     options = cast("CheckDriftOptions", request.options)
     spec = completed(session, options.spec_of(text))
@@ -57,7 +57,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
 def _findings(
     log: TableLog, spec: TableSpec, state: TableState, standing: Collection[Difference]
 ) -> tuple[Finding, ...]:
-    """Return what is said of differences, with the commits that brought them about, as far as the log has them."""
+    """Return the findings for differences, with the commits that caused them if the log still has those."""
     history = DriftHistory(spec, standing, None)
     if not standing:
         return ()
@@ -68,7 +68,7 @@ def _findings(
             history = _history(log, spec, state.version, standing, first, from_start=earliest == 0 and first == 0)
             if history.is_complete or first == (earliest or 0):
                 break
-    except (BrokenLogError, MissingFileError):  # the differences are there all the same
+    except (BrokenLogError, MissingFileError):  # the differences are reported anyway
         pass
     return history.findings()
 
@@ -78,7 +78,7 @@ def _history(
 ) -> DriftHistory:
     """Follow the differences from a version on.
 
-    :param from_start: whether that is the commit that created the table
+    :param from_start: True if that version created the table
     """
     base = None if from_start else log.read_state(version=first)
     replay = Replay(with_files=False) if base is None else Replay.of(base)

@@ -1,4 +1,4 @@
-"""The kind ``init-spec``: the spec of one table as it is, from its log alone."""
+"""The kind ``init-spec``: the spec of one existing table, read only from its log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from airflow_delta_provider.jobs.process.timings import Timings
 
 
 def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Report the spec of one table; the command line writes the specs of all tables to a file."""
+    """Report the spec of one table. The command line writes the specs of all tables to a file."""
     del request, progress
     table, timings = session.open_table(text), Timings()
     with timings.phase("read"):

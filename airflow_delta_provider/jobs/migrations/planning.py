@@ -1,4 +1,4 @@
-"""Planning a migration of one table from its log: what is done, what is questionable, who is locked out."""
+"""Plans a migration of one table from its log: the steps, the questionable changes, the engines locked out."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from airflow_delta_provider.jobs.process.progress import Progress
 from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
-#: Tries a plan on an empty copy of the table; returns the plan with its notes, and why the engine refuses it.
+#: Tries a plan on an empty copy of the table. Returns the plan with its notes, and the engine's refusals.
 Rehearse = Callable[[OpenTable, MigrationPlan], tuple[MigrationPlan, tuple[Finding, ...]]]
 
 
 def without_rehearsal(table: OpenTable, plan: MigrationPlan) -> tuple[MigrationPlan, tuple[Finding, ...]]:
-    """Return a plan with a note that says that no engine has tried it."""
+    """Return a plan with a note that no engine has tried it."""
     del table
     notes = (NOT_REHEARSED,) if steps_to_rehearse(plan.steps) else ()
     return replace(plan, notes=(*plan.notes, *notes)), ()
@@ -59,7 +59,6 @@ def run(
     progress: Progress,
     rehearse: Rehearse = without_rehearsal,
 ) -> TableReport:
-    """Plan the migration of one table."""
     options, timings = cast("PlanMigrationOptions", request.options), Timings()
     table = session.open_table(text)
     with timings.phase("plan"):
@@ -93,13 +92,14 @@ def plan_for(
     *,
     disprove: bool = True,
 ) -> MigrationPlanned:
-    """Plan to make a table what its spec declares, and judge the plan.
+    """Plan the migration of a table to its declared state, and check the plan against the policy.
 
-    :param state: to plan on
-    :param engine: that will do it; None where that is not known yet
-    :param disprove: whether to refuse what statistics in the log disprove; not needed if the rows are read afterwards
+    :param state: state to plan on
+    :param engine: engine that will do it; None if it is not known yet
+    :param disprove: True to refuse a plan that statistics in the log disprove; not needed if the rows are read
+        afterwards
     :raises BrokenLogError: if the log is damaged
-    :raises TableError: if the table that this one is to be like is not there
+    :raises TableError: if the table that the spec's ``like`` names does not exist
     """
     spec = completed(session, spec)
     planned = plan_migration(table.name, spec, state, engine)
@@ -116,7 +116,7 @@ def plan_for(
 
 
 def _disproved(table: OpenTable, plan: MigrationPlan, state: TableState) -> tuple[Finding, ...]:
-    """Return why rows that are there contradict a plan, as far as the statistics in the log prove it."""
+    """Return refusals of a plan that existing rows contradict, as far as statistics in the log prove that."""
     claims = claims_of(plan.steps, state)
     if not claims:
         return ()
@@ -140,7 +140,7 @@ def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> Migr
         features_added=plan.protocol_after.features - plan.protocol_before.features,
         most_rewritten=its_policy.most_rewritten,
     )
-    if any(migration.new_names):  # only those may have been used before
+    if any(migration.new_names):  # only new names may have been used before
         migration = replace(migration, gone=gone_columns(table.log, plan.before))
     lint = policy.lint(migration, name, now.date())
     codes = {finding.code for finding in locking if finding.is_open}
@@ -155,7 +155,7 @@ def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> Migr
     return replace(plan, lint=lint, locked_out=locking, approval=asks, unknown=unknown)
 
 
-#: How many of the newest commits are looked at.
+#: Number of newest commits that are searched.
 _SEARCHED = 1_000
 #: A commit without it changes no column.
 _MARK = b'"metaData"'
@@ -163,11 +163,11 @@ _Path = tuple[str, ...]
 
 
 def gone_columns(log: TableLog, head: TableState) -> tuple[_Path, ...]:
-    """Return columns that recent versions had and that were dropped since; one that was renamed is not gone.
+    """Return columns that recent versions had and that were dropped since. Renamed columns do not count.
 
-    Commits that cannot be read are passed over.
+    Commits that cannot be read are skipped.
 
-    :param head: the newest state
+    :param head: newest state
     """
     here = {stored for _, stored in _columns(head.metadata)}
     versions = [version for version in commit_versions(log.list_names()) if version <= head.version]
@@ -187,7 +187,7 @@ def _metadata_in(name: str, content: bytes) -> list[Metadata]:
 
 
 def _columns(metadata: Metadata) -> Iterator[tuple[_Path, _Path]]:
-    """Yield the columns and fields, each with its path in data files, which a rename leaves as it is."""
+    """Yield the columns and fields, each with its path in data files, which a rename does not change."""
     mode = metadata.properties.mapping_mode
     for column in metadata.readable_columns or ():
         if column.kinds[-1] == "field":
@@ -195,9 +195,9 @@ def _columns(metadata: Metadata) -> Iterator[tuple[_Path, _Path]]:
 
 
 def preflight_of(table: OpenTable, plan: Plan, state: TableState, fleet: Mapping[str, Any] | None) -> Preflight:
-    """Return which engines a plan locks out, or may lock out; the log is read only if the plan may lock any out.
+    """Return the engines that a plan locks out or may lock out. The log is read only if there may be any.
 
-    :param state: that the plan was made on
+    :param state: state that the plan was made on
     :param fleet: content of the fleet file
     """
     if not affects_engines(plan, state):

@@ -1,4 +1,4 @@
-"""Which data files dropping a feature rewrites: from the log, or from footers where the log is not enough."""
+"""The data files that dropping a feature rewrites: from the log, or from footers if the log is not enough."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 def rewrite_costs(data: DeltaFiles, features: Iterable[str], state: TableState) -> dict[str, RewriteCost]:
-    """Return what is rewritten, by feature; a file whose footer cannot be read is included.
+    """Return the cost of rewriting, by feature. A file whose footer cannot be read is included.
 
-    :param state: the table, with its files
+    :param state: state of the table, with its files
     """
     rewrites = {name: REMOVALS[name].rewrites for name in features if name in REMOVALS}
     types = Rewrites.OF_OTHER_TYPES in rewrites.values() and records_types(state.metadata)
@@ -56,7 +56,7 @@ def _differences(data: DeltaFiles, files: list[LiveFile], state: TableState) -> 
 
 
 def _is(difference: FileDifference | None, what: str) -> bool:
-    """Whether a file differs, or may differ because its footer could not be read."""
+    """Return True if a file differs, or may differ because its footer could not be read."""
     return difference is None or bool(getattr(difference, what))
 
 

@@ -1,1 +1,1 @@
-"""Reading tables of Apache Paimon where Spark can read them."""
+"""Checks of Apache Paimon tables, read without Spark."""

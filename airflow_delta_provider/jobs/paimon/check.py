@@ -33,7 +33,7 @@ from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.storage.state_store import StateStore
 from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession, parse_table_name
 
-#: How often a check starts again because snapshots that it reads have vanished.
+#: Number of times that a check starts because snapshots vanish while it reads them.
 _TRIES = 3
 
 
@@ -42,8 +42,8 @@ def check_paimon_table(
 ) -> TableReport:
     """Check one table.
 
-    :param proofs: reads rows, as level ``data`` and source ``catalog`` need it
-    :raises TableError: if there is none
+    :param proofs: reads rows, for level ``data`` and source ``catalog``
+    :raises TableError: if there is no such table
     """
     options = request.options
     assert isinstance(options, PaimonCheckRowTrackingOptions)
@@ -70,7 +70,7 @@ def _check_by_catalog(
     progress: Progress,
     proofs: RowProofs | None,
 ) -> TableReport:
-    """Check a table that its catalog is asked for.
+    """Check a table through its catalog.
 
     :raises TableError: if it is named by its location, or there is no catalog
     """
@@ -89,7 +89,7 @@ def _check_by_catalog(
 
 
 class PaimonRowTrackingCheck:
-    """Checks row tracking of one table, as far as its newest snapshot when this began."""
+    """Checks row tracking of one table, up to the newest snapshot at the start of the check."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class PaimonRowTrackingCheck:
         """
         source = self._table.source
         with self._timings.phase("list"):
-            latest = source.latest()  # before the listing, which then has it
+            latest = source.latest()  # read before the listing, so that the listing includes it
             ids = source.snapshot_ids()
             schemas = source.schemas()
             self._note_what_is_not_checked(ids)
@@ -156,7 +156,7 @@ class PaimonRowTrackingCheck:
         )
 
     def _has_ids(self, ids: Sequence[int]) -> bool:
-        """Whether the newest snapshot says that row ids were assigned."""
+        """Return True if the newest snapshot records that row ids were assigned."""
         newest = next(self._table.source.snapshots(ids[-1:]), None)
         return isinstance(newest, Snapshot) and bool(newest.next_row_id)
 
@@ -168,9 +168,9 @@ class PaimonRowTrackingCheck:
         baseline: Baseline | None,
         findings: list[Finding],
     ) -> list[Finding]:
-        """Check ids and sequence numbers of rows, where it is known which files there are.
+        """Check ids and sequence numbers of rows, if the files are known.
 
-        :param findings: about the metadata; where rows show more about a commit, theirs replace these
+        :param findings: findings about the metadata; findings from rows about the same commit replace them
         """
         try:
             rows = row_history(history, self._table.source, since=since, baseline=baseline)
@@ -186,9 +186,9 @@ class PaimonRowTrackingCheck:
         return with_rows(findings, result.findings, result.keeping)
 
     def _check_all_kept(self, history: History) -> None:
-        """See whether files are gone because snapshots are.
+        """Check if files are missing because their snapshots have vanished.
 
-        :raises SnapshotGoneError: if one is
+        :raises SnapshotGoneError: if a snapshot has vanished
         """
         kept = set(self._table.source.snapshot_ids())
         for change in history.changes:
@@ -207,7 +207,7 @@ class PaimonRowTrackingCheck:
         )
 
     def _beginning(self, ids: Sequence[int]) -> tuple[int | None, Baseline | None]:
-        """Return the snapshot to begin after, None for the first, and what is remembered of it."""
+        """Return the snapshot to begin after, or None for the first, and the saved state of that snapshot."""
         since = self._options.since_snapshot
         if since is not None:
             if since in ids:
@@ -227,7 +227,7 @@ class PaimonRowTrackingCheck:
         return baseline.snapshot_id, baseline
 
     def _why_not(self, baseline: Baseline, ids: Sequence[int]) -> str | None:
-        """Return why a check cannot resume from a baseline; None where it can."""
+        """Return the reason why a check cannot resume from a baseline; None if it can."""
         if baseline.level != self._options.level and baseline.level != "data":
             return f"was of level {baseline.level}"
         if not set(self._options.key_columns) <= set(baseline.key_columns):
@@ -268,12 +268,12 @@ class PaimonRowTrackingCheck:
         }
 
     def _remember(self, findings: Sequence[Finding], history: History | None, known: Reported) -> str | None:
-        """Save up to where everything is right; if something is not, the next check begins where this one did.
+        """Save this check as the baseline if it has no errors; otherwise the next check begins where this one did.
 
-        The next check does not find warnings again, so they are kept until their report is confirmed.
+        The next check does not find warnings again, so they are saved until their report is confirmed.
 
-        :param known: what of earlier warnings is confirmed
-        :return: the receipt, if its confirmation is waited for
+        :param known: earlier reports, with their confirmations
+        :return: the receipt, if it has to be confirmed
         """
         if self._store is None:
             return None
@@ -293,7 +293,7 @@ class PaimonRowTrackingCheck:
         return self._receipt if baseline.reported.waits_for(self._receipt) else None
 
     def _baseline(self, history: History | None) -> Baseline | None:
-        """Return what the next check resumes from; None if the newest snapshot cannot be recognized later."""
+        """Return the baseline for the next check; None if the newest snapshot cannot be recognized later."""
         if history is None or history.newest.uuid is None or not history.complete:
             return None
         ranges = self._rows.ranges
@@ -309,14 +309,14 @@ class PaimonRowTrackingCheck:
 def baseline_store(
     session: TableSession, options: PaimonCheckRowTrackingOptions, progress: Progress
 ) -> StateStore[Baseline] | None:
-    """Return where checks of these options remember."""
+    """Return the store for the baselines of checks with these options; None if they save nothing."""
     if options.state_path is None:
         return None
     return StateStore(session.storage, options.state_path, progress, Baseline.from_json)
 
 
 def _check_latest(latest: int | None, ids: Sequence[int]) -> list[Finding]:
-    """Return what is wrong if the hint of the newest snapshot names one that is not there."""
+    """Return a finding if the hint for the newest snapshot names a missing one."""
     if latest is None or (ids and latest <= ids[-1]):
         return []
     return [

@@ -1,4 +1,4 @@
-"""Level metadata: commits are read and checked, and their merged manifests compared with what they did."""
+"""Level metadata: reads and checks commits, and compares merged manifests with the changes of the commits."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 class MetadataLevel:
     """Checks the metadata of one table.
 
-    :param since: the snapshot to begin after; None to check from the first on
-    :param fail_on_reassigned: whether reassigned row ids are an error
+    :param since: snapshot to begin after; None to begin with the first
+    :param fail_on_reassigned: True if reassigned row ids are an error
     """
 
     def __init__(
@@ -29,12 +29,13 @@ class MetadataLevel:
         self._fail_on_reassigned = fail_on_reassigned
 
     def check(self, ids: Sequence[int]) -> HistoryCheck:
-        """Check commits; those manifests that others were merged into are read of the newest snapshot alone.
+        """Check commits.
 
-        Only where these do not come to what the commits did, all are read, to find whose merge was wrong.
+        Merged manifests are read only for the newest snapshot. If their entries differ from the changes of the
+        commits, all merged manifests are read to find the wrong merge.
 
-        :param ids: of snapshots, ascending
-        :raises SnapshotGoneError: if one is not there any more
+        :param ids: ids of snapshots, ascending
+        :raises SnapshotGoneError: if a snapshot has vanished
         """
         check, unread = self._check_commits(ids, merged=False)
         if unread and not self._are_as_merged(check, unread):
@@ -43,7 +44,7 @@ class MetadataLevel:
         return check
 
     def _index_damages(self, check: HistoryCheck) -> Iterator[tuple[str, Damage]]:
-        """Yield index manifests that are missing, and the newest if it cannot be read, and what is wrong with each."""
+        """Yield the damage of index manifests that are missing, and of the newest one if it cannot be read, by name."""
         naming = {name: one for one in check.snapshots if (name := one.index_manifest) is not None}
         there = self._source.manifest_names() if naming else frozenset()
         for name, snapshot in naming.items():
@@ -53,14 +54,14 @@ class MetadataLevel:
                     yield name, files
 
     def _are_as_merged(self, check: HistoryCheck, unread: frozenset[str]) -> bool:
-        """Whether manifests that were not read come to what those came to that they replace, as far as they matter."""
+        """Return True if the unread merged manifests match the manifests that they replace, in all relevant entries."""
         if check.live.doubtful or not check.live.complete or not unread <= self._source.manifest_names():
             return False
         manifests, damages = self._source.read_manifests(check.live.unread)
         return not damages and check.live.are_those_of(manifests)
 
     def _check_commits(self, ids: Sequence[int], *, merged: bool) -> tuple[HistoryCheck, frozenset[str]]:
-        """Check commits, and return the names of the manifests that were not read, too."""
+        """Check commits; also return the names of the manifests that were not read."""
         check = HistoryCheck(
             self._schemas,
             since=self._since,
@@ -86,7 +87,7 @@ class MetadataLevel:
     def _deleted_rows(
         self, snapshot: Snapshot, known: dict[str | None, Mapping[str, int] | None]
     ) -> Mapping[str, int] | None:
-        """Return how many rows of which data file deletion vectors delete in a snapshot; None if that is not known."""
+        """Return the number of rows that deletion vectors delete in a snapshot, by data file; None if unknown."""
         if snapshot.index_manifest not in known:
             files = self._source.index_files(snapshot)
             known[snapshot.index_manifest] = None if isinstance(files, Damage) else _cardinalities(files)

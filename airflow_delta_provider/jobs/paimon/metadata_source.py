@@ -1,4 +1,4 @@
-"""Reading a table's metadata into values: snapshots, schemas and manifests, many files at a time."""
+"""Reads a table's metadata into values: snapshots, schemas and manifests, many files at a time."""
 
 from __future__ import annotations
 
@@ -44,32 +44,32 @@ from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 T = TypeVar("T")
 
-#: Snapshots that are read at a time, and manifests: all of a chunk are in memory at once.
+#: Number of snapshots, and of manifests, that are read at a time. A whole chunk is in memory at once.
 _SNAPSHOTS, _MANIFESTS = 256, 512
 
 _Decoder = Callable[[Sequence[bytes], Mapping[str, Codec]], Sequence["T | PaimonFormatError"]]
-#: Seconds to wait before a file counts as missing: Paimon deletes the files of snapshots shortly before the snapshots.
+#: Seconds to wait before a file counts as missing: Paimon deletes files of snapshots shortly before the snapshots.
 _PATIENCE = 5.0
 
 
 class SnapshotGoneError(Exception):
-    """A snapshot that was listed is not there any more: it expired, or the table was rolled back."""
+    """A listed snapshot has vanished: it expired, or the table was rolled back."""
 
 
 @dataclass
 class _Files(Generic[T]):
-    """What files came to: the values by path, and what is wrong with some; one of another size may have both."""
+    """The decoded files: their values and their damages, by path. A file with an unexpected size may have both."""
 
     values: dict[str, T] = field(default_factory=dict)
     damages: dict[str, Damage] = field(default_factory=dict)
 
 
 class MetadataSource:
-    """The metadata of one table; of its main branch only.
+    """The metadata of one table, of its main branch only.
 
-    :param location: of the table, as a URI
-    :param codecs: by Avro's names
-    :param patience: seconds to wait for a snapshot to vanish of which a file is missing
+    :param location: location of the table, as a URI
+    :param codecs: codecs by Avro's names
+    :param patience: seconds to wait for a snapshot to vanish if one of its files is missing
     """
 
     def __init__(
@@ -82,17 +82,16 @@ class MetadataSource:
         self._waited = False
 
     def snapshot_ids(self) -> list[int]:
-        """Return the ids of the snapshots that are kept, in order."""
+        """Return the ids of the snapshots that are kept, ascending."""
         return snapshot_ids(self._names(SNAPSHOT_DIRECTORY))
 
     def latest(self) -> int | None:
-        """Return the newest snapshot by the hint; None if there is no hint, or an unreadable one."""
+        """Return the id of the newest snapshot according to the hint; None if there is no readable hint."""
         [content] = self._read([LATEST])
         text = (content or b"").strip()
         return int(text) if text.isdigit() else None
 
     def tags(self) -> list[str]:
-        """Return the names of the tags."""
         return tag_names(self._names(TAG_DIRECTORY))
 
     def branches(self) -> list[str]:
@@ -120,7 +119,7 @@ class MetadataSource:
         return {file.name: file for file in live.files.values()}
 
     def schemas(self) -> dict[int, TableSchema | PaimonFormatError]:
-        """Return all schemas by id, or why one cannot be read."""
+        """Return all schemas by id, with an error for a schema that cannot be read."""
         ids = schema_ids(self._names(SCHEMA_DIRECTORY))
         found: dict[int, TableSchema | PaimonFormatError] = {}
         for schema_id, content in zip(ids, self._read([schema_path(schema_id) for schema_id in ids])):
@@ -129,9 +128,9 @@ class MetadataSource:
         return found
 
     def snapshots(self, ids: Sequence[int]) -> Iterator[Snapshot | PaimonFormatError]:
-        """Yield snapshots, or why one cannot be read.
+        """Yield snapshots, or the error for a snapshot that cannot be read.
 
-        :raises SnapshotGoneError: if one is not there any more
+        :raises SnapshotGoneError: if a snapshot has vanished
         """
         for snapshot_id, content in zip(ids, self._read([snapshot_path(snapshot_id) for snapshot_id in ids])):
             if content is None:
@@ -142,13 +141,13 @@ class MetadataSource:
             yield snapshot
 
     def commits(self, ids: Sequence[int], *, merged: bool = False) -> Iterator[Commit | Damage]:
-        """Yield commits, in order, or what is wrong with a snapshot's file.
+        """Yield commits in order, or the damage of a snapshot's file.
 
-        Manifests are read once: those of the first snapshot's base, and then what each commit did.
+        Each manifest is read once: first the manifests of the first snapshot's base, then the changes of each commit.
 
-        :param ids: of snapshots, ascending
-        :param merged: whether to read manifests, too, that others before were merged into
-        :raises SnapshotGoneError: if one is not there any more
+        :param ids: ids of snapshots, ascending
+        :param merged: True to also read manifests that are merged from earlier ones
+        :raises SnapshotGoneError: if a snapshot has vanished
         """
         seen: set[str] = set()
         last: int | None = None
@@ -156,7 +155,8 @@ class MetadataSource:
             chunk = ids[start : start + _SNAPSHOTS]
             found = list(self.snapshots(chunk))
             snapshots = [snapshot for snapshot in found if isinstance(snapshot, Snapshot)]
-            # In this order: a base is the one before and then that commit's delta, which are not decoded again.
+            # In this order, because a base is the previous base followed by that commit's delta: both are not decoded
+            # again.
             lists = self._lists([file for snapshot in snapshots for file in (snapshot.base, snapshot.delta)])
             for snapshot_id, snapshot in zip(chunk, found):
                 if isinstance(snapshot, PaimonFormatError):
@@ -167,9 +167,9 @@ class MetadataSource:
             yield from self._with_manifests(snapshots, lists, seen, whole)
 
     def index_files(self, snapshot: Snapshot) -> tuple[IndexFile, ...] | Damage:
-        """Return the index files of a snapshot, or what is wrong with the file that names them.
+        """Return the index files of a snapshot, or the damage of the file that names them.
 
-        :raises SnapshotGoneError: if the snapshot is not there any more
+        :raises SnapshotGoneError: if the snapshot has vanished
         """
         if snapshot.index_manifest is None:
             return ()
@@ -183,25 +183,25 @@ class MetadataSource:
     def read_manifests(
         self, manifests: Sequence[ManifestFile]
     ) -> tuple[Mapping[str, tuple[ManifestEntry, ...]], Sequence[Damage]]:
-        """Return the entries of manifests by name, and what is wrong with some."""
+        """Return the entries of manifests by name, and the damages of manifests."""
         files = self._files({manifest_path(manifest.name): manifest.size for manifest in manifests}, read_manifests)
         return {path.rpartition("/")[2]: entries for path, entries in files.values.items()}, [*files.damages.values()]
 
     def value_bounds(self, manifests: Sequence[ManifestFile]) -> dict[str, ValueBounds]:
-        """Return the statistics of the files that manifests name, by their names, as far as they can be read."""
+        """Return the statistics of the files in manifests, by file name, as far as they can be read."""
         files = self._files({manifest_path(manifest.name): manifest.size for manifest in manifests}, read_value_bounds)
         return {bounds.name: bounds for entries in files.values.values() for bounds in entries}
 
     def manifest_names(self) -> frozenset[str]:
-        """Return the names of all manifests, lists of them included."""
+        """Return the names of all manifests, including manifest lists."""
         return frozenset(self._names(MANIFEST_DIRECTORY))
 
     def _with_manifests(
         self, snapshots: Sequence[Snapshot], lists: _Files[tuple[ManifestFile, ...]], seen: set[str], whole: set[int]
     ) -> Iterator[Commit]:
-        """Yield commits, with the manifests that none before had.
+        """Yield commits, each with the manifests that no earlier commit had.
 
-        :param whole: ids of the snapshots whose base is read, too
+        :param whole: ids of the snapshots whose base is also read
         """
         for start, end in _portions(snapshots, lists):
             portion = snapshots[start:end]
@@ -245,9 +245,9 @@ class MetadataSource:
         return self._files({manifest_path(file.name): file.size for file in files}, read_manifest_lists)
 
     def _files(self, sizes: Mapping[str, int | None], decode: _Decoder[T]) -> _Files[T]:
-        """Read and decode files; those of another size, too, so what follows from the size is known.
+        """Read and decode files. Files of unexpected size are also decoded, so that their effects are known.
 
-        :param sizes: what is recorded of each, by path; None where nothing is
+        :param sizes: recorded sizes by path; None if no size is recorded
         """
         found: _Files[T] = _Files()
         paths = list(sizes)
@@ -280,9 +280,9 @@ class MetadataSource:
         return found
 
     def _check_listed(self, snapshot_id: int, damage: Damage) -> None:
-        """See whether a file is missing because its snapshot is gone.
+        """Check if a file is missing because its snapshot has vanished.
 
-        :raises SnapshotGoneError: if it is
+        :raises SnapshotGoneError: if it has vanished
         """
         if damage.kind is not DamageKind.MISSING:
             return
@@ -303,7 +303,7 @@ class MetadataSource:
 
 
 def _listed(snapshot: Snapshot, lists: _Files[tuple[ManifestFile, ...]], *, base: bool) -> list[ManifestFile]:
-    """Return the manifests that a snapshot's lists name, as far as they can be read; without ``base`` its delta's."""
+    """Return the readable manifests in a snapshot's lists; without ``base``, only in its delta list."""
     found: list[ManifestFile] = []
     for file in (*([snapshot.base] if base else []), snapshot.delta):
         found += lists.values.get(manifest_path(file.name), ())
@@ -311,7 +311,7 @@ def _listed(snapshot: Snapshot, lists: _Files[tuple[ManifestFile, ...]], *, base
 
 
 def _portions(snapshots: Sequence[Snapshot], lists: _Files[tuple[ManifestFile, ...]]) -> Iterator[tuple[int, int]]:
-    """Yield runs of snapshots whose delta lists name so many manifests as may be in memory at once."""
+    """Yield runs of snapshots whose delta lists together name as many manifests as may be in memory at once."""
     start = size = 0
     for index, snapshot in enumerate(snapshots):
         delta: Sequence[ManifestFile] = lists.values.get(manifest_path(snapshot.delta.name), ())

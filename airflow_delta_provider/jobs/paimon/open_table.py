@@ -1,4 +1,4 @@
-"""Finding a Paimon table by what a request calls it."""
+"""Finds a Paimon table by its name in a request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from airflow_delta_provider.jobs.tables.table_session import TableError, TableSe
 
 @dataclass(frozen=True)
 class PaimonTable:
-    """A table that was found: its name, its location as a URI, and its metadata."""
+    """A table that was found.
+
+    :param location: location of the table, as a URI
+    """
 
     name: TableName
     location: str
@@ -22,9 +25,9 @@ class PaimonTable:
 
 
 def open_paimon_table(session: TableSession, name: TableName) -> PaimonTable:
-    """Find a table whose files can be read here.
+    """Find a table whose files can be read without Spark.
 
-    :raises TableError: if there is none, or it is not a Paimon table
+    :raises TableError: if there is no such table, or it is not a Paimon table
     """
     if name.location is None:
         raise TableError(

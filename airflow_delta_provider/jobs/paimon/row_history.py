@@ -1,4 +1,4 @@
-"""The history of a table, as the level of rows needs it: with the deletion vectors of each snapshot."""
+"""The history of a table for the level of rows: with the deletion vectors of each snapshot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 
 
 class UnknownRowsError(Exception):
-    """Which rows there are, or what of them is in which column, is not known; the message says why."""
+    """The set of rows, or the meaning of their columns, is unknown. The message has the reason."""
 
 
 def row_history(
@@ -23,10 +23,10 @@ def row_history(
 ) -> TableHistory:
     """Return a history with its deletion vectors.
 
-    :param since: the snapshot after which commits are checked; None if all are
-    :param baseline: what an earlier check proved of it
-    :raises UnknownRowsError: if files are not known for sure, or an index manifest or a schema cannot be read
-    :raises SnapshotGoneError: if a snapshot is not there any more
+    :param since: snapshot after which commits are checked; None if all are checked
+    :param baseline: result of an earlier check of this history
+    :raises UnknownRowsError: if the set of files is uncertain, or an index manifest or a schema cannot be read
+    :raises SnapshotGoneError: if a snapshot has vanished
     """
     if not history.complete:
         raise UnknownRowsError("which files are live is not known for sure")
@@ -56,7 +56,7 @@ def row_history(
 
 
 def _step(change: Change, index_files: tuple[IndexFile, ...]) -> Step:
-    """Return what a commit did with rows: a file that got another index is the same file."""
+    """Return the changes of a commit to rows. A file that only got another index is the same file."""
     added, deleted = _without_indexes(change.added), _without_indexes(change.deleted)
     same = {*added} & {*deleted}
     return Step(

@@ -1,4 +1,4 @@
-"""What is proven about the rows of a table: the port to the engine that reads them."""
+"""Proofs about the rows of a table: the port to the engine that reads them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Ranges = Mapping[str, tuple[int, int]]
 
 @dataclass(frozen=True)
 class RowOptions:
-    """What is asked for.
+    """The options of a check of rows.
 
     :param keys: columns that identify rows, by their names in the newest schema
     :param reassigned: severity of row ids that Paimon itself reassigned
-    :param ranges: what an earlier check found; other files are read
-    :param limits: what is compared in this process; beyond it, Spark compares
-    :param on_vanished: called if files are gone that the newest snapshot does not have; may raise
+    :param ranges: id ranges that an earlier check found; all other files are read
+    :param limits: limits of comparisons in this process; beyond them, Spark compares
+    :param on_vanished: called if files are missing that are not in the newest snapshot; may raise
     """
 
     keys: Sequence[str] = ()
@@ -39,10 +39,10 @@ class RowOptions:
 
 @dataclass
 class RowResult:
-    """What the level of rows came to.
+    """The result of the level of rows.
 
-    :param ranges: between which ids those are that live files hold, where that is known
-    :param keeping: snapshots whose commits are proven to have given new ids to new rows only
+    :param ranges: lowest and highest id in live files, by file name, if known
+    :param keeping: snapshots whose commits provably gave new ids only to new rows
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -52,22 +52,22 @@ class RowResult:
 
 
 class RowProofs(Protocol):
-    """Reads rows, and proves what metadata cannot show."""
+    """Reads rows, and proves facts that metadata cannot show."""
 
     def check_rows(
         self, name: str, location: str, history: TableHistory, options: RowOptions, progress: Progress
     ) -> RowResult:
         """Check the rows of a table by its files.
 
-        :param name: of the table, for people
-        :param location: as a URI
-        :raises PaimonFormatError: if an option of the newest schema has a value that it cannot have
+        :param name: name of the table, for messages
+        :param location: location of the table, as a URI
+        :raises PaimonFormatError: if an option of the newest schema has an invalid value
         """
 
     def check_by_catalog(
         self, name: TableName, options: PaimonCheckRowTrackingOptions, progress: Progress
     ) -> TableReport:
-        """Check a table that its catalog is asked for.
+        """Check a table through its catalog.
 
-        :raises TableError: if the job must not reach it
+        :raises TableError: if the job must not access it
         """

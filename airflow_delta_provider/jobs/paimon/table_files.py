@@ -1,4 +1,4 @@
-"""Where the data files of a table lie, and what can be read of them without Spark."""
+"""The locations of a table's data files, and readers that need no Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TableFiles(DataFiles):
     :param location: the table's location as a URI
     """
 
-    _beyond = 1  # Spark lists the files itself and takes the last bytes of each for its footer
+    _beyond = 1  # Spark takes the real size from a listing, and reads the footer at the real end
 
     def __init__(self, storage: TableStorage, location: str, layout: DataLayout) -> None:
         super().__init__(storage, location)
@@ -27,7 +27,7 @@ class TableFiles(DataFiles):
         self._last_index: tuple[IndexFile, bytes] | None = None
 
     def row_file(self, file: DataFile) -> DescribedFile:
-        """Return a data file as readers of row ids take it; its sequence number stands for the commit's version.
+        """Return a data file for readers of row ids. Its sequence number stands for the commit's version.
 
         :raises PaimonFormatError: if its partition's directory cannot be determined
         """
@@ -38,7 +38,7 @@ class TableFiles(DataFiles):
         """Return the rows of a data file that a deletion vector deletes, as a bit set.
 
         :raises MissingFileError: if the index file is missing
-        :raises PaimonFormatError: if the vector is damaged, or its place cannot be determined
+        :raises PaimonFormatError: if the vector is damaged, or its location cannot be determined
         :raises UnreadFileError: if the index file cannot or must not be read
         """
         if vector is None:

@@ -1,1 +1,1 @@
-"""The process of a job: who waits for it, how long it may take, what it says until then."""
+"""The process of a job: its submitter, time budget, progress and memory."""

@@ -1,18 +1,18 @@
-"""How often Python looks for garbage in a job's process."""
+"""How often Python collects garbage in a job's process."""
 
 from __future__ import annotations
 
 import gc
 
-#: Objects made since the last look before the next; Python's own 700 make it look thousands of times, in vain.
+#: New objects before a collection. Python's own 700 cause thousands of collections that find nothing.
 _YOUNG = 50_000
-#: Looks at young objects before one at older ones, and of those before one at all.
+#: Collections of the young generation before one of the middle, and of the middle before a full one.
 _OLDER, _ALL = 20, 100
 
 
 def collect_seldom() -> None:
-    """Look for garbage less often: what a job reads it needs, and it makes few cycles.
+    """Collect garbage less often: a job needs nearly all that it reads, and creates few cycles.
 
-    A history of a thousand snapshots of Paimon is judged in three quarters of the time.
+    Checking a history of a thousand Paimon snapshots takes three quarters of the time.
     """
     gc.set_threshold(_YOUNG, _OLDER, _ALL)

@@ -1,4 +1,4 @@
-"""Packages that the driver's Python may have, for what is slow without them."""
+"""Optional packages of the driver's Python that speed up slow work."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
-#: What PySpark looks for. NumPy and PyArrow are of use to us as well.
+#: Packages that PySpark looks for. This package also uses NumPy and PyArrow.
 _SOUGHT = ("numpy", "pandas", "pyarrow")
 
 
 class MissingPackageError(Exception):
-    """A Python package that is not installed is needed.
+    """A required Python package is not installed.
 
-    :param purpose: what for, the beginning of a sentence
+    :param purpose: beginning of a sentence that says why the package is needed
     """
 
     def __init__(self, purpose: str, package: str) -> None:
@@ -25,22 +25,22 @@ class MissingPackageError(Exception):
 def forgo_pandas() -> None:
     """Keep PySpark from importing pandas, NumPy and PyArrow when it starts.
 
-    PySpark 4.2 looks for them at its first call into the JVM: more than a second where they are
-    installed. To it they are optional. They are hidden until :func:`have` is asked.
+    They are optional for PySpark, but PySpark 4.2 looks for them at its first call into the JVM, which takes more
+    than a second if they are installed. They stay hidden until :func:`have` is called.
     """
     for package in _SOUGHT:
-        sys.modules.setdefault(package, None)  # type: ignore[arg-type]  # Python's way to say: not to be had
+        sys.modules.setdefault(package, None)  # type: ignore[arg-type]  # a None in sys.modules makes an import fail
 
 
 def has_pyspark() -> bool:
-    """Whether PySpark is installed with what reaches a JVM; pyspark-client, which comes with Airflow, has no Py4J."""
+    """Return True if PySpark and Py4J are installed. pyspark-client, which comes with Airflow, has no Py4J."""
     return find_spec("pyspark") is not None and find_spec("py4j") is not None
 
 
 @cache
 def have(*modules: str) -> bool:
-    """Import modules; whether all of them are there."""
-    for package in _SOUGHT:  # all of them: PyArrow does not bear that pandas, which it looks for, is hidden
+    """Import modules; return True if all of them are installed."""
+    for package in _SOUGHT:  # all of them: PyArrow looks for pandas and fails if it is hidden
         if package in sys.modules and sys.modules[package] is None:
             del sys.modules[package]
     try:

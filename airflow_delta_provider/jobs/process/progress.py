@@ -1,4 +1,4 @@
-"""Reporting the progress of a job."""
+"""Progress of a job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 
-#: Takes one line for people.
+#: Receives one line for people to read.
 Progress = Callable[[str], None]
 
 #: With more tables than this, only their number is reported.
@@ -22,10 +22,10 @@ def silent(_: str) -> None:
 
 
 class TableCount:
-    """Reports each step of a few tables; of many that take long, from time to time how many are done.
+    """Reports each step of a few tables; of many, only the number done, from time to time.
 
     :param total: number of tables
-    :param progress: takes the lines
+    :param progress: receives the lines
     """
 
     def __init__(self, total: int, progress: Progress) -> None:
@@ -39,7 +39,7 @@ class TableCount:
 
     @property
     def each_step(self) -> Progress:
-        """Takes the lines of single tables, from several threads too."""
+        """Receiver for the lines of single tables; may be called from several threads."""
         return self._tell if self._total <= _TOLD_ONE_BY_ONE else silent
 
     def _tell(self, line: str) -> None:
@@ -47,7 +47,7 @@ class TableCount:
             self._progress(line)
 
     def count(self, report: TableReport) -> None:
-        """Count a table that is done."""
+        """Count a finished table."""
         self._done += 1
         self._not_passed += report.verdict is not Verdict.PASS
         now = time.monotonic()

@@ -1,7 +1,7 @@
-"""Whether the process that submitted a job still lives.
+"""Checks that the process that submitted a job is still alive.
 
-A process that is killed outright cannot end what it started: its driver would keep changing tables while the next try
-of the same task runs.
+A process that is killed outright cannot stop its driver, which would keep changing tables while the next try of the
+same task runs.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from typing import IO
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]  # where there is none
+    fcntl = None  # type: ignore[assignment]  # no fcntl on this system
 
-#: Seconds between two looks of the watch.
+#: Seconds between two checks of the watch.
 _EVERY = 2.0
 #: Exit code of a driver that ends itself.
 _EXIT_CODE = 75
 
 
 class SubmitterGoneError(BaseException):
-    """The process that submitted the job is gone: nothing waits for the result, and another try may be running.
+    """The submitting process has ended: nothing waits for the result, and another try may be running.
 
-    Like ``KeyboardInterrupt``, it ends the job, and is not a failure of the table that is being worked on.
+    Like ``KeyboardInterrupt``, it ends the job and is not a failure of the current table.
     """
 
 
 class Submitter:
-    """The process that submitted the job, known by a lock on a file that it holds as long as it lives.
+    """The process that submitted the job. It holds a lock on a file as long as it lives.
 
-    :param lock: path of the file; where there is no such file, as when it is on another machine, the submitter counts
-        as there
+    :param lock: path of the file; if it does not exist, for example because it is on another machine, the submitter
+        counts as alive
     """
 
     def __init__(self, lock: str | None = None) -> None:
         self._lock: IO[bytes] | None = None
         if lock is not None and fcntl is not None:
             try:
-                self._lock = open(lock, "rb", opener=_open)  # noqa: SIM115  # kept: the file may be removed meanwhile
+                self._lock = open(lock, "rb", opener=_open)  # noqa: SIM115  # kept open: the file may be removed meanwhile
             except OSError:
                 self._lock = None
 
     @property
     def is_gone(self) -> bool:
-        """Whether it ended."""
+        """Return True if the submitter has ended."""
         if self._lock is None:
             return False
         try:
@@ -58,15 +58,15 @@ class Submitter:
         return True
 
     def check(self) -> None:
-        """Return if it lives.
+        """Check that the submitter is alive.
 
-        :raises SubmitterGoneError: if not
+        :raises SubmitterGoneError: if it is not
         """
         if self.is_gone:
             raise SubmitterGoneError("The process that submitted this job is gone. Nothing more is done.")
 
     def watch(self) -> None:
-        """End this process within seconds after the submitter, in the middle of anything: commits are atomic."""
+        """End this process within seconds after the submitter, whatever it is doing: commits are atomic."""
         if self._lock is not None:
             threading.Thread(target=self._end_with_it, name="submitter-watch", daemon=True).start()
 
@@ -78,7 +78,7 @@ class Submitter:
 
 
 def _open(path: str, flags: int) -> int:
-    """Open a regular file without following a link; a pipe, which would be waited for, is refused."""
+    """Open a regular file without following a link. Refuse a pipe, because opening one would wait."""
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""How long the work on one table may take."""
+"""Time limit for the work on one table."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ T = TypeVar("T")
 
 
 class OutOfTimeError(Exception):
-    """The time is over."""
+    """The time limit has passed."""
 
 
 class TimeBudget:
-    """A time that begins with this object.
+    """A time limit that starts when this object is created.
 
-    :param seconds: how long it is; None where there is no end to it
+    :param seconds: length of the limit; None for no limit
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -25,13 +25,13 @@ class TimeBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether it is over."""
+        """Return True if no time is left."""
         return self.left is not None and self.left <= 0
 
     def each(self, items: Iterable[T]) -> Iterator[T]:
         """Yield ``items`` as long as there is time.
 
-        :raises OutOfTimeError: when there is none left for the next one
+        :raises OutOfTimeError: if no time is left for the next item
         """
         for item in items:
             if self.is_spent:
@@ -40,5 +40,5 @@ class TimeBudget:
 
     @property
     def left(self) -> float | None:
-        """The seconds that are left, none or less when it is spent; None where there is no end to it."""
+        """Seconds left, zero or negative if the time is spent; None if there is no limit."""
         return None if self.seconds is None else self._started + self.seconds - monotonic()

@@ -1,4 +1,4 @@
-"""How long the phases of a job take."""
+"""Durations of the phases of a job."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 
 class Timings(dict[str, float]):
-    """Seconds by phase; a phase that comes again adds to what it took before."""
+    """Seconds by phase. A phase that occurs again adds to its earlier time."""
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Time what is done within."""
+        """Time the body of the ``with`` statement."""
         started = time.monotonic()
         try:
             yield

@@ -1,1 +1,1 @@
-"""The kind ``check-row-tracking``: reading what the rules and the proof of row ids look at."""
+"""The kind ``check-row-tracking``: reads the input of the rules and of the proof of row ids."""

@@ -47,7 +47,7 @@ def run(
 ) -> TableReport:
     """Check row tracking of one table.
 
-    :param proofs: reads rows, as level ``data`` needs it
+    :param proofs: reads rows, for level ``data``
     """
     options = request.options
     assert isinstance(options, CheckRowTrackingOptions)
@@ -116,7 +116,7 @@ class RowTrackingCheck:
     def _check_ids(
         self, compared: ComparedHistory, steps: Sequence[CommitStep], evidence: dict[str, Any], keys: Sequence[Column]
     ) -> list[Finding]:
-        """Check the ids of rows as far as the level goes; files are read only if row ids may be relied upon."""
+        """Check the ids of rows as far as the level requires. Files are read only if row ids may be relied upon."""
         state = compared.history.state
         tracking, files = state.row_tracking, state.live_files
         if self._options.level == "log" or not tracking.relied_upon:

@@ -1,4 +1,4 @@
-"""The commits of a table since a version, and what earlier ones know of their files."""
+"""The commits of a table since a version, and files that earlier commits had already added."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 @dataclass(frozen=True)
 class CommitStep:
-    """A commit, and which of its files earlier commits added.
+    """A commit, and the files in it that earlier commits had already added.
 
-    :param suspicious: paths it adds whose ids are those of an earlier commit
-    :param earlier: those of them that an earlier commit added
+    :param suspicious: paths that it adds with ids of an earlier commit
+    :param earlier: suspicious paths that an earlier commit added
     """
 
     transition: Transition
@@ -32,9 +32,9 @@ class CommitStep:
 class ComparedHistory:
     """The newest state of a table and the commits since a version.
 
-    :param comparable: whether ``history`` goes back to the requested version
-    :param lost: why it does not
-    :param refusal: the refusal of a version that does not exist
+    :param comparable: True if ``history`` goes back to the requested version
+    :param lost: finding that explains why it does not
+    :param refusal: refusal of a version that does not exist
     """
 
     history: History
@@ -46,7 +46,7 @@ class ComparedHistory:
 def read_compared_history(log: TableLog, since: int | None) -> ComparedHistory:
     """Read a table's newest state and the commits since a version.
 
-    :param since: None for those commits alone that are checked without any comparison
+    :param since: version; None for only the commits that are checked without a comparison
     :raises BrokenLogError: if the newest state cannot be read
     """
     error: Exception | None = None
@@ -63,13 +63,13 @@ def read_compared_history(log: TableLog, since: int | None) -> ComparedHistory:
         return ComparedHistory(history, comparable=since is not None)
     if since > newest:
         return ComparedHistory(history, refusal=no_such_version(since, newest))
-    assert error is not None  # a version before the newest has commits after it
+    assert error is not None  # an older version always has commits after it
     earliest = log.earliest_version()
     return ComparedHistory(history, lost=lost_version(since, error, earliest if (earliest or 0) > since else None))
 
 
 def step_of(transition: Transition, log: TableLog) -> CommitStep:
-    """Return a commit, with which of its files earlier commits added."""
+    """Return a commit, with the files that earlier commits had already added."""
     paths = suspicious_paths(transition)
     earlier = KeptLog(log).added_before(transition.commit.version, paths) if paths else frozenset()
     return CommitStep(transition, paths, earlier)

@@ -27,10 +27,10 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 @dataclass
 class FooterSurvey:
-    """The footers of the files that have one.
+    """The readable footers of a table's files.
 
-    :param ids: what each file's footer says, by path
-    :param is_complete: whether no file was left out
+    :param ids: row ids according to each file's footer, by path
+    :param is_complete: True if no file was left out
     """
 
     ids: dict[str, FileIds] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class FooterSurvey:
     is_complete: bool = True
 
     def rows_of(self, file: RowFile) -> int | None:
-        """Return the number of rows of a file; where its footer could not be read, what the log says."""
+        """Return the number of rows of a file: from its footer, or from the log if the footer could not be read."""
         ids = self.ids.get(file.path)
         return file.num_records if ids is None else ids.rows
 
@@ -52,9 +52,9 @@ def survey(
 ) -> FooterSurvey:
     """Read the footers of ``files``, each once.
 
-    :param column: the column with materialized row ids
-    :param schemas: checks the schemas of files; None where that is not asked for
-    :param budget: when it is spent, the remaining files are left out
+    :param column: column with materialized row ids
+    :param schemas: checks the schemas of files; None to skip this check
+    :param budget: time limit; the remaining files are left out once it is spent
     """
     result = FooterSurvey()
     for file, (found, wrong) in zip(files, data.map(lambda file: _read(data, file, column, schemas), files)):
@@ -84,7 +84,7 @@ def _read(
 
 
 def unread(path: str, error: UnreadFileError, *, vector: bool = False) -> Finding:
-    """Return the finding about a file that was not read.
+    """Return the finding for a file that was not read.
 
     :param path: path of the file in the log
     :param vector: True if it is the file of the deletion vector
@@ -93,7 +93,7 @@ def unread(path: str, error: UnreadFileError, *, vector: bool = False) -> Findin
 
 
 def _unread(file: LiveFile, column: str | None, error: Exception) -> Finding:
-    """Return why nothing is known of a file's row ids."""
+    """Return the finding that explains why a file's row ids are unknown."""
     if isinstance(error, MissingFileError):
         return missing_file(file.path)
     if isinstance(error, UnreadFileError):

@@ -20,7 +20,7 @@ from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs
 class LiveIds:
     """Checks the row ids of live files whose footers were read.
 
-    :param files: of a table whose row tracking is relied upon
+    :param files: files of a table whose row tracking is relied upon
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class LiveIds:
 
     @property
     def evidence(self) -> dict[str, Any]:
-        """What was checked."""
+        """The extent of the check."""
         return {
             "rows": live_rows(self._files, self._surveyed),
             "files_with_materialized_ids": len(self._holding),
@@ -43,10 +43,10 @@ class LiveIds:
         }
 
     def check(self, proofs: RowProofs | None, name: str, timings: Timings, progress: Progress) -> list[Finding]:
-        """Return what is wrong with materialized ids.
+        """Return problems with materialized ids.
 
-        :param proofs: None at level ``footers``
-        :param name: of the table, for messages
+        :param proofs: reads rows; None at level ``footers``
+        :param name: name of the table, for messages
         """
         if proofs is None:
             return list(self._impossible_bounds())
@@ -58,7 +58,10 @@ class LiveIds:
         return proof.findings
 
     def _impossible_bounds(self) -> Iterator[Finding]:
-        """Yield the files whose statistics show impossible ids; in files with deleted rows, these may have them."""
+        """Yield findings for files whose statistics show impossible ids.
+
+        Files with deleted rows are skipped: the deleted rows may have these ids.
+        """
         mark = trusted_mark(in_order(self._files), self._surveyed.rows_of, self._tracking.high_water_mark)
         for file in self._files:
             ids = self._surveyed.ids.get(file.path)
@@ -69,6 +72,6 @@ class LiveIds:
 
 
 def live_rows(files: Collection[LiveFile], surveyed: FooterSurvey) -> int:
-    """Return how many rows of files no deletion vector deletes."""
+    """Return the number of rows of files, without rows that deletion vectors delete."""
     deleted = sum(file.deletion_vector.cardinality for file in files if file.deletion_vector)
     return sum(surveyed.rows_of(file) or 0 for file in files) - deleted

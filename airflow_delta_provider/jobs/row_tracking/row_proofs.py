@@ -1,4 +1,4 @@
-"""What is proven about the rows of a table: the port to the engine that reads them."""
+"""Proofs about the rows of a table: the port to the engine that reads them."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
 
 @dataclass
 class Proof:
-    """That live rows have unique ids, or which do not.
+    """The proof that live rows have unique ids, or findings about the rows that do not.
 
-    :param ids_read: how many ids were read
+    :param ids_read: number of ids that were read
     """
 
     findings: list[Finding]
     ids_read: int = 0
 
 
-#: Partition values as in the log, by the paths of files and the names of columns there.
+#: Partition values as in the log, by path of the file and name of the column there.
 PartitionValues = Mapping[str, Mapping[str, "str | None"]]
 
 
 @dataclass
 class ConditionProof:
-    """Which rows do not satisfy conditions.
+    """The rows that do not satisfy conditions.
 
-    :param problems: the conditions that could not be evaluated, and why
+    :param problems: conditions that could not be evaluated, with the reasons
     """
 
     broken: list[BrokenCondition]
@@ -52,18 +52,18 @@ class ConditionProof:
 
 
 class RowProofs(Protocol):
-    """Reads rows, and proves what footers cannot show."""
+    """Reads rows, and proves facts that footers cannot show."""
 
     def limited(self, budget: TimeBudget) -> AbstractContextManager[None]:
-        """End what is being read when the time is over.
+        """Stop a running read when the time is over.
 
-        :raises OutOfTimeError: if something was ended
+        :raises OutOfTimeError: if a read was stopped
         """
 
     def unique_ids(
         self, data: DeltaFiles, files: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking
     ) -> Proof:
-        """Prove that live rows of ``files`` have unique ids, or find those that do not."""
+        """Prove that live rows of ``files`` have unique ids, or find the rows that do not."""
 
     def conditions(
         self,
@@ -75,16 +75,16 @@ class RowProofs(Protocol):
     ) -> ConditionProof:
         """Find the rows of ``files`` that are not deleted and do not satisfy ``conditions``.
 
-        :param partition_values: reads those of the files, where a condition needs them
+        :param partition_values: reads the partition values of the files, if a condition needs them
         """
 
     def moved_rows(
         self, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None, commits: Iterable[RowMoves]
     ) -> Iterator[Finding]:
-        """Yield what is wrong with the rows that ``commits`` moved, and what cannot be decided.
+        """Yield findings about rows that ``commits`` moved, and about commits that could not be checked.
 
-        :param known: row ids of files whose footers were read before, by path
-        :param column: the column of the row ids in ``known``
+        :param known: row ids of files whose footers were already read, by path
+        :param column: column of the row ids in ``known``
         """
 
     def changes_since(
@@ -98,10 +98,10 @@ class RowProofs(Protocol):
         keys: Sequence[Column],
         progress: Progress,
     ) -> Iterator[Finding]:
-        """Yield what changed since a version that must not, and what cannot be decided.
+        """Yield findings about row ids that changed since ``version``, and about changes that could not be checked.
 
-        :param steps: the commits since, or more of them
-        :param state: the newest
-        :param surveyed: the footers of its files
+        :param steps: commits since that version; may include earlier ones
+        :param state: newest state
+        :param surveyed: footers of its files
         :param keys: columns that identify rows
         """

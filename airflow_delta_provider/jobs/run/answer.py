@@ -1,4 +1,4 @@
-"""How a job that spark-submit started answers: through its output, or, where the driver runs elsewhere, in a file."""
+"""Answers of a job that spark-submit started: lines of output, or a file if the driver runs elsewhere."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from airflow_delta_provider.jobs.storage.storage import Storage
 
 
 class Answer(Protocol):
-    """Takes what a job has to say to the task that waits for it."""
+    """Sends progress and the result of a job to the task that waits for it."""
 
     def begin(self, storage: Storage) -> None:
-        """Make sure, before anything else is done, that an answer can be given."""
+        """Make sure that an answer can be sent, before the job does anything else."""
 
     def progress(self, line: str) -> None:
-        """Take a line for the log."""
+        """Send a line for the log."""
 
     def finish(self, channel: str, document: Any, stop: Callable[[], object]) -> None:
-        """Give the report, or the error that kept it from being made.
+        """Send the report, or the error that prevented it.
 
         :param channel: ``report`` or ``error``
-        :param stop: stops the session of Spark
+        :param stop: function that stops the Spark session
         """
 
 
@@ -42,14 +42,17 @@ class OutputAnswer:
         self._submission = submission
 
     def begin(self, storage: Storage) -> None:
-        """Do nothing: there is always an output."""
+        """Do nothing: output is always available."""
 
     def progress(self, line: str) -> None:
         """Send a line for the log of the task."""
         self._send("progress", line)
 
     def finish(self, channel: str, document: Any, stop: Callable[[], object]) -> None:
-        """Send it twice: log lines of a stopping session may cut one copy, a session that hangs lose the other."""
+        """Send the document before and after stopping the session.
+
+        Log lines of a stopping session can cut one copy, and a session that hangs can lose the other.
+        """
         self._send(channel, document)
         with suppress(Exception):  # the session may have ended before
             stop()
@@ -62,9 +65,9 @@ class OutputAnswer:
 
 
 class FileAnswer:
-    """An answer in a file that the worker reads; progress is in the driver's own log.
+    """An answer in a file that the worker reads. Progress goes to the driver's own log.
 
-    :param file: the file, by a URI that the driver's storage knows
+    :param file: the file, as a URI that the driver's storage can write
     """
 
     def __init__(self, file: AnswerFile) -> None:
@@ -72,21 +75,20 @@ class FileAnswer:
         self._storage: Storage | None = None
 
     def begin(self, storage: Storage) -> None:
-        """Leave a mark next to the file: a driver that cannot write there must change nothing.
+        """Write a marker next to the file: a driver that cannot write there must change nothing.
 
-        :raises Exception: of the storage, if it cannot be written
+        :raises Exception: error of the storage, if the marker cannot be written
         """
         storage.write(storage.qualify(self._file.begun), self._file.submission.encode())
         self._storage = storage
 
     def progress(self, line: str) -> None:
-        """Print a line."""
         print(*printed(visible_lines(line)), sep="\n", flush=True)
 
     def finish(self, channel: str, document: Any, stop: Callable[[], object]) -> None:
-        """Write the file as a whole; print the document if no storage takes it.
+        """Write the file as a whole. Print the document if it cannot be written.
 
-        :raises Exception: of the storage, if the file cannot be written
+        :raises Exception: error of the storage, if the file cannot be written
         """
         try:
             if self._storage is None:

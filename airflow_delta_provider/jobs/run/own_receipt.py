@@ -1,4 +1,4 @@
-"""Confirming a report in the process that made it: on the command line it is received when it was written."""
+"""Receipts for reports on the command line: a report counts as received once it is written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ from airflow_delta_provider.jobs.tables.table_session import parse_table_name
 
 @dataclass(frozen=True)
 class _SavedState:
-    """Where the jobs of a kind save state, and what finds the location of a table."""
+    """The saved state of a kind of job.
+
+    :param store: opens the state; returns None if the request saves none
+    :param locate: returns the location of a table
+    """
 
     store: Callable[[DeltaSession, Any, Progress], StateStore[Any] | None]
     locate: Callable[[DeltaSession, str], str]
@@ -36,7 +40,7 @@ _SAVED_STATES: Mapping[str, _SavedState] = {
 
 
 def confirm(session: DeltaSession, request: JobRequest, report: JobReport, progress: Progress) -> None:
-    """Save of every table that its report was received; where that fails, its findings are reported again."""
+    """Record in each table's state that its report was received. If that fails, its findings are reported again."""
     for table in report.tables:
         if request.receipt is None or table.receipt != request.receipt:
             continue

@@ -1,4 +1,4 @@
-"""Finding the tables whose paths fit a pattern, level by level, from listings alone."""
+"""Finds the tables whose paths match a pattern, level by level, from listings alone."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from airflow_delta_provider.jobs.process.progress import Progress, silent
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
 
-#: Listings at once, where each waits for its storage.
+#: Number of concurrent listings on storages with network latency.
 _AT_ONCE = 16
-#: Seconds between two lines about a search that takes long.
+#: Seconds between two progress lines of a long search.
 _SECONDS_BETWEEN = 5.0
 
 
 class FolderNotListedError(Exception):
-    """A folder could not be listed, so nobody knows which tables are below it; the cause says why."""
+    """A folder could not be listed, so the tables below it are unknown. The cause has the reason."""
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """The listing of a directory: tables, and folders to search next; or the error that it failed with."""
+    """The listing of a directory: its tables and the folders to search next, or an error."""
 
     tables: tuple[str, ...] = ()
     below: Mapping[str, States] | None = None
@@ -33,10 +33,10 @@ class _Seen:
 
 
 class PathSearch:
-    """Looks for tables below the root of a pattern.
+    """Searches for tables below the root of a pattern.
 
     :param marks: names of directories that every table has, such as ``_delta_log``
-    :param progress: receives from time to time how far a search is that takes long
+    :param progress: receives a line from time to time during a long search
     """
 
     def __init__(self, storage: Storage, marks: Collection[str], progress: Progress = silent) -> None:
@@ -48,10 +48,10 @@ class PathSearch:
         """Folders that could not be listed, up to now."""
 
     def tables(self, pattern: str) -> Iterator[str]:
-        """Yield the tables that fit, those nearer to the root first.
+        """Yield the tables that match, those nearer to the root first.
 
-        ``**`` enters neither tables nor folders whose names begin with ``_`` or ``.``, nor a directory twice that
-        links lead to.
+        ``**`` does not enter tables, or folders whose names begin with ``_`` or ``.``. If several links lead to a
+        directory, it is entered once.
         """
         from concurrent.futures import ThreadPoolExecutor  # late, as it takes long to import
 
@@ -80,11 +80,11 @@ class PathSearch:
                 level = following
 
     def is_table(self, location: str) -> bool:
-        """Whether a directory is that of a table."""
+        """Return True if a directory has all the marks of a table."""
         return self._marks <= set(self._names(location))
 
     def _look(self, pattern: PathPattern, path: str, states: States) -> _Seen:
-        """List one directory, unless only one path leads on from it."""
+        """List one directory, unless the pattern has a literal name for the next level."""
         if (name := pattern.literal(states)) is not None:
             return _Seen(below={f"{path}/{name}": pattern.step(states, name)})
         if pattern.is_deep(states) and self._was_entered(path):
@@ -107,7 +107,7 @@ class PathSearch:
         return _Seen(tables, below)
 
     def _was_entered(self, path: str) -> bool:
-        """Whether a directory of this machine was looked into already, by another path."""
+        """Return True if a local directory was already entered by another path."""
         location = self._qualified(path)
         if not self._storage.is_local(location):
             return False
@@ -120,7 +120,7 @@ class PathSearch:
     def _names(self, location: str) -> list[str]:
         try:
             return self._storage.list_folders(self._qualified(location))
-        except MissingFileError:  # or a file
+        except MissingFileError:  # or it is a file
             return []
 
     def _qualified(self, location: str) -> str:

@@ -1,4 +1,4 @@
-"""Running requests in this process, without Spark and without a JVM: what only reads logs, metadata and footers."""
+"""Runs requests in this process, without Spark or a JVM: jobs that read only logs, metadata and footers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from airflow_delta_provider.jobs.storage.storages import Storages
 def python_session(storage: Storage | None = None) -> DeltaSession:
     """Return a session that reads files itself.
 
-    :param storage: by default, the files of this machine and object stores
+    :param storage: storage of the tables; default: local files and object stores
     """
     return DeltaSession(storage or Storages())

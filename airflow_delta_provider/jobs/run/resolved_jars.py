@@ -1,4 +1,4 @@
-"""Entry point of an application that only reports which jars spark-submit resolved for it."""
+"""Entry point of an application that only reports the jars that spark-submit resolved for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from airflow_delta_provider.jobs.spark.session.spark_session import submitted_co
 
 
 def main(submission: str) -> int:
-    """Send the list of jars; no Spark context is started."""
+    """Send the list of jars. No Spark context is started."""
     jars = submitted_conf().get("spark.jars", "") or ""
     for line in marker_lines("jars", submission, [jar for jar in jars.split(",") if jar]):
         print(line, flush=True)

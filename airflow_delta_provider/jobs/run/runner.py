@@ -1,4 +1,4 @@
-"""Running a request: table by table, none hiding another's result."""
+"""Runs a request table by table. A failure of one table does not hide the results of others."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from airflow_delta_provider.jobs.storage.engine_error import EngineError
 from airflow_delta_provider.jobs.tables.reach import Reach
 from airflow_delta_provider.jobs.tables.table_session import TableError
 
-#: Does what a request asks for to the table of a name, and reports on it; raises TableError where there is none,
-#: and BrokenLogError if its log is damaged.
+#: A job: processes one table, given by name, as the request asks, and returns its report. It raises TableError if
+#: there is no such table, and BrokenLogError if its log is damaged.
 Job = Callable[[DeltaSession, str, JobRequest, Progress], TableReport]
 
 
@@ -35,13 +35,13 @@ def run(
     take: Callable[[TableReport], TableReport] | None = None,
     errors: Mapping[str, Exception] | None = None,
 ) -> JobReport:
-    """Do what ``request`` asks for and report on every table.
+    """Run ``request`` and report on every table.
 
-    :param take: takes the report of each table as soon as it is made, and returns what is kept of it
-    :param errors: errors met while tables were looked up, by the name of a table or folder
-    :raises RuntimeError: if the session has no Delta and the job needs it: then there is nothing to say of any table
-    :raises RequestError: if it takes Spark, and the session has none
-    :raises SubmitterGoneError: if the process that waits for the report is gone
+    :param take: receives each table's report as soon as it is complete, and returns the part of it to keep
+    :param errors: errors met while tables were looked up, keyed by the name of a table or folder
+    :raises RuntimeError: if the job needs Delta and the session does not have it: no table can be reported on
+    :raises RequestError: if the request needs Spark and the session does not have it
+    :raises SubmitterGoneError: if the process that waits for the report has ended
     """
     started = _now()
     before = session.reach
@@ -75,7 +75,7 @@ def _run(
 
 
 def _named(request: JobRequest, session: DeltaSession, progress: Progress) -> NamedTables:
-    """Return the tables that a request names; those of schemas and patterns are looked up."""
+    """Return the tables that a request names, with schemas and patterns expanded."""
     if not request.options.takes_patterns:
         return NamedTables(request.tables, {})
     return expand(session, request.tables, request.exclude, progress)
@@ -93,16 +93,16 @@ def _run_tables(
     if not (request.options.overlaps and _wait(named.tables, session)):
         yield from map(run_one, named.tables)
         return
-    from concurrent.futures import ThreadPoolExecutor  # late, as it takes long to import
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
 
     with ThreadPoolExecutor(session.tables_at_once) as pool:
         yield from pool.map(run_one, named.tables)
 
 
 def _job_of(request: JobRequest, session: DeltaSession) -> str:
-    """Return where the job of a request is, for the engine of a session.
+    """Return the import path of the job for a request, for the session's engine.
 
-    :raises RequestError: if the engine cannot do it
+    :raises RequestError: if the engine cannot run it
     """
     kind = KINDS[request.kind]
     if session.runs_sql:
@@ -114,10 +114,10 @@ def _job_of(request: JobRequest, session: DeltaSession) -> str:
 
 
 def _wait(named: Sequence[str], session: DeltaSession) -> bool:
-    """Whether tables are likely to wait for their storage, going by the first."""
+    """Return True if tables are likely to wait for their storage. Only the first table is checked."""
     try:
         return len(named) > 1 and not session.is_here(named[0])
-    except Exception:  # which is said of that table
+    except Exception:  # reported when that table is run
         return False
 
 
@@ -139,7 +139,7 @@ def _run_table(
     except Exception as failure:
         meaning = _meaning(failure, session)
         if meaning.rule is faults.UNEXPECTED:
-            import traceback  # late, as it takes long to import
+            import traceback  # slow to import
 
             progress(masked_text(f"{text}: {''.join(traceback.format_exception(failure))}"))
         return TableReport(text, meaning.verdict, retryable=meaning.retryable, findings=(meaning.finding(),))

@@ -1,4 +1,4 @@
-"""Entry point of an application that spark-submit started: a request in, an answer out."""
+"""Entry point of an application started by spark-submit: reads a request and sends an answer."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _DRAIN = 0.2
 
 
 def main(request: str, submission: str, log_level: str = "", folder: str = "", *, lock: str | None = None) -> int:
-    """Run the request and send its report, or the error that kept it from being made.
+    """Run the request and send its report, or the error that prevented it.
 
     :param request: the request, as JSON
     :param submission: nonce of the submission
-    :param log_level: log level of the Spark context, where one is wanted
-    :param folder: where the answer is written; where none is named, it goes through the output
-    :param lock: path of the file by which the submitter is known to live: see :class:`Submitter`
+    :param log_level: log level of the Spark context; empty keeps the default
+    :param folder: folder for the answer file; empty sends the answer through the output
+    :param lock: path of the lock file that shows that the submitter is alive: see :class:`Submitter`
     :return: exit code: 0 if a report was sent, else 1
     """
     spark: SparkSession | None = None

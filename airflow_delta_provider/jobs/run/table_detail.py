@@ -1,4 +1,4 @@
-"""The kind ``detail``: the metadata of one table, from its log alone."""
+"""The kind ``detail``: the metadata of one table, read only from its log."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Report the newest version of one table. No engine opens it, so tables that engines refuse have a detail, too."""
+    """Report the newest version of one table. No engine opens it, so tables that engines refuse also have a detail."""
     del request, progress
     table, timings = session.open_table(text), Timings()
     with timings.phase("read"):
         state = table.log.read_state()
         detail = detail_of(state, table.location, _commit(table.log, state.version))
-    # The findings say why it may not be what the table is, and what it lacks.
+    # The findings explain why the detail may be wrong or incomplete.
     findings = (*why_undecidable(state), *check_readable(state))
     return TableReport.judged(table.name.text, *findings, version=state.version, detail=detail, timings=timings)
 

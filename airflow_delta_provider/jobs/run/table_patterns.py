@@ -1,4 +1,4 @@
-"""Which tables a request names: patterns of paths, and all tables of a catalog schema, are looked up."""
+"""Expands a request's patterns of paths and of catalog schemas into tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DELTA_MARKS = frozenset({"_delta_log"})
 class NamedTables:
     """The tables that a request names, each once.
 
-    :param errors: errors by the name of the schema or folder whose tables are not known
+    :param errors: errors by the name of the schema or folder whose tables are unknown
     """
 
     tables: tuple[str, ...]
@@ -32,7 +32,7 @@ class NamedTables:
 
 @dataclass(frozen=True)
 class Matches:
-    """The tables that fit a pattern, sorted.
+    """The tables that match a pattern, sorted.
 
     :param errors: errors by the folder that could not be listed
     """
@@ -46,11 +46,11 @@ def expand(
 ) -> NamedTables:
     """Return the tables that a request names.
 
-    A path with ``*``, ``?`` or ``[…]`` in it matches the Delta tables at all paths that fit, segment by segment;
-    ``**`` stands for any number of segments. ``schema.*`` matches the Delta tables of a catalog schema. A pattern that
-    fits none stays as it is, with what is wrong; and so does a name that is a table's as it is written.
+    A path with ``*``, ``?`` or ``[…]`` matches the Delta tables at all matching paths, segment by segment; ``**``
+    stands for any number of segments. ``schema.*`` matches the Delta tables of a catalog schema. A pattern without
+    matches is kept, with an error. A name that is literally a table's name is also kept.
 
-    :param exclude: patterns of tables to leave out, also of those that are named
+    :param exclude: patterns of tables to leave out, even if they are named
     """
     found: dict[str, None] = {}
     errors: dict[str, Exception] = {}
@@ -66,7 +66,7 @@ def expand(
                         "No Delta table matches {pattern}.", remedy="Check the pattern.", pattern=text
                     )
                 )
-        except Exception as error:  # which is said of it as of a table
+        except Exception as error:  # reported as the error of a table with this name
             errors[text], matched = error, [text]
         found.update(dict.fromkeys(table for table in matched if not excluded.covers(table)))
     return NamedTables(tuple(found), errors)
@@ -75,12 +75,12 @@ def expand(
 def matches(
     session: DeltaSession, text: str, marks: Collection[str] = DELTA_MARKS, progress: Progress = silent
 ) -> Matches | None:
-    """Return the tables that fit a pattern; None where a text is the name of one table.
+    """Return the tables that match a pattern; None if ``text`` is the name of one table.
 
     :param marks: names of directories that each table has
-    :param progress: receives what else a schema has, and how far a search is that takes long
-    :raises TableError: if there is no such schema, or it has no table of the format
-    :raises Exception: what a storage raises that cannot be reached
+    :param progress: receives the other entries of a schema, and the progress of a long search
+    :raises TableError: if the schema does not exist, or has no table of the format
+    :raises Exception: error of a storage that cannot be reached
     """
     try:
         name = TableName.parse(text)
@@ -97,7 +97,7 @@ def matches(
 
 
 def _in_schema(session: DeltaSession, prefix: str, schema: tuple[str, ...], progress: Progress) -> Iterator[str]:
-    """Return the tables of a schema, by names that begin as it was written.
+    """Return the tables of a schema. Each name begins with ``prefix``, the schema as the user wrote it.
 
     :raises TableError: if there is none
     """

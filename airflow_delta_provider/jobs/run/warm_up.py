@@ -1,4 +1,4 @@
-"""Entry point of an application that loads what jobs of all kinds use: jobs on a small table of its own."""
+"""Entry point of an application that runs several kinds of job on a small table, to load everything they use."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _JOBS: tuple[Options, ...] = (
 
 
 def main(table: str) -> int:
-    """Make a table and run the jobs on it.
+    """Create a table and run the jobs on it.
 
     :param table: path of the table
-    :return: exit code: 0 if all went well
+    :return: exit code: 0 if all jobs passed
     """
     forgo_pandas()
     spark = submitted_session("airflow-delta-provider warm-up")

@@ -1,1 +1,1 @@
-"""Files, where the session's Spark can read and write them."""
+"""Access to the files of tables: local file systems, object stores and fsspec, each without a JVM."""

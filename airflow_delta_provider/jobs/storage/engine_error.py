@@ -1,4 +1,4 @@
-"""What an error means for the table that it was met on."""
+"""The meaning of an error for the table that it occurred on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airflow_delta_provider.jobs.process.optional_packages import MissingPackage
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage_errors import StorageError
 
-#: What a retry does not change, by error number: what it is, and the remedy.
+#: Errors that a retry does not fix, by error number: problem and remedy.
 LASTING: Mapping[int, tuple[str, str]] = {
     errno.ENOTDIR: ("There is a file where a directory must be.", "Choose another location, or move the file."),
     errno.EISDIR: ("There is a directory where a file must be.", "Choose another location, or move the directory."),
@@ -27,17 +27,17 @@ LASTING: Mapping[int, tuple[str, str]] = {
     errno.ENAMETOOLONG: ("A name in the path is longer than the file system allows.", "Choose a shorter one."),
     errno.ELOOP: ("Symbolic links in the path form a loop.", "Fix them."),
 }
-#: How a disk says that it cannot give the blocks of a file.
+#: Error numbers of a disk that cannot read the blocks of a file.
 _OF_DISK = frozenset({errno.EIO, errno.EBADMSG, errno.ESTALE})
 
 
 @dataclass(frozen=True)
 class EngineError:
-    """An exception, understood.
+    """An interpreted exception.
 
-    :param condition: error class of Spark or Delta, without its subclass; empty where there is none
-    :param evidence: what went wrong
-    :param remedy: what to do, if it is something else than the rule says
+    :param condition: error class of Spark or Delta, without its subclass; empty if there is none
+    :param evidence: description of the problem
+    :param remedy: action to take, if it differs from the rule's remedy
     """
 
     rule: Rule
@@ -52,11 +52,11 @@ class EngineError:
 
     @property
     def message(self) -> str:
-        """What went wrong, and what to do that the rule does not say."""
+        """The problem, and the remedy if it differs from the rule's."""
         return " ".join(filter(None, (self.evidence, self.remedy)))
 
     def finding(self, done: str = "") -> Finding:
-        """Return the finding, without secrets; ``done`` is what was done before the error, as a sentence."""
+        """Return the finding, without secrets. ``done`` is a sentence about the work done before the error."""
         said = " ".join(filter(None, (masked_text(self.evidence), done)))
         return self.rule.found("{error}", remedy=self.remedy, error=Prose(said), condition=self.condition)
 
@@ -67,7 +67,7 @@ class EngineError:
 
 
 class UnreadFileError(Exception):
-    """One file of a table that cannot or must not be read; nothing is known about it, and the rest is unaffected.
+    """One file of a table that cannot or must not be read. Its content is unknown; other files are unaffected.
 
     :param path: URI of the file
     :param meaning: reason why it was not read
@@ -83,7 +83,7 @@ class UnreadFileError(Exception):
 
 
 def understand(error: BaseException) -> EngineError | None:
-    """Return what an error of Python means; None for one of an engine or of a storage's library."""
+    """Return the meaning of a Python error; None for an error of an engine or of a storage's library."""
     message = str(error).strip()
     if isinstance(error, UnreadFileError):
         return error.meaning
@@ -106,7 +106,7 @@ def understand(error: BaseException) -> EngineError | None:
         return denied(message)
     if isinstance(error, OSError) and (number := error.errno or 0) in LASTING:
         return lasting(message, number)
-    # A file that the storage of a table lacks is a MissingFileError: this one is of the job itself.
+    # A missing file of a table is a MissingFileError, so a FileNotFoundError concerns the job itself.
     if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
         return replace(failed(message), of_disk=error.errno in _OF_DISK)
     if isinstance(error, UnicodeError):
@@ -116,22 +116,24 @@ def understand(error: BaseException) -> EngineError | None:
 
 
 def short_of(what: Shortage, message: str, condition: str = "") -> EngineError:
-    """Return that the machine ran out of something: it says nothing about the table, and another try may help."""
+    """Return the error for a machine that ran out of something. It says nothing about the table, and a retry may
+    help.
+    """
     said = f" ({message})" if message else ""
     out = f"The machine ran out of {what.what}{said}. That says nothing about the table."
     return EngineError(faults.STORAGE, Verdict.FAULT, condition, out, what.remedy, retryable=True)
 
 
 def denied(message: str, condition: str = "") -> EngineError:
-    """Return that a storage gave no access."""
+    """Return the error for a storage that denied access."""
     remedy = "Give the job's user or credentials access to the table."
     return EngineError(faults.STORAGE, Verdict.FAULT, condition, f"No permission: {message}.", remedy)
 
 
 def lasting(message: str, number: int, condition: str = "") -> EngineError:
-    """Return that a storage failed in a way that does not pass.
+    """Return the error for a storage failure that is permanent.
 
-    :param number: of the error, one of :data:`LASTING`
+    :param number: error number, one of :data:`LASTING`
     """
     what, remedy = LASTING[number]
     for_good = f"Storage failed, and a retry does not help: {message}. {what}"
@@ -139,12 +141,12 @@ def lasting(message: str, number: int, condition: str = "") -> EngineError:
 
 
 def failed(message: str, condition: str = "") -> EngineError:
-    """Return that a storage failed in a way that may pass."""
+    """Return the error for a storage failure that may be temporary."""
     remedy = "If it persists, check the location, network and credentials."
     return EngineError(faults.STORAGE, Verdict.FAULT, condition, f"Storage failed: {message}.", remedy, retryable=True)
 
 
 def unexpected(error: BaseException, message: str, condition: str = "") -> EngineError:
-    """Return that something failed that nobody foresaw."""
+    """Return the error for an unforeseen failure."""
     said = f"Unexpected {type(error).__name__}: {message}."
     return EngineError(faults.UNEXPECTED, Verdict.FAULT, condition, said)

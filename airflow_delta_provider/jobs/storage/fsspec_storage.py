@@ -1,4 +1,4 @@
-"""Reading what fsspec has a filesystem for, such as one that Airflow made from a connection."""
+"""Storage access through an fsspec filesystem, such as one that Airflow made from a connection."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from airflow_delta_provider.jobs.storage.retries import persistent
 from airflow_delta_provider.jobs.storage.storage_errors import FileChangedError, may_pass, reported
 from airflow_delta_provider.jobs.storage.store_uri import StoreUri
 
-#: What filesystems call that which changes with a file; the first that is there is taken.
+#: Names that filesystems use for a value that changes with a file. The first one present is used.
 _STAMPS = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
 
 
 class FsspecStorage(RemoteStorage):
     """Lists, reads and writes files of one filesystem.
 
-    :param filesystem: an ``fsspec.AbstractFileSystem``, with the credentials that it needs
+    :param filesystem: an ``fsspec.AbstractFileSystem`` with its credentials
     """
 
     def __init__(self, filesystem: Any) -> None:
@@ -29,7 +29,6 @@ class FsspecStorage(RemoteStorage):
 
     @persistent(may_pass)
     def list_names(self, directory: str) -> list[str]:
-        """Return the names of what is directly in ``directory``."""
         path = self._path(directory)
         with reported(directory):
             self._filesystem.invalidate_cache(path)
@@ -38,7 +37,6 @@ class FsspecStorage(RemoteStorage):
 
     @persistent(may_pass)
     def list_folders(self, directory: str) -> list[str]:
-        """Return the names of the directories that are directly in ``directory``."""
         path = self._path(directory)
         with reported(directory):
             self._filesystem.invalidate_cache(path)
@@ -48,18 +46,15 @@ class FsspecStorage(RemoteStorage):
 
     @persistent(may_pass)
     def read(self, path: str) -> bytes:
-        """Return the content of a file."""
         with reported(path):
             return bytes(self._filesystem.cat_file(self._path(path)))
 
     @persistent(may_pass)
     def size(self, path: str) -> int:
-        """Return the size of a file, in bytes."""
         return int(self._info(path)["size"])
 
     @persistent(may_pass)
     def written_at(self, path: str) -> datetime:
-        """Return when a file was last written, as the storage says, in UTC."""
         with reported(path):
             written: datetime = self._filesystem.modified(self._path(path))
         written = written if written.tzinfo else written.replace(tzinfo=timezone.utc)
@@ -67,35 +62,33 @@ class FsspecStorage(RemoteStorage):
 
     @persistent(may_pass)
     def read_range(self, path: str, start: int, end: int) -> bytes:
-        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
         if start >= end:
             return b""
         try:
             with reported(path):
                 return bytes(self._filesystem.cat_file(self._path(path), start=start, end=end))
         except Exception:
-            if self._info(path)["size"] <= start:  # some filesystems take that for an error
+            if self._info(path)["size"] <= start:  # some filesystems raise an error for such a range
                 return b""
             raise
 
     @persistent(may_pass)
     def write(self, path: str, content: bytes) -> None:
-        """Replace a file; as a whole where the filesystem writes whole files, as object stores do."""
+        """Replace a file, atomically if the filesystem writes whole files, as object stores do."""
         self._write(path, content, mode="overwrite")
 
     def read_stamped(self, path: str) -> tuple[bytes, str]:
-        """Return the content of a file, and a stamp that changes when it is written; see :meth:`replace`."""
-        stamp = self._stamp(path)  # first: should the file change in between, it is not the stamp of what is read
+        stamp = self._stamp(path)  # read first: if the file changes in between, the stamp does not match the content
         return self.read(path), stamp
 
     @persistent(may_pass)
     def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
-        """Write a file if nobody else did meanwhile, and return whether that was so.
+        """Write a file if nobody else wrote it meanwhile; return True if it was written.
 
-        Where there must be no such file, the filesystem sees to it if it can, as s3fs does. Else it is looked at before
-        it is written: of two that do so within the same moment, the last one wins.
+        If the file must not exist, the filesystem checks that if it can, as s3fs does. Otherwise the stamp is
+        compared before the write: if two processes write at the same moment, the last one wins.
 
-        :param stamp: of the content that is replaced; None if there must be no such file
+        :param stamp: stamp of the content that is replaced; None if the file must not exist
         """
         try:
             if stamp is not None and self._stamp(path) != stamp:
@@ -126,7 +119,7 @@ class FsspecStorage(RemoteStorage):
             return info
 
     def _path(self, location: str) -> str:
-        """Return what the filesystem calls a location."""
+        """Return the filesystem's own path for a location."""
         uri = StoreUri.of(location)
         protocol = self._filesystem.protocol
         known = (protocol,) if isinstance(protocol, str) else tuple(protocol)

@@ -1,4 +1,4 @@
-"""Files of this machine."""
+"""Files on this machine."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError
 
-#: Seconds to wait for the lock of a directory, and between two tries.
+#: Seconds to wait for the lock of a directory, and seconds between two tries.
 _LOCK_SECONDS, _LOCK_PAUSE = 5.0, 0.02
-#: URIs that look the same whether encoded or not.
+#: URIs that are the same whether encoded or not.
 PLAIN = re.compile(r"[A-Za-z0-9:/_.=+,-]+")
 
 
@@ -33,44 +33,39 @@ def local_path(location: str) -> str | None:
 class LocalStorage(Storage):
     """Reads and writes files by ``file:`` URIs.
 
-    :param folder: at which relative paths start; by default the working directory
+    :param folder: base folder of relative paths; by default the working directory
     """
 
     def __init__(self, folder: str = "") -> None:
         self._folder = folder
 
     def list_names(self, directory: str) -> list[str]:
-        """Return the names of what lies directly in ``directory``."""
         with _missing_reported(directory):
             return os.listdir(_path(directory))
 
     def list_folders(self, directory: str) -> list[str]:
-        """Return the names of the directories that lie directly in ``directory``, links to some among them."""
+        """Return the names of the directories directly in ``directory``, including links to directories."""
         with _missing_reported(directory), os.scandir(_path(directory)) as entries:
             return [entry.name for entry in entries if entry.is_dir()]
 
     def read(self, path: str) -> bytes:
-        """Return the content of a file."""
         with _opened(path) as (descriptor, size):
             try:
-                content = os.read(descriptor, size + 1)  # a byte more than there is: one call reads the usual file
+                content = os.read(descriptor, size + 1)  # one byte more: usually one call suffices
                 return content if len(content) == size else content + _rest(descriptor)
             except MemoryError:
                 raise OutOfMemoryError(f"{_path(path)} of {size:,} bytes") from None
 
     def size(self, path: str) -> int:
-        """Return the size of a file, in bytes."""
         with _missing_reported(path):
             return os.path.getsize(_path(path))
 
     def written_at(self, path: str) -> datetime:
-        """Return when a file was last written, in UTC, to the millisecond."""
         with _missing_reported(path):
             milliseconds = os.stat(_path(path)).st_mtime_ns // 1_000_000
         return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
     def read_range(self, path: str, start: int, end: int) -> bytes:
-        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
         with _opened(path) as (descriptor, size):
             end, pieces = min(end, size), []
             while start < end and (piece := os.pread(descriptor, end - start, start)):
@@ -79,17 +74,16 @@ class LocalStorage(Storage):
             return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def write(self, path: str, content: bytes) -> None:
-        """Replace a file as a whole; directories that are missing are made."""
+        """Replace a file as a whole, and create missing directories."""
         local = _path(path)
         os.makedirs(os.path.dirname(local), exist_ok=True)
         replace_file(local, (content,))
 
     def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
-        """Write a file if it still is what it was, and return whether that was so.
+        """Write a file if it has not changed; return True if it was written.
 
-        Of all that call this for files of one directory one does so at a time, on file systems that have locks. On
-        others, and if somebody does not release the lock for seconds, two that do so within the same moment may both
-        write.
+        On file systems with locks, only one caller at a time does this for files of one directory. On others, or if a
+        process holds the lock for seconds, two callers at the same moment may both write.
         """
         directory = os.path.dirname(_path(path))
         os.makedirs(directory, exist_ok=True)
@@ -97,11 +91,9 @@ class LocalStorage(Storage):
             return super().replace(path, content, stamp)
 
     def is_local(self, location: str) -> bool:
-        """Whether a location is a ``file:`` URI."""
         return local_path(location) is not None
 
     def spellings(self, uri: str) -> set[str]:
-        """Return the ways in which engines may write the URI of a file."""
         return spellings(uri, uri if PLAIN.fullmatch(uri) else quote(uri, safe="/:@!$&'()*+,;=-._~%"))
 
     def qualify(self, location: str) -> str:
@@ -109,7 +101,7 @@ class LocalStorage(Storage):
         return f"file:{os.path.abspath(os.path.join(self._folder, local_path(location) or location))}"
 
     def real_location(self, location: str) -> str:
-        """Return the ``file:`` URI of where a location really lies, links followed."""
+        """Return the ``file:`` URI of a location with links followed."""
         return f"file:{os.path.realpath(_path(self.qualify(location)))}"
 
 
@@ -119,7 +111,7 @@ def is_link(uri: str) -> bool:
 
 
 def list_links(directory: str) -> list[str]:
-    """Return the names of the symbolic links that lie directly in the directory of a ``file:`` URI.
+    """Return the names of the symbolic links directly in the directory of a ``file:`` URI.
 
     :raises MissingFileError: if there is no such directory
     """
@@ -131,7 +123,7 @@ def list_links(directory: str) -> list[str]:
 def _locked(directory: str) -> Iterator[None]:
     """Keep others from replacing files of a directory, as far as the file system can.
 
-    Everybody who can list the directory can hold its lock, so it is not waited for without end.
+    Anybody who can list the directory can hold its lock, so the wait is limited.
     """
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -144,7 +136,7 @@ def _locked(directory: str) -> Iterator[None]:
 
 
 def _has_locked(descriptor: int) -> bool:
-    """Lock a directory if nobody else has; return False if somebody has."""
+    """Try to lock a directory; return False if another process holds the lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -155,9 +147,9 @@ def _has_locked(descriptor: int) -> bool:
 
 
 def replace_file(path: str, parts: Iterable[bytes]) -> None:
-    """Replace a file as a whole. The new one is written under a name that nobody can take first, and follows no link.
+    """Replace a file as a whole, through a temporary file with an unpredictable name. Links are not followed.
 
-    :param parts: the content
+    :param parts: parts of the content, in order
     :raises OSError: if it cannot be written
     """
     partial = f"{path}.{os.urandom(8).hex()}.tmp"
@@ -172,7 +164,7 @@ def replace_file(path: str, parts: Iterable[bytes]) -> None:
 
 
 def spellings(*uris: str) -> set[str]:
-    """Return spellings of a URI, with those that differ in the slashes after ``file:``."""
+    """Return spellings of a URI, including variants with other slashes after ``file:``."""
     found = set(uris)
     return found | {re.sub(r"^file:/+", "file:///", spelling) for spelling in found}
 
@@ -184,10 +176,10 @@ def _path(location: str) -> str:
     return path
 
 
-class _opened:  # a context manager; one made of a generator takes as long as opening the file
-    """Opens a file to read it, without waiting for another process, as pipes do; gives its descriptor and size.
+class _opened:  # a context manager; one made from a generator takes as long as opening the file
+    """Opens a file for reading and returns its descriptor and size. Never waits for another process, as a pipe would.
 
-    :raises MissingFileError: if there is none
+    :raises MissingFileError: if there is no such file
     :raises OSError: if it is a pipe, a device or a folder
     """
 
@@ -209,7 +201,7 @@ class _opened:  # a context manager; one made of a generator takes as long as op
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         os.close(self._descriptor)
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = _path(self._path)  # reads by a descriptor name no file
+            error.filename = _path(self._path)  # errors of reads by descriptor name no file
 
 
 def _rest(descriptor: int) -> bytes:
@@ -219,7 +211,7 @@ def _rest(descriptor: int) -> bytes:
 
 @contextmanager
 def _missing_reported(path: str) -> Iterator[None]:
-    """Say of a file of this machine that it is missing, as of one elsewhere."""
+    """Raise MissingFileError for a missing local file, as other storages do."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError):

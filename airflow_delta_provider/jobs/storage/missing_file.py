@@ -1,4 +1,4 @@
-"""What a storage says of a file that is not there."""
+"""The error for a missing file in a table's storage."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from __future__ import annotations
 class MissingFileError(Exception):
     """There is no such file or directory in the storage of a table.
 
-    Not a ``FileNotFoundError``: one of those comes from this machine, where the job itself lacks something, and says
-    nothing about the table.
+    Not a ``FileNotFoundError``, which means that the job itself lacks a local file and says nothing about the table.
 
-    :param path: the path or URI that was asked for
+    :param path: path or URI that was requested
     """
 
     def __init__(self, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Reading object stores without a JVM: S3, Google Cloud Storage and Azure, by obstore."""
+"""Object stores without a JVM: S3, Google Cloud Storage and Azure, through obstore."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from airflow_delta_provider.jobs.storage.storage_errors import (
 )
 from airflow_delta_provider.jobs.storage.store_uri import StoreUri
 
-#: Stores that list names in order, and from one on.
+#: Stores that list names in order, and from a given name on.
 _IN_ORDER = frozenset({"s3", "s3a", "s3n", "gs", "gcs"})
-#: How names of buckets end that list in no order: Amazon's directory buckets.
+#: Ending of the names of buckets that list in no order: Amazon's directory buckets.
 _UNORDERED = "--x-s3"
-#: Seconds after which a bucket that never answered is not asked again, as many tables may be in it.
+#: Seconds after which a bucket that never answered is given up, because it may hold many tables.
 _PATIENCE = 5.0
-#: Follows all names in a directory, or those that begin as one does.
+#: Sorts after all names in a directory, or after all names with a given prefix.
 _LAST = "\U0010fffd"
 _PAGE = 1000
 
@@ -41,20 +41,20 @@ Opens = Callable[[StoreUri, Mapping[str, str]], Any]
 
 @dataclass
 class _Bucket:
-    """The store of a bucket; it is no longer asked where it has failed to answer for a while, and never did."""
+    """The store of a bucket. It is given up if it never answered and has been failing for a while."""
 
     store: Any
     answered: bool = False
     failing_since: float | None = None
 
     def failed(self) -> None:
-        """Take down that it did not answer."""
+        """Record that it did not answer."""
         self.failing_since = self.failing_since or time.monotonic()
 
     def check(self, path: str) -> None:
-        """Check that it is worth while to ask.
+        """Check that the bucket may still answer.
 
-        :raises SilentStoreError: if not
+        :raises SilentStoreError: if it has been given up
         """
         if self.answered or self.failing_since is None:
             return
@@ -63,9 +63,9 @@ class _Bucket:
 
 
 class ObjectStorage(RemoteStorage):
-    """Lists, reads and writes objects as files. They have no directories: one with nothing in it is missing.
+    """Lists, reads and writes objects as files. Stores have no directories: an empty one counts as missing.
 
-    :param options: see :mod:`.object_stores`; by default all is taken from the environment
+    :param options: see :mod:`.object_stores`; by default everything comes from the environment
     :param opens: opens the store of a bucket
     """
 
@@ -78,13 +78,12 @@ class ObjectStorage(RemoteStorage):
 
     @persistent(may_pass)
     def list_names(self, directory: str) -> list[str]:
-        """Return the names of what is directly in ``directory``."""
         import obstore
 
         with self._asking(directory) as (store, key):
             found = obstore.list_with_delimiter(store, key or None)
         paths = [*found["common_prefixes"], *(item["path"] for item in found["objects"])]
-        # A directory may have an object of its own, without content, that says that it is there.
+        # A directory may be marked by an empty object of its own name.
         names = dict.fromkeys(path.rsplit("/", 1)[-1] for path in paths if path != key)
         if not names and key:
             raise MissingFileError(directory)
@@ -92,7 +91,7 @@ class ObjectStorage(RemoteStorage):
 
     @persistent(may_pass)
     def list_folders(self, directory: str) -> list[str]:
-        """Return what is directly in ``directory`` and has something in it."""
+        """Return the names of the directories directly in ``directory`` that are not empty."""
         import obstore
 
         with self._asking(directory) as (store, key):
@@ -103,8 +102,9 @@ class ObjectStorage(RemoteStorage):
 
     @persistent(may_pass)
     def list_from(self, directory: str, name: str) -> list[str]:
-        """Return the names directly in ``directory`` that are ``name`` or come after it, asking for no others where the
-        store can list from a name on.
+        """Return the names directly in ``directory`` that are ``name`` or sort after it.
+
+        Earlier names are not requested if the store can list from a name on.
         """
         uri = StoreUri.of(directory)
         if uri.scheme not in _IN_ORDER or uri.authority.endswith(_UNORDERED):
@@ -117,23 +117,19 @@ class ObjectStorage(RemoteStorage):
 
     @persistent(may_pass)
     def read(self, path: str) -> bytes:
-        """Return the content of a file."""
         return self._get(path)[0]
 
     @persistent(may_pass)
     def size(self, path: str) -> int:
-        """Return the size of a file, in bytes."""
         return int(self._head(path)["size"])
 
     @persistent(may_pass)
     def written_at(self, path: str) -> datetime:
-        """Return when a file was last written, as the storage says, in UTC."""
         written: datetime = self._head(path)["last_modified"]
         return written.replace(microsecond=written.microsecond // 1000 * 1000)
 
     @persistent(may_pass)
     def read_range(self, path: str, start: int, end: int) -> bytes:
-        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
         import obstore
 
         if start >= end:
@@ -142,30 +138,29 @@ class ObjectStorage(RemoteStorage):
             with self._asking(path) as (store, key):
                 return bytes(obstore.get_range(store, key, start=start, end=end))
         except Exception:
-            if self._head(path)["size"] <= start:  # stores take that for an error, each for its own
+            if self._head(path)["size"] <= start:  # each store reports such a range as a different error
                 return b""
             raise
 
     @persistent(may_pass)
     def write(self, path: str, content: bytes) -> None:
-        """Replace a file as a whole; readers see the old one or the new one."""
         self._put(path, content, "overwrite")
 
     @persistent(may_pass)
     def read_stamped(self, path: str) -> tuple[bytes, str]:
-        """Return the content of a file, and a stamp that changes when it is written; see :meth:`replace`."""
         content, meta = self._get(path)
         stamp = {name: meta[name] for name in ("e_tag", "version") if meta.get(name)}
         return content, json.dumps(stamp) if stamp else ""
 
     @persistent(may_pass)
     def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
-        """Write a file if nobody else did meanwhile, and return whether that was so: all at once, by the store itself.
+        """Write a file if nobody else wrote it meanwhile; return True if it was written.
 
-        Where a connection broke, it may be written although this says that it is not.
+        The store checks and writes atomically. If a connection broke, the file may have been written although this
+        returns False.
 
-        :param stamp: of the content that is replaced; None if there must be no such file. Where the store gave no
-            stamp, or has no writes under a condition, it is written in any case.
+        :param stamp: stamp of the content that is replaced; None if the file must not exist. If the store gave no
+            stamp, or has no conditional writes, the file is always written.
         """
         mode: Any = "create" if stamp is None else json.loads(stamp) if stamp else "overwrite"
         try:
@@ -198,7 +193,7 @@ class ObjectStorage(RemoteStorage):
 
     @contextmanager
     def _asking(self, path: str) -> Iterator[tuple[Any, str]]:
-        """Give the store of a path, and the key in it; errors of asking that come out as what they mean."""
+        """Yield the store of a path, and the key in it. Errors are translated to their meaning."""
         uri = StoreUri.of(path)
         bucket = self._bucket(uri)
         bucket.check(path)
@@ -222,7 +217,7 @@ class ObjectStorage(RemoteStorage):
 
 
 def _scan(store: Any, key: str, name: str) -> Iterator[str]:
-    """Yield names from about ``name`` on; what is further down is passed over, a request for each directory."""
+    """Yield names from about ``name`` on. The content of each directory is skipped by one request."""
     import obstore
 
     below = f"{key}/" if key else ""
@@ -242,5 +237,5 @@ def _scan(store: Any, key: str, name: str) -> Iterator[str]:
 
 
 def _before(name: str) -> str:
-    """Return what comes before ``name``, and after most that does."""
+    """Return a string that sorts before ``name``, and after most smaller names."""
     return f"{name[:-1]}{chr(ord(name[-1]) - 1)}{_LAST}" if name > "!" and name[-1] > "!" else ""

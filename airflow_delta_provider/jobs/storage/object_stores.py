@@ -1,7 +1,7 @@
-"""Opening buckets and containers with obstore: by the usual environment of each cloud, and by options.
+"""Opens buckets and containers with obstore, from each cloud's usual environment variables and from options.
 
-Options have the names that obstore gives them (``region``, ``endpoint``, ``account_name``, ``timeout``, …), or the same
-with the cloud before it, as in the environment (``aws_region``); those of another cloud are left out.
+Options have obstore's names (``region``, ``endpoint``, ``account_name``, ``timeout``, …), optionally prefixed with
+the cloud as in the environment (``aws_region``). Options of another cloud are ignored.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 
 from airflow_delta_provider.jobs.storage.store_uri import StoreUri
 
-#: Set where the options do not: a server that answers slowly is waited for, one that says nothing is not.
+#: Defaults: a server that answers slowly is waited for, one that sends nothing is not.
 _DEFAULTS = {"connect_timeout": "5s", "read_timeout": "30s", "timeout": "600s"}
-#: Tries are repeated here, where it is known whether that may help.
+#: No retries in obstore: this package repeats a try only if that may help.
 _ONCE = {"max_retries": 0}
 _AWS, _AZURE, _GOOGLE = ("aws_",), ("azure_",), ("google_", "gcs_")
 _AWS_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-#: Names in the environment that Azure's own tools go by, and obstore does not.
+#: Environment variables of Azure's own tools that obstore does not read.
 _AZURE_NAMES = {"AZURE_STORAGE_ACCOUNT": "account_name", "AZURE_STORAGE_KEY": "account_key"}
-#: Parts of a connection string of Azure's.
+#: Parts of an Azure connection string.
 _AZURE_PARTS = {
     "AccountName": "account_name",
     "AccountKey": "account_key",
@@ -31,7 +31,7 @@ _AZURE_PARTS = {
     "BlobEndpoint": "endpoint",
 }
 _AZURE_CLOUD = ".core.windows.net"
-#: How long credentials of a profile are used before the profile is asked again.
+#: Lifetime of credentials from a profile before the profile is read again.
 _PROFILE_LIFETIME = timedelta(minutes=10)
 
 
@@ -39,7 +39,7 @@ def open_store(uri: StoreUri, options: Mapping[str, str]) -> Any:
     """Return obstore's store for the bucket or container of a URI.
 
     :raises ImportError: if obstore is not installed
-    :raises Exception: obstore's own, for options that are wrong
+    :raises Exception: obstore's own error, if options are invalid
     """
     return _OPENED_BY[uri.scheme](uri, options)
 
@@ -57,16 +57,16 @@ def _open_s3(uri: StoreUri, options: Mapping[str, str]) -> Any:
 
 
 def _has_keys(config: Mapping[str, str]) -> bool:
-    """Whether options or environment say by themselves who asks."""
+    """Return True if options or environment contain credentials, or request none."""
     return bool({"access_key_id", "skip_signature"} & set(config)) or bool(
         {"AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE"} & set(os.environ)
     )
 
 
 def _of_profile(config: dict[str, str]) -> Callable[[], Any] | None:
-    """Return what gives the credentials of the profile of Amazon's tools, where there is one and botocore can read it.
+    """Return a provider of the credentials of an AWS profile; None without a profile, or without botocore.
 
-    The profile's region is put into ``config``, unless another is named.
+    The profile's region is added to ``config`` unless another region is set.
     """
     files = (
         os.environ.get("AWS_CONFIG_FILE", "~/.aws/config"),
@@ -113,7 +113,7 @@ def _open_azure(uri: StoreUri, options: Mapping[str, str]) -> Any:
 
 
 def _azure_environment() -> dict[str, str]:
-    """Return options from the names in the environment that obstore does not read itself."""
+    """Return options from the environment variables that obstore does not read itself."""
     found = {option: os.environ[name] for name, option in _AZURE_NAMES.items() if os.environ.get(name)}
     for part in os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "").split(";"):
         name, _, value = part.partition("=")
@@ -132,7 +132,7 @@ def _open_google(uri: StoreUri, options: Mapping[str, str]) -> Any:
 
 
 def _emulated(emulator: str) -> dict[str, str]:
-    """Return options for a server that takes requests without a token; `skip_signature` alone is for reading."""
+    """Return options for a server that needs no token. ``skip_signature`` alone works only for reading."""
     address = emulator if "://" in emulator else f"http://{emulator}"
     account = {
         "gcs_base_url": address,
@@ -145,7 +145,7 @@ def _emulated(emulator: str) -> dict[str, str]:
 
 
 def _config(options: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
-    """Return the options of a cloud and those of all clouds, without the cloud's name before them."""
+    """Return the options of a cloud and the common options, without the cloud's prefix."""
     config = dict(_DEFAULTS)
     for name, value in options.items():
         lowered = name.lower()
@@ -161,5 +161,5 @@ _OPENED_BY: Mapping[str, Callable[[StoreUri, Mapping[str, str]], Any]] = {
     **dict.fromkeys(("abfs", "abfss", "az", "azure", "wasb", "wasbs"), _open_azure),
     **dict.fromkeys(("gcs", "gs"), _open_google),
 }
-#: What obstore can open.
+#: Schemes that obstore can open.
 SCHEMES = frozenset(_OPENED_BY)

@@ -1,4 +1,4 @@
-"""A file of a table as Python's file objects are, for readers that need but parts of it."""
+"""A Python file object on a file of a table, for readers that need only parts of it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from airflow_delta_provider.jobs.storage.storage import Storage
 
 
 class RangedFile(io.RawIOBase):
-    """Reads, of a file in storage, only what it is asked for.
+    """Reads only the requested ranges of a file in storage.
 
-    :param size: of the file, in bytes
+    :param size: size of the file, in bytes
     """
 
     def __init__(self, storage: Storage, uri: str, size: int) -> None:
@@ -20,21 +20,17 @@ class RangedFile(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """Whether it can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Whether it can be read from anywhere."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a position."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         self._position = base + offset
         return self._position
 
     def tell(self) -> int:
-        """Return the position."""
         return self._position
 
     def read(self, size: int = -1) -> bytes:

@@ -1,4 +1,4 @@
-"""Reading many files at once, for storages that make one wait."""
+"""Concurrent reads of many files, for storages with high latency."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from functools import cached_property
 
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
-#: Files for which it is not worth while to read ahead.
+#: Number of files up to which reading ahead does not pay off.
 _FEW = 2
-#: Files that are read at once, for all that ask.
+#: Number of concurrent reads, shared by all callers.
 _THREADS = 128
-#: Files that are read ahead of one that is asked for, and the bytes that they shall not exceed.
+#: Limits on reading ahead of the current file: number of files, and bytes.
 _AHEAD, _BYTES = 96, 1 << 26
 
 
 class ReadAhead:
-    """Reads files ahead of whoever takes them.
+    """Reads files ahead of the consumer.
 
-    How many is bounded in bytes by the sizes of those before, since the sizes of others are not known.
+    The sizes of unread files are unknown, so the limit in bytes is estimated from the files read before.
 
     :param read: reads one file; may be called from several threads
     """
@@ -31,16 +31,16 @@ class ReadAhead:
         self._most_bytes = most_bytes
 
     def contents(self, paths: Sequence[str]) -> Iterator[bytes]:
-        """Yield the contents of files, in order; a few are read one by one.
+        """Yield the contents of files, in order; a few files are read one by one.
 
-        :raises MissingFileError: if one of them is gone
+        :raises MissingFileError: if a file is missing
         """
         if len(paths) <= _FEW:
             return map(self._read, paths)
         return (result.result() for result in self.results(paths))
 
     def present(self, paths: Iterable[str]) -> Iterator[bytes | None]:
-        """Yield the contents of files, in order, and None for one that is not there."""
+        """Yield the contents of files, in order, and None for a missing file."""
         for result in self.results(paths):
             try:
                 yield result.result()
@@ -48,7 +48,7 @@ class ReadAhead:
                 yield None
 
     def results(self, paths: Iterable[str]) -> Iterator[Future[bytes]]:
-        """Yield, in order, what became of each file: its content, or the error of reading it."""
+        """Yield each file's content or read error, in order."""
         rest = iter(paths)
         reading: deque[Future[bytes]] = deque()
         count = total = expected = 0

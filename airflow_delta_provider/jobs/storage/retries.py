@@ -1,4 +1,4 @@
-"""Asking a storage again for what it could not do."""
+"""Retries of storage operations."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WAITS = (0.2, 1.0)
 
 
 def persistent(may_pass: Callable[[Exception], bool]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let a method try again where the storage failed in a way that may pass.
+    """Let a method try again if the storage failed in a way that may be temporary.
 
-    :param may_pass: whether another try may help; it is not asked about files that are missing
+    :param may_pass: returns True if another try may help; not called for missing files
     """
 
     def decorate(method: Callable[P, T]) -> Callable[P, T]:

@@ -1,9 +1,9 @@
-"""What audits and checks keep for the next run: one JSON file per table, in a directory of any storage of the session.
+"""The state that audits and checks keep for the next run: one JSON file per table, in a directory of any storage.
 
-Of two that write at the same time, one that has come less far does not overwrite the other, where the storage sees to
-that: object stores read without Spark do, by writes under a condition, and local file systems, by locks. On others the
-last one wins of two that write within the same moment. What is written is whole: how far it came, what it found, and
-what of that was received, so at worst something is reported twice.
+If two runs write at the same time, the run that has read less history does not overwrite the other. The storage
+ensures that: object stores read without Spark by conditional writes, and local file systems by locks. On other
+storages, the last of two simultaneous writes wins. A file always holds one run's complete state: its progress, its
+findings and their receipts. So at worst something is reported twice.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.storage.storage_errors import StorageError
 
 _ONE_AT_A_TIME = "Let one run at a time use the state of a table."
-#: Tries to write what others write, too.
+#: Number of tries to write a file that others also write.
 _TRIES = 5
 
 
 class State(Protocol):
-    """What is kept about a table."""
+    """The saved state of a table."""
 
     @property
     def version(self) -> int:
-        """How far it goes."""
+        """The last version that the state covers."""
         ...
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the JSON form."""
         ...
 
 
@@ -41,11 +41,11 @@ S = TypeVar("S", bound=State)
 
 
 class StateStore(Generic[S]):
-    """The files of a directory.
+    """The state files of a directory.
 
-    :param directory: a path or a URI; made where it is missing
-    :param parse: reads the wire form; raises ValueError where it cannot be used
-    :param variant: part of the files' names; where there is no such file yet, the one without it is read
+    :param directory: path or URI; created if it is missing
+    :param parse: reads the JSON form; raises ValueError if it cannot be used
+    :param variant: part of the files' names; if there is no such file yet, the file without it is read
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class StateStore(Generic[S]):
         self._stamps: dict[str, str | None] = {}
 
     def load(self, location: str) -> S | None:
-        """Return the state of the table at a location; None if there is none, or none that can be used."""
+        """Return the state of the table at a location; None if there is no usable state."""
         content, self._stamps[location] = self._stamped(self._path(location))
         if content is None and self._variant:
             content, _ = self._stamped(self._path(location).removesuffix(f"{self._variant}.json") + ".json")
@@ -72,7 +72,7 @@ class StateStore(Generic[S]):
             return None
 
     def save(self, location: str, state: S) -> None:
-        """Replace the state, unless another run has come further in the meantime.
+        """Replace the state, unless another run has read further in the meantime.
 
         :raises StorageError: if the storage refused each of several writes
         """
@@ -82,7 +82,7 @@ class StateStore(Generic[S]):
             if self._storage.replace(path, content, stamp):
                 return
             now, stamp = self._stamped(path)
-            if now == content:  # it was written, and the answer was lost
+            if now == content:  # it was written, but the answer was lost
                 return
             if now is not None and _version(now) > state.version:
                 self._progress(f"{path} already has a later version and is kept")

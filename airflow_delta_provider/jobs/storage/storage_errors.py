@@ -1,7 +1,7 @@
-"""What an error of a storage that is read without a JVM means, whichever client met it.
+"""Meanings of the errors of storages that are read without a JVM, for any client.
 
-Clients have different classes for the same thing, or one for everything: it is recognized by the code and the status
-that the store answered, which all of them pass on, and else by class and text.
+Clients use different classes for the same error, or one class for all errors. An error is recognized by the code and
+status that the store answered, which all clients pass on. Without them, it is recognized by class and text.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 class StorageError(Exception):
-    """A storage that did not do what it was asked for.
+    """A storage operation that failed.
 
-    :param what: what went wrong, in one line that names the place
-    :param remedy: what to do about it, a sentence
-    :param retryable: whether another try may help
+    :param what: problem in one line that names the place
+    :param remedy: sentence about the action to take
+    :param retryable: True if another try may help
     """
 
     def __init__(self, what: str, remedy: str, *, retryable: bool = False) -> None:
@@ -32,23 +32,23 @@ class StorageError(Exception):
 
 
 class NoStorageError(StorageError):
-    """Nothing here serves the scheme of a location."""
+    """No storage is available for the scheme of a location."""
 
 
 class FileChangedError(StorageError):
-    """Somebody else wrote a file that was to be written only if nobody did."""
+    """Another process changed a file that was to be written only if it had not changed."""
 
 
 class UnconditionalError(StorageError):
-    """A store cannot write under a condition."""
+    """The store has no conditional writes."""
 
 
 class UnreachableError(StorageError):
-    """A store that did not answer."""
+    """The store did not answer."""
 
 
 class SilentStoreError(StorageError):
-    """A store that is not asked, since it never answered before."""
+    """The store is not asked again, because it has never answered."""
 
     def __init__(self, place: str) -> None:
         super().__init__(f"{place}: {_UNREACHABLE.what}", _UNREACHABLE.remedy, retryable=True)
@@ -66,7 +66,7 @@ class OutOfMemoryError(StorageError):
 
 
 def may_pass(error: Exception) -> bool:
-    """Whether another try may help, now."""
+    """Return True if another try within this operation may help."""
     lasting = (SilentStoreError, OutOfMemoryError)
     return isinstance(error, StorageError) and error.retryable and not isinstance(error, lasting)
 
@@ -118,7 +118,7 @@ _ERRORS = {
     _SLOW: UnreachableError,
 }
 
-#: What stores answer, in the words of S3, Azure and Google.
+#: Error codes of S3, Azure and Google.
 _CODES: Mapping[str, _Meaning] = {
     **dict.fromkeys(
         ("AccessDenied", "AllAccessDisabled", "AuthorizationFailure", "AuthorizationPermissionMismatch", "Forbidden"),
@@ -158,7 +158,7 @@ _STATUSES: Mapping[int, _Meaning] = {
     501: _UNCONDITIONAL,
     **dict.fromkeys((408, 429, 500, 502, 503, 504), _BUSY),
 }
-#: Classes of exceptions, by the names that clients give them.
+#: Exception classes of clients, by name.
 _CLASSES: Mapping[str, _Meaning] = {
     **dict.fromkeys(
         ("CredentialRetrievalError", "CredentialUnavailableError", "DefaultCredentialsError", "NoCredentialsError"),
@@ -173,9 +173,9 @@ _CLASSES: Mapping[str, _Meaning] = {
     "InvalidPathError": _NAME,
     "UnknownConfigurationKeyError": _OPTION,
 }
-#: What texts say that have neither, the most telling first.
+#: Patterns for error texts without a known class or code, the most specific first.
 _TEXTS: tuple[tuple[str, _Meaning], ...] = (
-    # Where there are no credentials, clients ask the machine's own service for them, which only clouds have.
+    # Without credentials, clients ask the machine's metadata service for them, which exists only in clouds.
     (
         r"(?i)/latest/(api/token|meta-data)|token request|169\.254\.169\.254|metadata\.google\.internal"
         r"|unable to locate credentials|account must be specified|could not find .*credentials",
@@ -196,16 +196,16 @@ _CODE = r"<Code>(\w+)</Code>|\((\w+)\) when calling"
 _STATUS = r"status code: (\d{3})"
 _REGION = r"<Region>([\w-]+)</Region>|expecting '([\w-]+)'"
 _REGION_HEADER = "x-amz-bucket-region"
-#: What messages of one client begin with, and where their details begin.
+#: Beginning of one client's messages, and beginning of their details.
 _PREFIX = r"^Generic \w+ error: |Error performing (\w+ request: )?(Error performing )?|[A-Z]+ \S+ in [\d.]+\w+ - "
 _DETAILS = "\n\nDebug source"
 _LONGEST = 300
 
 
 def storage_error(place: str, error: Exception) -> Exception:
-    """Return what an error that a client met at ``place`` means; the error itself where it is not of the storage.
+    """Return the meaning of a client's error at ``place``; the error itself if it is not an error of the storage.
 
-    :return: MissingFileError if there is no such file, or a StorageError
+    :return: MissingFileError if there is no such file, otherwise a StorageError
     """
     if isinstance(error, (StorageError, MissingFileError)):
         return error
@@ -229,7 +229,7 @@ def storage_error(place: str, error: Exception) -> Exception:
 
 @contextmanager
 def reported(path: str) -> Iterator[None]:
-    """Raise what an error of a client means in its place, as :func:`storage_error` says it."""
+    """Raise the meaning of a client's error in its place; see :func:`storage_error`."""
     try:
         yield
     except Exception as error:
@@ -240,7 +240,7 @@ def reported(path: str) -> Iterator[None]:
 
 
 def _of_text_or_class(error: BaseException) -> _Meaning | None:
-    """Return what one exception means by itself; where credentials are missing, classes say something else."""
+    """Return the meaning of a single exception. If credentials are missing, its class would be misleading."""
     text = str(error)
     by_text = next((meaning for pattern, meaning in _TEXTS if re.search(pattern, text)), None)
     if by_text in (_NO_CREDENTIALS, _BAD_CREDENTIALS, _CHANGED):
@@ -252,7 +252,7 @@ def _of_text_or_class(error: BaseException) -> _Meaning | None:
 
 
 def answered(error: BaseException) -> str:
-    """Return the code that a store answered, such as ``AccessDenied``; an empty text where there is none."""
+    """Return the code that a store answered, such as ``AccessDenied``; an empty string if there is none."""
     return next(filter(None, map(_code, _causes(error))), "")
 
 
@@ -292,7 +292,7 @@ def _status(error: BaseException) -> int:
 
 
 def _region(error: BaseException) -> str:
-    """Return the region in which the bucket is, where the store told it; by headers alone where nothing has a body."""
+    """Return the region of the bucket if the store sent it. Answers without a body have it only in their headers."""
     match = re.search(_REGION, str(error))
     return (match[1] or match[2]) if match else str(_headers(error).get(_REGION_HEADER) or "")
 
@@ -303,14 +303,14 @@ def _headers(error: BaseException) -> Mapping[str, Any]:
 
 
 def _metadata(error: BaseException) -> Mapping[str, Any]:
-    """Return what Amazon's client says of an answer in addition to its content."""
+    """Return Amazon's metadata of an answer."""
     response = getattr(error, "response", None)
     metadata = response.get("ResponseMetadata") if isinstance(response, Mapping) else None
     return metadata if isinstance(metadata, Mapping) else {}
 
 
 def _short(error: BaseException) -> str:
-    """Return the gist of a message, in one line, without secrets."""
+    """Return the essential part of a message, in one line, without secrets."""
     text = str(error).split(_DETAILS)[0]
     while (shorter := re.sub(_PREFIX, "", text, count=1)) != text:
         text = shorter

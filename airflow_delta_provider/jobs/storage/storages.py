@@ -1,4 +1,4 @@
-"""All storages that are read without a JVM, as one: each location by what serves its scheme."""
+"""All storages that are read without a JVM, combined: each location uses the storage for its scheme."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ M = TypeVar("M", bound=Callable[..., Any])
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _LOCAL = "file"
 _EXTRA = "airflow-delta-provider[object-store]"
-#: What to install for a scheme; for any other, fsspec knows.
+#: Packages to install for a scheme; fsspec names those for other schemes.
 _PACKAGES: Mapping[str, str] = {
     **dict.fromkeys(("s3", "s3a", "s3n"), f"{_EXTRA}, or s3fs"),
     **dict.fromkeys(("gs", "gcs"), f"{_EXTRA}, or gcsfs"),
     **dict.fromkeys(("abfs", "abfss", "az", "azure", "wasb", "wasbs"), f"{_EXTRA}, or adlfs"),
 }
-#: Schemes that fsspec has under another name.
+#: Schemes that have another name in fsspec.
 _IN_FSSPEC = {"s3n": "s3", "azure": "az", "wasb": "abfs", "wasbs": "abfs"}
 
 
 def _of_location(method: M) -> M:
-    """Return a method that calls that of the storage which its first argument, a location, is in."""
+    """Return a method that calls the method of the same name on the storage of its first argument, a location."""
 
     @wraps(method, updated=())
     def served(self: Storages, location: str, *arguments: Any, **named: Any) -> Any:
@@ -39,11 +39,11 @@ def _of_location(method: M) -> M:
 
 
 class Storages(Storage):
-    """The files of this machine, of object stores, and of whatever else fsspec reaches.
+    """Local files, object stores, and all other storages that fsspec supports.
 
-    :param options: of object stores, by the names that obstore gives them; by default all is taken from the environment
-    :param filesystems: filesystems of fsspec by scheme, which come before anything else
-    :param folder: at which relative paths of this machine start; by default the working directory
+    :param options: options of object stores, with obstore's names; by default everything comes from the environment
+    :param filesystems: filesystems of fsspec by scheme; they take precedence
+    :param folder: base folder of relative local paths; by default the working directory
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Storages(Storage):
             self._by_scheme[scheme.lower()] = _of_fsspec(filesystem)
 
     def of(self, location: str) -> Storage:
-        """Return the storage of a location; a path without a scheme is one of this machine.
+        """Return the storage of a location; a path without a scheme is local.
 
-        :raises NoStorageError: if nothing here serves its scheme
+        :raises NoStorageError: if no storage is available for its scheme
         """
         match = _SCHEME.match(location)
         scheme = match[1].lower() if match else _LOCAL
@@ -108,11 +108,9 @@ class Storages(Storage):
     real_location = _of_location(Storage.real_location)
 
     def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
-        """Yield the contents of files of one storage, in order."""
         return self.of(paths[0]).read_ahead(paths) if paths else iter(())
 
     def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        """Yield the contents of files of one storage, in order, and None for one that is not there."""
         return self.of(paths[0]).read_present(paths) if paths else iter(())
 
 

@@ -1,4 +1,4 @@
-"""A place in an object store, as its URI says it."""
+"""The URI of a place in an object store."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from urllib.parse import quote
 from airflow_delta_provider.jobs.storage.storage_errors import StorageError
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
-#: What Java's URIs leave as it is, besides letters, digits and anything that is not ASCII.
+#: Characters that Java's URIs do not encode, besides letters, digits and all non-ASCII characters.
 _LITERAL = "/:@!$&'()*+,;=-._~"
 _ASCII = re.compile(r"[\x00-\x7f]+")
 
 
 @dataclass(frozen=True)
 class StoreUri:
-    """A bucket or container, and a key in it. Nothing of the key is decoded: a percent sign is one.
+    """A bucket or container, and a key in it. The key is not decoded: a percent sign is literal.
 
-    :param scheme: in lower case, such as ``s3a``
+    :param scheme: scheme in lower case, such as ``s3a``
     :param authority: bucket, or ``container@account.host``
-    :param key: without slashes at its ends; empty for the bucket itself
+    :param key: key without slashes at its ends; empty for the bucket itself
     """
 
     scheme: str
@@ -30,9 +30,9 @@ class StoreUri:
 
     @classmethod
     def of(cls, uri: str) -> StoreUri:
-        """Read a URI, as Hadoop does: slashes that follow each other are one, and ``..`` leads up.
+        """Parse a URI as Hadoop does: repeated slashes count as one, and ``..`` leads up.
 
-        :raises StorageError: if it is not one
+        :raises StorageError: if it is not a valid URI
         """
         match = _URI.fullmatch(uri)
         if match is None or not match[2]:
@@ -55,5 +55,5 @@ class StoreUri:
 
 
 def encoded(uri: str) -> str:
-    """Return a URI as Java writes it: percent signs, spaces and the like encoded, other letters than ASCII not."""
+    """Return a URI as Java writes it: percent signs, spaces and similar are encoded, non-ASCII letters are not."""
     return _ASCII.sub(lambda part: quote(part[0], safe=_LITERAL), uri)

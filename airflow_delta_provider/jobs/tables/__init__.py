@@ -1,1 +1,1 @@
-"""What a job opens: sessions with a table format, table logs, data files."""
+"""The objects that a job opens: sessions with a table format, table logs, data files."""

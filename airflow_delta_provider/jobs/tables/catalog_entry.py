@@ -1,4 +1,4 @@
-"""What a catalog knows of tables: of one, and of all in a schema."""
+"""Entries of a catalog: single tables, and listings of schemas."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """What a catalog has under a name.
+    """A catalog's entry for a name.
 
     :param provider: format of the table, in lower case; empty for a view
-    :param location: where the table is, as the catalog says it
-    :param kind: what the catalog says that it is, in lower case: ``managed``, ``view``, …
+    :param location: location of the table, as the catalog records it
+    :param kind: type of the entry as the catalog names it, in lower case: ``managed``, ``view``, …
     """
 
     provider: str
@@ -22,7 +22,7 @@ class CatalogEntry:
 
     @property
     def noun(self) -> str:
-        """What to call it: ``parquet table``, ``view``."""
+        """Noun for messages: ``parquet table``, ``view``."""
         if self.provider:
             return f"{self.provider} table"
         return "view" if "view" in self.kind else "table"
@@ -30,10 +30,10 @@ class CatalogEntry:
 
 @dataclass(frozen=True)
 class SchemaListing:
-    """What a catalog lists in a schema.
+    """A catalog's listing of a schema.
 
-    :param tables: names of the tables of the wanted format, in it
-    :param others: how many others there are, by what they are
+    :param tables: names of the schema's tables of the requested format
+    :param others: number of other entries, by noun
     """
 
     tables: Sequence[str]
@@ -41,7 +41,7 @@ class SchemaListing:
 
     @classmethod
     def of(cls, entries: Iterable[tuple[str, CatalogEntry | None]], provider: str) -> SchemaListing:
-        """Return what is listed, with the tables of one format; what is not known to be another counts as one, too."""
+        """Return the listing for the tables of one format. An entry of unknown format counts as such a table."""
         tables, others = [], Counter[str]()
         for name, entry in entries:
             if entry is None or entry.provider == provider:
@@ -52,5 +52,5 @@ class SchemaListing:
 
     @property
     def left_out(self) -> str:
-        """The others in words: ``2 parquet tables, 1 view``; empty where there are none."""
+        """The other entries in words: ``2 parquet tables, 1 view``; empty if there are none."""
         return ", ".join(f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in self.others.items())

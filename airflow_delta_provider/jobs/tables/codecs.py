@@ -1,6 +1,6 @@
-"""Decompressing blocks of Avro files by Python packages, where they are installed.
+"""Decompression of Avro blocks by installed Python packages.
 
-Python itself has all codecs of Avro but Snappy, which this package reads slowly, and Zstandard.
+Python itself has all codecs of Avro except Snappy, which this package reads slowly, and Zstandard.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOO_SHORT_OR_LONG = f"a block ends too early, or comes to more than {MOST_BYTES}
 
 
 def codecs_of_packages() -> Mapping[str, Codec]:
-    """Return all codecs of Avro; one whose package is missing raises MissingPackageError when it is used."""
+    """Return all codecs of Avro. If a codec's package is missing, using the codec raises MissingPackageError."""
     return {
         **STANDARD_CODECS,
         "zstandard": zstandard_by_package() or zstandard_by_pyarrow() or _missing("Zstandard", "zstandard"),
@@ -31,7 +31,7 @@ def codecs_of_packages() -> Mapping[str, Codec]:
 
 
 def zstandard_by_package() -> Codec | None:
-    """Return Zstandard by the package of that name, None where it is not installed."""
+    """Return the Zstandard codec of the package zstandard; None if it is not installed."""
     try:
         import zstandard
     except ImportError:
@@ -56,7 +56,7 @@ def zstandard_by_package() -> Codec | None:
 
 
 def zstandard_by_pyarrow() -> Codec | None:
-    """Return Zstandard by PyArrow, None where it is not installed."""
+    """Return the Zstandard codec of PyArrow; None if it is not installed."""
     if not have("pyarrow"):
         return None
     import pyarrow as pa
@@ -77,7 +77,9 @@ def zstandard_by_pyarrow() -> Codec | None:
 
 
 def snappy_by_pyarrow() -> Codec | None:
-    """Return Snappy by PyArrow, None where it is not installed; each block ends with the CRC-32 of its content."""
+    """Return the Snappy codec of PyArrow; None if it is not installed. Each block ends with the CRC-32 of its
+    content.
+    """
     if not have("pyarrow"):
         return None
     import pyarrow as pa
@@ -89,7 +91,7 @@ def snappy_by_pyarrow() -> Codec | None:
         except (pa.ArrowException, OSError) as error:
             if shortage(error):
                 raise
-            return _snappy_in_python(stream)  # which decides whether it is damaged
+            return _snappy_in_python(stream)  # decides if it is damaged
         return content
 
     return one_by_one(lambda block: _checked(block, decompress))
@@ -112,7 +114,7 @@ def _checked(block: bytes, decompress: Callable[[bytes], bytes]) -> bytes:
 
 
 def snappy_size(stream: bytes) -> int:
-    """Return how many bytes a Snappy stream says that it comes to; google/snappy, format_description.txt."""
+    """Return the uncompressed size that a Snappy stream declares; google/snappy, format_description.txt."""
     size = 0
     for index, byte in enumerate(stream[:5]):
         size |= (byte & 0x7F) << 7 * index

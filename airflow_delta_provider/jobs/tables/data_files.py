@@ -1,4 +1,4 @@
-"""Reading footers and parts of data files, of tables of any format."""
+"""Reads footers and parts of data files, for tables of any format."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 T = TypeVar("T")
 S = TypeVar("S")
 
-#: What is read of a file's end at once: enough for the footer of most files.
+#: Bytes read at once from a file's end: enough for the footer of most files.
 _TAIL = 32 * 1024
-#: Reads under way at once, where they wait for a network.
+#: Number of concurrent reads over a network.
 _THREADS = 32
 
 
@@ -26,7 +26,7 @@ _STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?")
 
 
 def file_location(location: str, path: str) -> str:
-    """Return where a file of the table at ``location`` lies.
+    """Return the location of a file of the table at ``location``.
 
     :param path: relative to the table, absolute on the table's store (RFC 2396, 5.2), or a URI
     """
@@ -38,12 +38,12 @@ def file_location(location: str, path: str) -> str:
 
 
 class DataFiles:
-    """The files of one table.
+    """The data files of one table.
 
     :param location: the table's location as a URI
     """
 
-    #: Bytes to look for after a file's recorded end; 0 where engines read by the recorded size.
+    #: Bytes to look for after a file's recorded end; 0 if engines rely on the recorded size.
     _beyond = 0
 
     def __init__(self, storage: TableStorage, location: str) -> None:
@@ -52,18 +52,17 @@ class DataFiles:
         self._last_footer: Footer | None = None
 
     def uri(self, file: RowFile) -> str:
-        """Return where a data file lies, for readers that do not read through the table's storage.
+        """Return the URI of a data file, for readers that do not read through the table's storage.
 
         :raises UnreadFileError: if the table must not use this place
         """
         return self._storage.permitted(self._place(file.path))
 
     def _place(self, path: str) -> str:
-        """Return where a file lies that metadata names."""
         return file_location(self._location, path)
 
     def open(self, file: RowFile) -> RangedFile:
-        """Return a data file to be read in parts; none of it is read yet.
+        """Return a data file for reading in parts. Nothing is read yet.
 
         :raises UnreadFileError: if the table must not use this place
         """
@@ -89,11 +88,11 @@ class DataFiles:
         if size > len(tail):
             tail = self._storage.read_range(uri, file.size - size, file.size)
         footer = parse_footer(tail, self._last_footer)
-        self._last_footer = footer  # any footer of the table will do: only its schema may be shared
+        self._last_footer = footer  # any footer of the table works: only its schema may be shared
         return footer
 
     def map(self, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
-        """Call ``function`` for each item, in order; many at once where the table is not on this machine."""
+        """Call ``function`` for each item, and yield the results in order; concurrently if the table is not local."""
         if self._storage.is_local(self._location):
             yield from map(function, items)
             return

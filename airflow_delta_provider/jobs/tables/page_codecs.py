@@ -1,4 +1,4 @@
-"""Decompressing pages of Parquet files by Python packages, where they are installed."""
+"""Decompression of Parquet pages by installed Python packages."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from airflow_delta_provider.domain.formats.snappy import SnappyError, decompress
 from airflow_delta_provider.domain.machine_errors import shortage
 from airflow_delta_provider.jobs.process.optional_packages import have
 
-#: The package for a codec, by its name in ``parquet.thrift``.
+#: The package for a codec, by the codec's name in ``parquet.thrift``.
 PACKAGES: Mapping[str, str] = {"ZSTD": "zstandard", "BROTLI": "brotli"}
-#: Bytes that older releases of brotli, which cannot be told when to stop, are given at once.
+#: Bytes per call for older releases of brotli, which cannot limit their output.
 _FEW = 64
 
 
 @cache
 def codecs_of_packages() -> Mapping[str, Codec]:
-    """Return what installed packages decompress, by the names of codecs: the package for a codec, else PyArrow."""
+    """Return the codecs of installed packages by codec name. A codec's own package comes before PyArrow."""
     made: Mapping[str, Callable[[], Codec]] = {"ZSTD": _zstandard, "BROTLI": _brotli}
     found = {codec: made[codec]() for codec, package in PACKAGES.items() if have(package)}
     if have("pyarrow"):
@@ -28,7 +28,7 @@ def codecs_of_packages() -> Mapping[str, Codec]:
 
 
 def _snappy_by_pyarrow() -> Codec:
-    """Return Snappy by PyArrow, a hundred times as fast as Python alone, which decides where PyArrow fails."""
+    """Return PyArrow's Snappy codec, a hundred times as fast as Python alone. If PyArrow fails, Python decides."""
     import pyarrow as pa
 
     in_python = STANDARD_CODECS["SNAPPY"]

@@ -1,4 +1,4 @@
-"""What a job may reach, asked again where links, mounts and catalogs can be followed."""
+"""The locations that a job may access, checked again with links, mounts and catalogs resolved."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.tables.table_formats import metadata_folder
 
-#: As it is called in Airflow, and on the command line.
+#: Name of the option in Airflow, and on the command line.
 _STATE_PATH = "state_path (--state-path)"
 
 
 class Reach:
-    """What the job of a request may reach.
+    """The locations that the job of a request may access.
 
-    :param allowed: entries of ``[delta_provider] allowed_locations``; none means all
-    :param state_path: folder where the job remembers
+    :param allowed: entries of ``[delta_provider] allowed_locations``; empty allows all
+    :param state_path: folder for the job's saved state
     """
 
     def __init__(self, storage: Storage, allowed: Sequence[str] = (), state_path: str | None = None) -> None:
@@ -35,13 +35,13 @@ class Reach:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether locations are bounded."""
+        """Return True if access is limited to allowed locations."""
         return bool(allowed_roots(self._allowed))
 
     def refusal(self, name: TableName, location: str) -> Finding | None:
-        """Return why a table must not be worked on, or a path of the request not be used for it; None if both may.
+        """Return the reason why a table, or a path of its request, must not be used; None if both may.
 
-        :param location: where the table was found
+        :param location: location where the table was found
         """
         if self.is_bounded and (refusal := check_found(name, self._storage.real_location(location), self.roots)):
             return refusal
@@ -51,22 +51,22 @@ class Reach:
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The locations that are allowed, with links followed; none if locations are not bounded."""
+        """The allowed locations, with links followed; empty if access is not limited."""
         return tuple(map(self._real_root, allowed_roots(self._allowed)))
 
     def _real_root(self, root: str) -> str:
         try:
             return self._storage.real_location(root)
-        except Exception:  # of a storage that this session has no driver for: none of its tables is reached
+        except Exception:  # this session has no driver for the storage, so none of its tables is accessed
             return root
 
     @cached_property
     def _state_refusal(self) -> Finding | None:
-        """Why nothing must be remembered where the request says; None if it may."""
+        """The reason why state must not be saved at the requested path; None if it may."""
         if self._state_path is None:
             return None
         path = self._storage.real_location(self._state_path)
-        # Catalog prefixes alone leave no place for state; locations are compared as they really are.
+        # Catalog prefixes alone leave no place for state. Locations are compared with links resolved.
         allowed = self.roots if self.is_bounded else self._allowed
         if refusal := check_path(_STATE_PATH, path, allowed):
             return refusal

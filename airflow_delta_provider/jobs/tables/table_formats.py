@@ -1,4 +1,4 @@
-"""Which format a table has, by the files that every table of the format has."""
+"""Detects a table's format by the files that every table of the format has."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
 
 DELTA, PAIMON = "Delta Lake", "Apache Paimon"
-#: Format, directory, and what the name of a file in it is like.
+#: Format, directory, and pattern of a file name in it.
 _FORMATS = (
     (DELTA, "_delta_log", "*.json"),
     ("Apache Iceberg", "metadata", "*.metadata.json"),
     (PAIMON, "schema", "schema-[0-9]*"),
     ("Apache Hudi", ".hoodie", "hoodie.properties"),
 )
-#: Directories that hold metadata only, by the format.
+#: Directories that hold only metadata, by format.
 _METADATA = {
     "Apache Hudi": {".hoodie"},
     "Apache Iceberg": {"metadata"},
@@ -25,7 +25,7 @@ _METADATA = {
 
 
 def format_of(storage: Storage, location: str) -> str | None:
-    """Return the format of the table at a location, None where it is none that is known.
+    """Return the format of the table at a location; None if the format is unknown.
 
     :raises MissingFileError: if there is no such directory
     """
@@ -37,7 +37,7 @@ def format_of(storage: Storage, location: str) -> str | None:
 
 
 def is_table(storage: Storage, folder: str) -> bool:
-    """Return True if a folder of this machine is a table of a known format, as far as its files can be listed."""
+    """Return True if a local folder is a table of a known format, as far as its files can be listed."""
     with suppress(OSError):
         return any(
             fnmatch.filter(_names_in(storage, f"{folder}/{directory}"), pattern) for _, directory, pattern in _FORMATS
@@ -46,9 +46,9 @@ def is_table(storage: Storage, folder: str) -> bool:
 
 
 def metadata_folder(storage: Storage, path: str) -> tuple[str, str] | None:
-    """Return the folder of a table's metadata that a path lies in, and the table's format; None where it does not.
+    """Return a path's enclosing metadata folder and the format of its table; None if it lies in none.
 
-    Folders that are called the same and belong to no table do not count. Those of Delta tables need no look: see
+    Folders with the same name that belong to no table do not count. Delta tables need no check: see
     :mod:`~airflow_delta_provider.domain.request.allowed_locations`.
     """
     segments = path.rstrip("/").split("/")
@@ -64,5 +64,5 @@ def metadata_folder(storage: Storage, path: str) -> tuple[str, str] | None:
 def _names_in(storage: Storage, directory: str) -> list[str]:
     try:
         return storage.list_names(directory)
-    except MissingFileError:  # a file of that name
+    except MissingFileError:  # it is a file
         return []

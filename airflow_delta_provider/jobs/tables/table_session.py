@@ -1,4 +1,4 @@
-"""What a job works with: where its tables lie, what it may reach, and what errors mean."""
+"""The session of a job: the storage of its tables, its allowed locations, and the meaning of errors."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 if TYPE_CHECKING:
     from airflow_delta_provider.domain.formats.avro.codecs import Codec
 
-#: Files of a log that takes room in memory, and how many of those are read at once.
+#: Number of files that make a log large in memory, and number of large logs read concurrently.
 _LONG, _LONG_AT_ONCE = 2000, 4
 
 
 class TableError(Exception):
-    """A table that cannot be opened; carries the refusal that says why."""
+    """A table that cannot be opened. Carries the refusal that explains why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -34,9 +34,9 @@ class TableError(Exception):
 
 
 def parse_table_name(text: str) -> TableName:
-    """Return what a request calls a table.
+    """Return the parsed name of a table in a request.
 
-    :raises TableError: if it is not a name
+    :raises TableError: if it is not a valid name
     """
     try:
         return TableName.parse(text)
@@ -45,9 +45,9 @@ def parse_table_name(text: str) -> TableName:
 
 
 class TableSession:
-    """Reads the files of tables of any format; it knows no catalog and reads no rows. Spark's sessions do.
+    """Reads the files of tables of any format. Only Spark's sessions have a catalog and read rows.
 
-    :param submitter: the process that waits for the job, by default one that is always there
+    :param submitter: the process that waits for the job; by default one that is always alive
     """
 
     runs_sql = False
@@ -63,30 +63,30 @@ class TableSession:
 
     @property
     def versions(self) -> Mapping[str, str | None]:
-        """Versions of the engine, by name; None for what is not there."""
+        """Versions of the engine, by name; None for an engine that is not available."""
         return {"spark": None, "delta": None}
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing can be done with it any more, since the process behind it ended."""
+        """Return True if the session is unusable because the process behind it has ended."""
         return False
 
     def understand(self, error: Exception) -> EngineError:
-        """Return what an error means that was met while a table was worked on."""
+        """Return the meaning of an error that occurred during work on a table."""
         return understand(error) or unexpected(error, str(error).strip())
 
     @contextmanager
     def room_for(self, log_files: int) -> Iterator[None]:
-        """Wait until a log of so many files may be held in memory, in addition to those of other tables."""
+        """Wait until a log with this number of files may be held in memory along with other tables' logs."""
         with self._long_logs if log_files > _LONG else nullcontext():
             yield
 
     def working(self) -> AbstractContextManager[None]:
-        """Hold what a job needs while it runs."""
+        """Hold the resources that a job needs while it runs."""
         return nullcontext()
 
     def check_reach(self, name: TableName, location: str) -> None:
-        """Check that the job may reach a table that was found, and use the paths that its request names.
+        """Check that the job may access a table that was found, and the paths that its request names.
 
         :raises TableError: if it must not
         """
@@ -94,33 +94,33 @@ class TableSession:
             raise TableError(refusal)
 
     def files_of(self, location: str) -> TableStorage:
-        """Return a storage that reads the files of the table at a location, and no others."""
+        """Return a storage that reads only the files of the table at a location."""
         return TableStorage(self.storage, location, self.reach.roots, self.understand)
 
     def is_here(self, text: str) -> bool:
-        """Whether the name of a table is that of a place on this machine.
+        """Return True if the name of a table is a path on this machine.
 
-        :raises TableNameError: if it is not a name
+        :raises TableNameError: if it is not a valid name
         """
         location = TableName.parse(text).location
         return location is not None and self.storage.is_local(self.storage.qualify(location))
 
     def tables_in(self, schema: tuple[str, ...]) -> SchemaListing:
-        """Return what a catalog lists in a schema.
+        """Return a catalog's listing of a schema.
 
         :raises TableError: if there is no catalog, or no such schema in it
         """
         raise TableError(_without_catalog(".".join(schema)))
 
     def locate(self, name: TableName) -> str:
-        """Return where a catalog has a table.
+        """Return a table's location in the catalog.
 
         :raises TableError: if there is no catalog, or no such table in it
         """
         raise TableError(_without_catalog(name.text))
 
     def codecs(self) -> Mapping[str, Codec]:
-        """Return what decompresses blocks of Avro files, by Avro's names."""
+        """Return the decompressors for blocks of Avro files, by Avro's names."""
         from airflow_delta_provider.jobs.tables.codecs import codecs_of_packages  # late: Delta has no Avro
 
         return codecs_of_packages()

@@ -1,7 +1,7 @@
-"""The border of a table: which files its metadata may name.
+"""The border of a table: the files that its metadata may name.
 
-Paths in a log or a manifest are untrusted: who writes a table could otherwise let a job read any file that the job's
-user can read. All files of a table are therefore read through its :class:`TableStorage`.
+Paths in a log or a manifest are untrusted. Otherwise, anybody who can write a table could make a job read any file
+that the job's user can read. All files of a table are therefore read through its :class:`TableStorage`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from airflow_delta_provider.jobs.tables.table_formats import is_table
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(/.*)", re.DOTALL)
 _NORMAL = re.compile(r"([a-z][a-z0-9+.-]*://)([^/]*)(/.*)", re.DOTALL)
 _FILE = "file://"
-#: What Linux has in folders like files: processes with their secrets, devices without an end.
+#: Linux folders that are not ordinary files: processes with their secrets, devices without an end.
 _SYSTEM = ("/proc", "/sys", "/dev")
-#: Stores whose names of buckets are case-sensitive.
+#: Stores with case-sensitive bucket names.
 _CASED = ("s3://", "gs://", "gcs://")
 _REMEDY = (
     "If the table may use this place, as a shallow clone does, add it to [delta_provider] allowed_locations "
@@ -44,12 +44,13 @@ class TableStorage(Storage):
     """Reads the files of one table, and no others.
 
     A file may lie within the table, or within the allowed locations. If there are none, it may lie on the same store:
-    in the same bucket or container, or on this machine within any table, whose data files a shallow clone uses. Links
-    are followed first. A path that leads outside, and an error about a single file, are raised as UnreadFileError.
+    in the same bucket or container, or on this machine within any table, because a shallow clone uses another table's
+    data files. Links are followed first. Paths that lead outside, and errors that concern a single file, are raised
+    as UnreadFileError.
 
-    :param location: of the table, as a URI
-    :param roots: the allowed locations, with links followed; none means that locations are not bounded
-    :param understand: returns what an error means
+    :param location: location of the table, as a URI
+    :param roots: allowed locations, with links followed; empty means no limit
+    :param understand: returns the meaning of an error
     """
 
     def __init__(self, storage: Storage, location: str, roots: Sequence[str], understand: Understands) -> None:
@@ -85,7 +86,7 @@ class TableStorage(Storage):
         return uri
 
     def _why_outside(self, location: str, folder: str) -> str | None:
-        """Return where a location leads, as seen from the table; None if files there may be read, or cannot be there.
+        """Return a phrase for a location that leads outside; None if files there may be read, or cannot exist.
 
         :param folder: folder of the file, with links followed if the file is a link
         """
@@ -98,7 +99,7 @@ class TableStorage(Storage):
         if self._is_local and is_below(real, self._real):
             return None
         for system in _SYSTEM:
-            if is_below(path, system):  # where names differ from process to process
+            if is_below(path, system):  # names there differ between processes
                 return f"into {system}, which belongs to the operating system"
         if self._roots:
             return None if any(is_below(real, root) for root in self._roots) else self._outside(path)
@@ -124,7 +125,7 @@ class TableStorage(Storage):
         return self._storage.real_location(self._location)
 
     def _is_in_table(self, path: str) -> bool:
-        """Whether a folder of this machine lies within some table."""
+        """Return True if a local folder lies within some table."""
         folder = ""
         for name in path.strip("/").split("/"):
             folder = f"{folder}/{name}"
@@ -137,7 +138,7 @@ class TableStorage(Storage):
         return False
 
     def _fail(self, path: str, error: Exception) -> NoReturn:
-        """Raise an error, as one about a single file if other files are not concerned."""
+        """Raise an error, as UnreadFileError if it concerns only this file."""
         if not isinstance(error, MissingFileError):
             meaning = self._understand(error)
             about_file = not meaning.retryable or meaning.of_disk or not path.startswith(self._below)
@@ -146,7 +147,6 @@ class TableStorage(Storage):
         raise error
 
     def read(self, path: str) -> bytes:
-        """Return the content of a file."""
         path = self.permitted(path)
         try:
             return self._storage.read(path)
@@ -154,15 +154,12 @@ class TableStorage(Storage):
             self._fail(path, error)
 
     def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
-        """Yield the contents of files of one storage, in order."""
         return self._storage.read_ahead([self.permitted(path) for path in paths])
 
     def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        """Yield the contents of files of one storage, in order, and None for one that is not there."""
         return self._storage.read_present([self.permitted(path) for path in paths])
 
     def read_range(self, path: str, start: int, end: int) -> bytes:
-        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
         path = self.permitted(path)
         try:
             return self._storage.read_range(path, start, end)
@@ -170,7 +167,6 @@ class TableStorage(Storage):
             self._fail(path, error)
 
     def size(self, path: str) -> int:
-        """Return the size of a file, in bytes."""
         path = self.permitted(path)
         try:
             return self._storage.size(path)
@@ -178,33 +174,27 @@ class TableStorage(Storage):
             self._fail(path, error)
 
     def written_at(self, path: str) -> datetime:
-        """Return when a file was last written."""
         return self._storage.written_at(self.permitted(path))
 
     def list_names(self, directory: str) -> list[str]:
-        """Return the names of what lies directly in ``directory``."""
         return self._storage.list_names(self.permitted(directory))
 
     def list_folders(self, directory: str) -> list[str]:
-        """Return the names of the directories that lie directly in ``directory``."""
         return self._storage.list_folders(self.permitted(directory))
 
     def list_from(self, directory: str, name: str) -> list[str]:
-        """Return the names in ``directory`` that are ``name`` or sort after it."""
         return self._storage.list_from(self.permitted(directory), name)
 
     def write(self, path: str, content: bytes) -> None:
-        """Replace a file as a whole."""
         self._storage.write(self.permitted(path), content)
 
     def is_local(self, location: str) -> bool:
-        """Return True if files of ``location`` are read without a network."""
         return self._storage.is_local(location)
 
     def closed_files(self, *folders: str) -> dict[str, UnreadFileError]:
         """Return the files in folders of the table that are links to places that must not be read.
 
-        :param folders: below the table
+        :param folders: folders below the table
         """
         found: dict[str, UnreadFileError] = {}
         for folder in folders if self._is_local else ():  # no other store has links
@@ -217,15 +207,12 @@ class TableStorage(Storage):
         return found
 
     def spellings(self, uri: str) -> set[str]:
-        """Return the ways in which engines may write the URI of a file."""
         return self._storage.spellings(uri)
 
     def qualify(self, location: str) -> str:
-        """Return the absolute URI of a location."""
         return self._storage.qualify(location)
 
     def real_location(self, location: str) -> str:
-        """Return the absolute URI of where a location really lies."""
         return self._storage.real_location(location)
 
 
@@ -234,7 +221,7 @@ def _is_local(location: str) -> bool:
 
 
 def _normalized(uri: str) -> str:
-    """Return a URI with its scheme in lower case, and without ``.`` and ``..``; all readers take it for one place."""
+    """Return a URI with its scheme in lower case, and without ``.`` and ``..``. Readers treat both alike."""
     match = _URI.fullmatch(uri)
     if match is None:
         return uri

@@ -1,1 +1,1 @@
-"""Commits that no SQL makes: written through the engine's transaction or its log store."""
+"""Commits without SQL, written through the engine's transaction or its log store."""

@@ -1,4 +1,4 @@
-"""Writing a commit that no engine can write, checked in full on the version that it follows, at every try."""
+"""A commit that no engine can write, checked in full at every try on the version that it follows."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ class TableMovedError(Exception):
 
 
 class CommitRefusedError(Exception):
-    """The step must not be done; carries the refusals that say why."""
+    """The step must not be done. Carries the refusals that explain why."""
 
     def __init__(self, *findings: Finding) -> None:
         super().__init__(" ".join(finding.message for finding in findings))
         self.findings = findings
 
 
-#: Makes the edit of the version that the commit follows, proven again on that version.
-#: Raises CommitRefusedError or TableMovedError if it must not be made there.
+#: Makes the edit for the version that the commit follows, and proves it again on that version. Raises
+#: CommitRefusedError or TableMovedError if the edit must not be made there.
 MakeEdit = Callable[[CommitBase], Edit]
 
-#: How often another writer may be faster.
+#: Number of tries before giving up to faster writers.
 _TRIES = 10
 
 
 class DirectCommit:
     """Writes one commit to a table.
 
-    :param planned_on: the state that the plan was made on: later commits may add and remove files, nothing else
+    :param planned_on: state that the plan is based on; later commits may add and remove files, nothing else
     :param user_metadata: labels of the run, as JSON: see ``SparkDeltaSession.user_metadata``
     """
 
@@ -56,13 +56,13 @@ class DirectCommit:
 
     @classmethod
     def in_session(cls, session: SparkDeltaSession, table: OpenTable, planned_on: TableState) -> DirectCommit:
-        """Return a commit through the log store of a session, with the labels that it writes now."""
+        """Return a commit through the log store of a session, with the session's current labels."""
         return cls(table, LogStore(session, table.location), planned_on, session.user_metadata)
 
     def write(self, make: MakeEdit) -> int:
         """Write the commit, and return its version.
 
-        A try that failed may have written the commit all the same: a commit with this one's ``txnId`` is it.
+        A failed try may still have written the commit. It is recognized by its ``txnId``.
 
         :raises CommitRefusedError: if it must not be written
         :raises TableMovedError: if another writer changed protocol or metadata, or was faster too often
@@ -90,7 +90,7 @@ class DirectCommit:
         return lines
 
     def _look_back(self, state: TableState) -> int | None:
-        """Return the version of this commit, if an earlier try wrote it.
+        """Return the version of this commit if an earlier try wrote it.
 
         :raises TableMovedError: if another writer changed protocol or metadata since the plan was made
         """

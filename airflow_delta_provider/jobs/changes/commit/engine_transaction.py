@@ -1,4 +1,4 @@
-"""A transaction of the engine: what it sees, and one commit of actions made here."""
+"""A transaction of the engine: the version that it reads, and one commit of actions made here."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class WrittenFile:
     """A data file that a transaction has written.
 
     :param action: Java's ``AddFile``
-    :param path: as in the log
-    :param partition_values: as in the log, by physical names
+    :param path: path, as in the log
+    :param partition_values: values by physical name, as in the log
     """
 
     action: Any
@@ -30,16 +30,15 @@ class WrittenFile:
 
     @classmethod
     def of(cls, action: Any) -> WrittenFile:
-        """Return the file of an ``AddFile``."""
         add = json.loads(action.json())["add"]
         return cls(action, add["path"], add["partitionValues"])
 
 
 class EngineTransaction:
-    """Starts on the newest version.
+    """A transaction that starts on the newest version.
 
-    Its commit is rebased by the engine over commits that only add or remove files; one that changed metadata or
-    protocol in the meantime makes it fail with ``DELTA_METADATA_CHANGED`` or ``DELTA_PROTOCOL_CHANGED``.
+    The engine rebases its commit over commits that only add or remove files. If another commit changed metadata or
+    protocol in the meantime, it fails with ``DELTA_METADATA_CHANGED`` or ``DELTA_PROTOCOL_CHANGED``.
     """
 
     def __init__(self, session: SparkDeltaSession, location: str) -> None:
@@ -49,30 +48,31 @@ class EngineTransaction:
         self._transaction = log.startTransaction()
 
     def bar_new_files(self) -> None:
-        """Let the commit fail with ``DELTA_CONCURRENT_APPEND`` if another one adds files in the meantime."""
+        """Let the commit fail with ``DELTA_CONCURRENT_APPEND`` if another commit adds files in the meantime."""
         self._transaction.readWholeTable()
 
     @property
     def version(self) -> int:
-        """The version that it sees."""
+        """The version that the transaction reads."""
         return int(self._transaction.snapshot().version())
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The metaData action that it sees, or once that was updated, the one that its commit writes."""
+        """The metaData action of that version; after an update, the action that the commit will write."""
         wire: dict[str, Any] = json.loads(self._transaction.metadata().json())["metaData"]
         return wire
 
     @property
     def protocol(self) -> dict[str, Any]:
-        """The protocol action, likewise."""
+        """The protocol action of that version; after an update, the action that the commit will write."""
         wire: dict[str, Any] = json.loads(self._transaction.protocol().json())["protocol"]
         return wire
 
     def update_metadata(self, metadata: Mapping[str, Any]) -> None:
-        """Let the commit write this metaData action, once. The engine gives new columns their ids and physical names.
+        """Set the metaData action that the commit will write. May be called once.
 
-        It also adds the features to the protocol that properties and types need.
+        The engine assigns ids and physical names to new columns. It also adds the features to the protocol that
+        properties and types need.
 
         :raises Py4JJavaError: if the engine refuses a property or the schema
         """
@@ -86,9 +86,10 @@ class EngineTransaction:
         )
 
     def commit_metadata(self) -> int:
-        """Commit the updated metadata; return the version. The operation is one that the engine has for such a change.
+        """Commit the updated metadata; return the version.
 
-        That is ``UPDATE SCHEMA`` if the schema changes, else ``SET TBLPROPERTIES`` or ``UNSET TBLPROPERTIES``.
+        The operation is one of the engine's own: ``UPDATE SCHEMA`` if the schema changes, else ``SET TBLPROPERTIES``
+        or ``UNSET TBLPROPERTIES``.
         """
         old, new = self._transaction.snapshot().metadata(), self._transaction.metadata()
         was, now = (json.loads(each.json())["metaData"] for each in (old, new))
@@ -108,17 +109,17 @@ class EngineTransaction:
     def write(self, rows: DataFrame) -> list[WrittenFile]:
         """Write rows into new files, which no reader sees until they are committed.
 
-        The engine checks constraints and NOT NULL; it does not cast: the rows have the types of the updated schema.
+        The engine checks constraints and NOT NULL. It does not cast: the rows need the types of the updated schema.
 
         :raises Py4JJavaError: if the engine refuses a row
         """
         return [WrittenFile.of(action) for action in _each(self._transaction.writeFiles(rows._jdf))]
 
     def replace_all(self, files: Iterable[WrittenFile]) -> int:
-        """Commit files instead of all that it sees, with the updated metadata.
+        """Replace all files of the version that the transaction reads, and commit the updated metadata.
 
-        The commit fails with ``DELTA_CONCURRENT_APPEND`` and the like if another one adds or removes files in the
-        meantime.
+        The commit fails with ``DELTA_CONCURRENT_APPEND`` or a similar error if another commit adds or removes files
+        in the meantime.
 
         :raises Py4JJavaError: if another writer was faster
         """
@@ -132,13 +133,13 @@ class EngineTransaction:
         return self._commit(list(map(self._action, actions)), self._operation("RemoveColumnMapping", nothing))
 
     def _validated(self, properties: Mapping[str, str]) -> dict[str, str]:
-        """Return properties as SET TBLPROPERTIES would, in Delta's own spelling."""
+        """Return properties as SET TBLPROPERTIES would set them, in Delta's own spelling."""
         known = getattr(getattr(self._jvm, f"{_DELTA}.DeltaConfigs$"), "MODULE$")
         pairs = known.validateConfigurations(self._jvm.PythonUtils.toScalaMap(dict(properties)))
         return {pair._1(): pair._2() for pair in _each(pairs)}
 
     def _overwriting(self) -> Any:
-        """Return the operation ``WRITE`` in mode Overwrite; how many more parameters it has depends on the release."""
+        """Return the operation ``WRITE`` in mode Overwrite. Its number of further parameters depends on the release."""
         write = getattr(getattr(self._jvm, f"{_DELTA}.DeltaOperations$Write$"), "MODULE$")
         methods = {method.getName() for method in write.getClass().getMethods()}
         defaults = takewhile(methods.__contains__, (f"apply$default${number}" for number in count(2)))
@@ -159,7 +160,7 @@ class EngineTransaction:
 
 
 def _each(values: Any) -> Iterator[Any]:
-    """Yield what is in a collection of Scala."""
+    """Yield the items of a Scala collection."""
     iterator = values.iterator()
     while iterator.hasNext():
         yield iterator.next()

@@ -1,4 +1,4 @@
-"""Delta's own way to write a commit: only if that version does not exist yet."""
+"""Delta's log store, which writes a commit only if that version does not exist yet."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSess
 
 
 def refuse_unsafe_store(session: SparkDeltaSession, table: str, location: str, *, allow_unsafe: bool) -> Finding | None:
-    """Return a refusal where a commit, this provider's or the engine's, may overwrite another writer's.
+    """Return a refusal if a commit, by this provider or the engine, may overwrite another writer's commit.
 
-    :param allow_unsafe: whether the user says that no other process writes to the table
+    :param allow_unsafe: True if the user asserts that no other process writes to the table
     """
     if allow_unsafe:
         return None
@@ -27,7 +27,7 @@ def refuse_unsafe_store(session: SparkDeltaSession, table: str, location: str, *
 class LogStore:
     """The log store that a session's Delta uses for a table.
 
-    :param location: of the table, as a URI
+    :param location: location of the table, as a URI
     """
 
     def __init__(self, session: SparkDeltaSession, location: str) -> None:
@@ -49,7 +49,7 @@ class LogStore:
 
     @property
     def location(self) -> str:
-        """Where the table really is: ``viewfs`` and the like are mounts of other file systems."""
+        """The real location of the table: ``viewfs`` and similar schemes are mounts of other file systems."""
         path = self._path(self._directory).getParent()
         while path.getParent() is not None:
             try:
@@ -61,7 +61,7 @@ class LogStore:
         return self._directory
 
     def put(self, version: int, lines: Sequence[str]) -> None:
-        """Write the commit of ``version``, if it does not exist. After any error it may have been written all the same.
+        """Write the commit of ``version`` if it does not exist. After any error it may still have been written.
 
         :raises Py4JJavaError: if it exists (``FileAlreadyExistsException``), or the storage failed
         :raises OSError: if its directory cannot be created
@@ -76,7 +76,7 @@ class LogStore:
         self._log.store().write(path, actions, False, self._configuration)
 
     def refresh(self) -> None:
-        """Let Delta read the log again: it completes what is half done there, and drops its cached snapshot."""
+        """Let Delta read the log again. It completes half-done writes there, and drops its cached snapshot."""
         none = getattr(getattr(self._jvm.scala, "None$"), "MODULE$")
         self._log.update(False, none, none)
 

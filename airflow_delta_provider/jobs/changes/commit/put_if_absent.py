@@ -1,4 +1,4 @@
-"""Writing a commit to a log with other writers, on a storage that may fail after writing."""
+"""Writes a commit to a log with other writers, on a storage that may report a failure after writing."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Store(Protocol):
     """Writes a commit only if that version does not exist yet: see :class:`LogStore`."""
 
     def put(self, version: int, lines: Sequence[str]) -> None:
-        """Write the commit of ``version``, if it does not exist."""
+        """Write the commit of ``version`` if it does not exist."""
 
     def refresh(self) -> None:
         """Let the engine read the log again."""
 
 
 class PutIfAbsent:
-    """Writes one commit, with retries; recognizes it by ``txn_id``, which has to be in its ``commitInfo``."""
+    """Writes one commit, with retries. Recognizes it by ``txn_id``, which its ``commitInfo`` must contain."""
 
     def __init__(self, store: Store, log: TableLog) -> None:
         self._store = store
@@ -38,9 +38,10 @@ class PutIfAbsent:
         self.txn_id = str(uuid.uuid4())
 
     def put(self, version: int, lines: Sequence[str]) -> bool:
-        """Return whether the commit of ``version`` is now ours; if not, build it again and retry.
+        """Try to write the commit; return True if the commit of ``version`` is ours.
 
-        After a failure the version is read first: it may have been written.
+        If it returns False, build the commit again and retry. After a failure the version is read first, because it
+        may have been written.
 
         :raises Exception: the storage's own error, if a retry cannot help
         """
@@ -55,11 +56,11 @@ class PutIfAbsent:
         return True
 
     def is_ours(self, actions: Sequence[Action]) -> bool:
-        """Whether an earlier try wrote a commit."""
+        """Return True if this object wrote the commit with ``actions``."""
         return commit_info(actions).get("txnId") == self.txn_id
 
     def refresh(self) -> None:
-        """Let the engine read the log again; errors of that do not matter for the commit."""
+        """Let the engine read the log again. Errors are ignored: they do not affect the commit."""
         with suppress(Exception):
             self._store.refresh()
 

@@ -1,1 +1,1 @@
-"""Executing the steps of a migration: what no single statement of the engine does."""
+"""Execution of migration steps that no single statement of the engine can do."""

@@ -45,9 +45,9 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 @dataclass(frozen=True)
 class ApplyMigration(PlannedChange):
-    """Make a table what its spec declares; an approved plan is carried out as approved, or not at all.
+    """Bring a table to the state that its spec declares. An approved plan is carried out as approved or not at all.
 
-    What is done already is not in the plan of the table as it is, so a run that follows a failure continues.
+    Steps that are done are not in a new plan for the table, so a run after a failure continues there.
     """
 
     options: ApplyMigrationOptions
@@ -57,20 +57,20 @@ class ApplyMigration(PlannedChange):
 
     @cached_property
     def approved(self) -> ApprovedPlan | None:
-        """The approved plan, if there is one."""
+        """The approved plan; None without one."""
         plan = self.options.plan_of(self.table.name.text)
         return None if plan is None else ApprovedPlan.from_json(plan)
 
     @cached_property
     def spec(self) -> TableSpec:
-        """What is declared; that of the approved plan, if there is one."""
+        """The declared state: the approved plan's spec if there is one, else the requested spec."""
         if self.approved is None:
             return self.options.spec_of(self.table.name.text)
         return TableSpec.from_json(self.approved.spec)
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The digest of the plan that was approved, whatever is left of it, and who approved it."""
+        """The digest of the whole approved plan, even if only some steps are left, and the approver."""
         approver = {"approved_by": self.options.approved_by} if self.options.approved_by else {}
         return approver if self.approved is None else {"plan_digest": self.approved.digest, **approver}
 
@@ -81,17 +81,17 @@ class ApplyMigration(PlannedChange):
         if planned.plan is None:
             return planned
         against = (*planned.refusals, *self._not_approved(planned.plan), *self._not_allowed(planned.plan))
-        if not against:  # only then the rows are worth reading
+        if not against:  # read rows only if nothing else prevents the plan
             against = tuple(find_obstacles(self.session, self.table, self.state, planned.plan.steps))
         return replace(planned, refusals=against)
 
     def reported(self, plan: Plan) -> dict[str, Any]:
-        """Return the JSON of a plan; once it is approved, without the reasons why it needs approval."""
+        """Return the JSON of a plan. For an approved plan, the reasons why it needs approval are left out."""
         wire = plan.to_json()
         return wire if self.approved is None else {key: value for key, value in wire.items() if key != "approval"}
 
     def begun_on(self, before: TableState) -> Mapping[str, Any] | None:
-        """Return the approved plan; without one, the plan on ``before``. The rows are not read again."""
+        """Return the approved plan, or without one the plan on ``before``. The rows are not read again."""
         approved: Mapping[str, Any] | None = self.options.plan_of(self.table.name.text)
         if approved is not None:
             return {key: value for key, value in approved.items() if key != "approval"}
@@ -99,13 +99,13 @@ class ApplyMigration(PlannedChange):
         return None if plan is None else self.reported(plan)
 
     def refusals_on(self, state: TableState) -> tuple[Finding, ...]:
-        """Return why the same request would be refused on another state; the rows are not read."""
+        """Return the reasons to refuse the same request on another state. The rows are not read."""
         change = replace(self, state=state)
         planned = change._plan_on(state)
         return planned.refusals if planned.plan is None else tuple(change._not_approved(planned.plan))
 
     def commit(self, step: Step, since: TableState) -> PlannedChange:
-        """Commit changes of metadata in one transaction of the engine, or rewrite the table in one."""
+        """Commit changes of metadata, or a rewrite of the table, in one transaction of the engine."""
         if isinstance(step, RewriteTable):
             rewrite_table(self.session, self.table, since, step)
             return self
@@ -115,7 +115,7 @@ class ApplyMigration(PlannedChange):
         return super().commit(step, since)
 
     def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:
-        """Return what a new plan would still do, and which rules the commits of this run broke."""
+        """Return the steps that a new plan would still have, and the rules that this run's commits broke."""
         if not commits:
             return ()
         return (*self._not_as_declared(after), *audited(self.table, self.state, commits))
@@ -125,7 +125,7 @@ class ApplyMigration(PlannedChange):
         return plan_for(self.session, self.table, self.spec, self.options, state, engine, disprove=False)
 
     def _not_approved(self, plan: MigrationPlan) -> Iterator[Finding]:
-        """Yield why the plan is not the approved one; without one, what the policy does not let pass unapproved."""
+        """Yield deviations from the approved plan; without one, changes that the policy does not allow unapproved."""
         if self.approved is None:
             yield from (finding for finding in plan.findings if finding.severity is Severity.ERROR)
         else:
@@ -134,7 +134,10 @@ class ApplyMigration(PlannedChange):
                 yield from not_approved(plan)
 
     def _moved(self, approved: ApprovedPlan) -> str | None:
-        """Return who changed protocol or metadata since the plan was made, apart from its own commits."""
+        """Return a phrase about the commit that changed protocol or metadata since the plan; None if there is none.
+
+        The plan's own commits do not count.
+        """
         if base_of(self.state) == approved.base:
             return None
         try:

@@ -1,4 +1,4 @@
-"""Which values of a table a step would lose or forbid: of casts, how many and some of them; and NULL values."""
+"""Values that a step would lose or forbid: for casts, their number and examples; and NULL values."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _EXAMPLES = 5
 
 
 def find_lost(rows: DataFrame, state: TableState, casts: Sequence[Cast]) -> tuple[Finding, ...]:
-    """Return a refusal for each cast that would lose values of ``rows``, all of which are read, once.
+    """Return a refusal for each cast that would lose values of ``rows``. All rows are read once.
 
-    :param rows: of the state
+    :param rows: rows of the state
     """
     losses = [_Loss.of(state, cast) for cast in casts if not cast.null_on_loss]
     if not losses:
@@ -45,10 +45,10 @@ def find_lost(rows: DataFrame, state: TableState, casts: Sequence[Cast]) -> tupl
 
 @dataclass(frozen=True)
 class _Loss:
-    """SQL for what a cast loses.
+    """SQL for the values that a cast loses.
 
-    :param count: aggregate: the number of values
-    :param values: generator: each of them, as a string
+    :param count: aggregate: number of values
+    :param values: generator: each value, as a string
     """
 
     cast: Cast
@@ -72,11 +72,11 @@ class _Loss:
 def find_nulls(
     session: SparkDeltaSession, table: OpenTable, state: TableState, columns: Sequence[tuple[Parts, Parts | None]]
 ) -> tuple[Finding, ...]:
-    """Return a refusal for each column that holds NULL in rows of a version; all rows of it are read, once.
+    """Return a refusal for each column that has NULL in rows of a version. All of its rows are read once.
 
-    A nested field is NULL, too, where the struct that has it is.
+    A nested field is also NULL if its struct is NULL.
 
-    :param columns: for each its path, and that in the version; None where the version does not have it
+    :param columns: path of each column, and its path in the version; None if the version does not have it
     """
     tests = [_is_null(state, earlier) for _, earlier in columns]
     measures = [
@@ -100,7 +100,7 @@ def find_nulls(
 
 
 def _is_null(state: TableState, parts: Parts | None) -> str:
-    """Return SQL for whether a row has NULL in a column."""
+    """Return SQL that is true if a row has NULL in a column."""
     if parts is None:
         return "true"
     column = next(each for each in all_columns(state.metadata.schema) if lowered(each.parts) == lowered(parts))

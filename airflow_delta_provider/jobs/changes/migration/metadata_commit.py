@@ -1,4 +1,4 @@
-"""One commit of changes that concern metadata only, through a transaction of the engine."""
+"""A commit that changes only metadata, through a transaction of the engine."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSess
 
 
 def commit_metadata(session: SparkDeltaSession, table: OpenTable, since: TableState, step: Step) -> int | None:
-    """Commit what a step changes of the metadata; return the version, None where it changes nothing.
+    """Commit a step's changes of the metadata; return the version, or None if it changes nothing.
 
-    Commits that other writers make in the meantime may add and remove files, but no file if NULL is to be forbidden.
+    Other writers may add and remove files in the meantime. If the step forbids NULL, they must not add any.
 
-    :param since: a state of the table from which on other writers may only add and remove files
+    :param since: state of the table after which other writers may only add and remove files
     :raises TableMovedError: if another writer changed protocol or metadata since
-    :raises CommitRefusedError: if the commit would break a rule, or a column that shall forbid NULL holds it
+    :raises CommitRefusedError: if the commit would break a rule, or a column that shall forbid NULL contains it
     :raises Py4JJavaError: if the engine refuses the change, or another writer was faster
     """
     transaction = EngineTransaction(session, table.location)
@@ -49,9 +49,9 @@ def commit_metadata(session: SparkDeltaSession, table: OpenTable, since: TableSt
 
 
 def base_of(transaction: EngineTransaction, table: OpenTable, since: TableState) -> CommitBase:
-    """Return the version that a transaction sees.
+    """Return the version that a transaction reads.
 
-    :raises TableMovedError: if protocol or metadata are others than those of ``since``
+    :raises TableMovedError: if its protocol or metadata differ from ``since``
     """
     base = table.log.read_commit_base(transaction.version)
     if (base.state.protocol, base.state.metadata) != (since.protocol, since.metadata):
@@ -65,7 +65,7 @@ def base_of(transaction: EngineTransaction, table: OpenTable, since: TableState)
 def _intended_actions(
     transaction: EngineTransaction, base: CommitBase, old: tuple[dict[str, Any], dict[str, Any]]
 ) -> list[Action]:
-    """Return the actions that the transaction will commit; of the provenance, which the engine writes, what must be."""
+    """Return the actions of the commit, with the required fields of ``commitInfo``, which the engine writes itself."""
     now = int(time.time() * 1000)
     previous = base.previous.info.get("inCommitTimestamp") if base.previous is not None else None
     timestamp = max(now, previous + 1) if isinstance(previous, int) else now

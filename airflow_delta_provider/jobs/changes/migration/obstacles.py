@@ -1,4 +1,4 @@
-"""What in the rows of a table prevents a migration, found before any of its steps is done."""
+"""Obstacles to a migration in a table's rows, found before any of its steps is done."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 def find_obstacles(
     session: SparkDeltaSession, table: OpenTable, state: TableState, steps: Sequence[Step]
 ) -> Iterator[Finding]:
-    """Yield what steps of a plan would refuse when their turn comes, when others may be done already.
+    """Yield the obstacles that would stop a step after earlier steps are already done.
 
-    Those are NULLs, values that a cast loses, rows that break a new constraint, and expressions that must not be
-    evaluated. Each step looks again.
+    Obstacles are NULLs, values that a cast loses, rows that break a new constraint, and expressions that must not be
+    evaluated. Each step checks again.
 
-    :param state: that the steps were planned on
+    :param state: state that the steps were planned on
     """
     if outside := find_file_outside(session, table, state, steps):
         yield outside
@@ -62,7 +62,7 @@ def find_file_outside(
     *,
     compares_rows: bool = False,
 ) -> Finding | None:
-    """Return a refusal if the engine would read a file that the job must not read: the engine itself asks nobody.
+    """Return a refusal if the engine would read a file that the job must not read: the engine itself does not check.
 
     :param state: state that the steps were planned on, with or without its files
     :param compares_rows: True if rows are read afterwards, whatever the steps are
@@ -90,10 +90,10 @@ def _lost(
 
 
 def _unfit(session: SparkDeltaSession, table: OpenTable, state: TableState) -> Iterator[Finding]:
-    """Yield the conditions of a table that the engine would evaluate on the rewritten rows, and must not."""
+    """Yield the table's conditions that the engine would evaluate on the rewritten rows, although it must not."""
     columns = [field.name for field in state.metadata.schema.fields]
     for condition in row_conditions(state.metadata, state.protocol):
-        with suppress(PySparkException):  # the engine refuses what it does not understand
+        with suppress(PySparkException):  # the engine refuses invalid expressions itself
             if condition.expression and (why := why_not_parsed_fit(session.spark, condition.holds, columns)):
                 yield requests.UNUSABLE_EXPRESSION.found(
                     "Rewriting {table} would evaluate {subject} ({expression}): {why}.",
@@ -108,7 +108,7 @@ def _unfit(session: SparkDeltaSession, table: OpenTable, state: TableState) -> I
 def _breaking(
     session: SparkDeltaSession, table: OpenTable, state: TableState, step: AddConstraint, before: Sequence[Step]
 ) -> Iterator[Finding]:
-    """Yield how many rows break a constraint; nothing where that can only be known once earlier steps are done."""
+    """Yield a finding if rows break a constraint; nothing if this can be checked only after earlier steps."""
     rows = rows_of(session, table.location, state.version)
     after = _metadata_after(state, before)
     holds = f"coalesce({step.expression}\n, false)"
@@ -150,7 +150,7 @@ def _metadata_after(state: TableState, steps: Sequence[Step]) -> Metadata:
 
 
 def _columns_after(state: TableState, after: Metadata, steps: Sequence[Step]) -> Iterator[str]:
-    """Yield SQL for the columns of a state as they are after steps, without those that are not one cast away."""
+    """Yield SQL for a state's columns as they are after steps. Columns that one cast cannot produce are left out."""
     old = {lowered((field.name,)): field for field in state.metadata.schema.fields}
     for field in after.schema.fields:
         path = earlier_path((field.name,), steps)

@@ -1,4 +1,4 @@
-"""Rewriting a table with other types or another partitioning, in one transaction of the engine."""
+"""Rewrite of a table with other types or another partitioning, in one transaction of the engine."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
 from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
 
-#: Rows are brought together by partition before they are written: not every task writes a file of each.
+#: Rows are grouped by partition before they are written, so that not every task writes a file for each partition.
 _FEW_FILES = {"spark.databricks.delta.optimizeWrite.enabled": "true"}
 _TIME_ZONE = "spark.sql.session.timeZone"
 
 
 @contextmanager
 def in_zone_of(session: SparkDeltaSession, step: RewriteTable) -> Iterator[None]:
-    """Let expressions have the time zone of a step: Spark fixes it when it resolves one, not when it runs it."""
+    """Set the time zone of a step for expressions. Spark reads the zone when it resolves an expression, not later."""
     with configured(session.spark, {_TIME_ZONE: step.time_zone} if step.time_zone else {}):
         yield
 
 
 def rewrite_table(session: SparkDeltaSession, table: OpenTable, since: TableState, step: RewriteTable) -> int:
-    """Rewrite all rows of the newest version, once it is known that the casts lose none of their values.
+    """Rewrite all rows of the newest version, after a check that the casts lose no values.
 
-    Whatever the casts do not concern stays as it is: names, ids, comments, defaults, constraints, properties. The
-    engine checks the constraints, NOT NULL and generated columns for the new values. The files are read again and
-    compared with the rows before they are committed, so no run that dies leaves rows that nobody compared.
+    Everything else stays as it is: names, ids, comments, defaults, constraints, properties. The engine checks the
+    constraints, NOT NULL and generated columns for the new values. The new files are compared with the rows before
+    they are committed, so a run that dies never leaves unchecked rows.
 
-    :param since: a state of the table from which on other writers may only add and remove files
+    :param since: state of the table after which other writers may only add and remove files
     :returns: the version of the commit
     :raises TableMovedError: if another writer changed protocol or metadata since
-    :raises CommitRefusedError: if values would be lost, or the files do not have the rows that they should have
+    :raises CommitRefusedError: if values would be lost, or the files do not contain the expected rows
     :raises Py4JJavaError: if the engine refuses the change, or another writer committed in the meantime
     """
     transaction = EngineTransaction(session, table.location)
@@ -77,7 +77,7 @@ def rewrite_table(session: SparkDeltaSession, table: OpenTable, since: TableStat
 def _differing(
     session: SparkDeltaSession, table: OpenTable, rows: DataFrame, metadata: Metadata, files: Sequence[WrittenFile]
 ) -> Iterator[Finding]:
-    """Yield how the rows of files that are not committed yet differ from those that were to be written."""
+    """Yield differences between the rows of uncommitted files and the rows that should have been written."""
     expected = row_sums(rows)
     found = 0, dict.fromkeys(expected[1], 0)
     if files:
@@ -92,11 +92,12 @@ _FILE, _PARTITION = "file of the row", "partition value "
 def written_rows(
     session: SparkDeltaSession, location: str, metadata: Metadata, files: Sequence[WrittenFile]
 ) -> DataFrame:
-    """Return the rows, with the columns of the table, as readers will see them once the files are committed.
+    """Return the rows with the columns of the table, as readers will see them once the files are committed.
 
-    The session has to be :meth:`reading files <SparkDeltaSession.reading_files>` as long as they are read.
+    The session must be :meth:`reading files <SparkDeltaSession.reading_files>` as long as the rows are read.
 
-    :param metadata: that will be committed with the files, of which there is at least one
+    :param metadata: metadata that will be committed with the files
+    :param files: at least one file
     """
     mode, partitions = metadata.properties.mapping_mode, metadata.partition_columns
     fields = metadata.schema.fields

@@ -1,1 +1,1 @@
-"""A table's log, read into values."""
+"""The log of a table, read into values."""

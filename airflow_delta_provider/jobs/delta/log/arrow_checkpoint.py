@@ -1,4 +1,4 @@
-"""Parquet checkpoints, read by PyArrow where it is installed."""
+"""Parquet checkpoints, read by PyArrow if it is installed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, 
 from airflow_delta_provider.domain.delta.snapshot_comparison import MOST_PARSED
 from airflow_delta_provider.jobs.process.optional_packages import have
 
-#: The field of the number of rows in what a checkpoint has parsed of statistics.
+#: Field for the number of rows in a checkpoint's parsed statistics.
 PARSED_COUNT = f"{STATISTICS}.numRecords"
 
 
 def is_available() -> bool:
-    """Whether there is a PyArrow."""
+    """Return True if PyArrow is installed."""
     return have("pyarrow.parquet")
 
 
@@ -30,14 +30,15 @@ def version() -> str:
 def actions(
     content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, *, parsed: bool = False
 ) -> Iterator[Action]:
-    """Yield the actions of a checkpoint file: row group by row group, and in each of these column by column.
+    """Yield the actions of a checkpoint file: row group by row group, and in each of them column by column.
 
-    :param fields: those to read of kinds of which not all are; none leaves the kind out
-    :param kinds: those to read; None for all that are there
-    :param parsed: whether with what is parsed, of the first files, dates and timestamps as texts; else the number of
-        rows of ``stats_parsed`` is given as ``stats``
+    :param fields: fields to read, by kind of action, for kinds that are not read completely; an empty entry skips the
+        kind
+    :param kinds: kinds of action to read; None for all kinds in the file
+    :param parsed: True to include the parsed values of the first files, with dates and timestamps as strings; if
+        False, the number of rows in ``stats_parsed`` is returned as ``stats``
     :raises BrokenLogError: if it is not a checkpoint
-    :raises Exception: of PyArrow, of many classes, if it cannot read the file, which may be whole
+    :raises Exception: error of PyArrow, of many classes, if it cannot read the file; the file may be intact
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -83,7 +84,7 @@ def _actions(name: str, column: Any, parsed: bool) -> Iterator[Action]:
     column = column.filter(column.is_valid())
     if not len(column):
         return
-    # Field by field: rows that PyArrow makes itself take five times as long.
+    # Field by field: rows built by PyArrow itself take five times as long.
     known = {
         field.name: values
         for field, part in zip(column.type, column.flatten())
@@ -99,14 +100,14 @@ def _actions(name: str, column: Any, parsed: bool) -> Iterator[Action]:
 
 
 def _values(array: Any) -> Sequence[Any] | None:
-    """Return the values of a field, a map as a dict; None where it has none at all."""
+    """Return the values of a field, with maps as dicts; None if all values are null."""
     if array.null_count == len(array):
         return None
     return _python_values(array)
 
 
 def _python_values(array: Any) -> Sequence[Any]:
-    """Return values with maps as dicts; PyArrow itself makes dicts of them since release 20 only."""
+    """Return values with maps as dicts. PyArrow itself supports that only since release 20."""
     from pyarrow import types
 
     if types.is_struct(array.type):
@@ -138,7 +139,7 @@ def _structs(array: Any, values: Callable[[Any], Sequence[Any]]) -> Sequence[Any
 
 
 def _first_parsed(array: Any) -> Sequence[Any] | None:
-    """Return the values of a parsed field; None where none is to be read, and for files behind the first ones."""
+    """Return the values of a parsed field, with None for files behind the first ones; None if all values are null."""
     if array.null_count == len(array):
         return None
     found = list(_parsed_values(array.slice(0, MOST_PARSED)))
@@ -146,7 +147,7 @@ def _first_parsed(array: Any) -> Sequence[Any] | None:
 
 
 def _parsed_values(array: Any) -> Sequence[Any]:
-    """Return values, of structs by field; dates and timestamps as texts, since Python's end with the year 9999."""
+    """Return values, with structs as dicts. Dates and timestamps become strings: Python's end with the year 9999."""
     import pyarrow as pa
     from pyarrow import types
 
@@ -159,6 +160,6 @@ def _parsed_values(array: Any) -> Sequence[Any]:
 
 
 def with_counts(stats: Sequence[Any] | None, parsed: Sequence[Any]) -> Sequence[Any]:
-    """Return statistics of files, or their number of rows where that is parsed."""
+    """Return the statistics of files, or the parsed number of rows if there is one."""
     counts = [None if struct is None else struct.get("numRecords") for struct in parsed]
     return counts if stats is None else [text if count is None else count for text, count in zip(stats, counts)]

@@ -1,4 +1,4 @@
-"""The Parquet files of checkpoints, read into actions: by PyArrow where it is installed and can, else without it."""
+"""Parquet files of checkpoints, read into actions by PyArrow if it is installed and able, else without it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
 _FILE_FIELDS = ("path", "size", "baseRowId", "defaultRowCommitVersion", "deletionVector")
-#: What a state is made of, by kinds of actions: of others all fields.
+#: Fields that make up a state, by kind of action. Other kinds are read with all fields.
 _STATE_FIELDS: Mapping[str, Sequence[str]] = {"add": (*_FILE_FIELDS, "stats", PARSED_COUNT)}
-#: What a checkpoint is compared by: nothing that it may leave out.
+#: Fields by which checkpoints are compared. All of them are fields that a checkpoint must not leave out.
 _COMPARED_FIELDS: Mapping[str, Sequence[str]] = {
     "add": (*_FILE_FIELDS, "partitionValues", "modificationTime", "tags", "clusteringProvider", "stats"),
     "remove": ("path", "deletionTimestamp", "deletionVector"),
 }
-#: What it has parsed, and up to which size of a file that is compared, in bytes.
+#: Parsed fields of a checkpoint, and the file size in bytes up to which they are compared.
 PARSED_FIELDS, _MOST_PARSED_BYTES = (PARTITION_VALUES, STATISTICS), 16 * 1024 * 1024
 
 
-#: Texts of actions that are parsed as JSON, and the characters that one may have.
+#: Fields of actions that are parsed as JSON, and the maximum number of characters of one.
 _TEXTS, _MOST_TEXT = {"add": "stats", "metaData": "schemaString"}, 1 << 24
-#: Characters of an error of a library that are shown.
+#: Maximum number of characters shown of a library's error.
 _MOST_SAID = 300
 _TOO_LARGE = (
     "Let an engine write a new checkpoint. If that one is not read either, and other engines read it, report this as a "
@@ -42,9 +42,10 @@ _TOO_LARGE = (
 class Wanted:
     """The actions and fields to read from a checkpoint file.
 
-    :param fields: those of kinds of which not all are read; none leaves the kind out
-    :param kinds: those to read; None for all that are there
-    :param parsed: whether with what is parsed, of the first files
+    :param fields: fields to read, by kind of action, for kinds that are not read completely; an empty entry skips the
+        kind
+    :param kinds: kinds of action to read; None for all kinds in the file
+    :param parsed: True to include the parsed values of the first files
     """
 
     fields: Mapping[str, Sequence[str]]
@@ -53,13 +54,13 @@ class Wanted:
 
 
 class CheckpointFiles:
-    """Reads them.
+    """Reads Parquet files of checkpoints.
 
-    If one reader cannot read a file, the next one does. Only a reader of this package, or Spark, calls a file damaged:
-    an error of another library may be a limit of that library.
+    If one reader cannot read a file, the next one is tried. Only a reader of this package, or Spark, reports a file
+    as damaged: an error of another library may be a limit of that library.
     """
 
-    #: Bytes up to which PyArrow reads a file.
+    #: Maximum size in bytes of a file that PyArrow reads.
     _most_bytes: float = float("inf")
 
     def __init__(self, storage: TableStorage) -> None:
@@ -71,18 +72,18 @@ class CheckpointFiles:
         :param budget: memory that the files of the checkpoint share; by default, this file has a budget of its own
         :raises MissingFileError: if it is missing
         :raises BrokenLogError: if it is damaged
-        :raises UnreadCheckpointError: if nothing here can read it, or it comes to more than the budget
+        :raises UnreadCheckpointError: if no reader can read it, or it exceeds the budget
         """
         wanted = Wanted(_STATE_FIELDS if with_files else {"add": ()}, (*_STATE_KINDS, "add"))
         return _with_short_texts(path, self._read(path, wanted, budget or Budget()))
 
     def all_actions(self, path: str, budget: Budget | None = None) -> Iterator[Action]:
-        """Yield all actions of a Parquet file of a checkpoint, with all that is compared.
+        """Yield all actions of a Parquet file of a checkpoint, with all fields that are compared.
 
         :param budget: memory that the files of the checkpoint share; by default, this file has a budget of its own
         :raises MissingFileError: if it is missing
         :raises BrokenLogError: if it is damaged
-        :raises UnreadCheckpointError: if nothing here can read it, or it comes to more than the budget
+        :raises UnreadCheckpointError: if no reader can read it, or it exceeds the budget
         """
         small = self._storage.size(path) <= _MOST_PARSED_BYTES
         parsed = {"add": (*_COMPARED_FIELDS["add"], *PARSED_FIELDS)} if small else {}
@@ -108,7 +109,7 @@ class CheckpointFiles:
                 content = self._storage.read(path)
                 try:
                     known = python_checkpoint.charged(content, wanted.fields, wanted.kinds, budget)
-                    # PyArrow holds a value as often as it is used, and again as an object of Python.
+                    # PyArrow holds a value as often as it is used, and again as a Python object.
                     if known and before - budget.left <= budget.left:
                         found = arrow_checkpoint.actions(content, wanted.fields, wanted.kinds, parsed=wanted.parsed)
                         for action in found:
@@ -117,7 +118,7 @@ class CheckpointFiles:
                         return
                 except TooLargeError:
                     raise
-                except Exception as error:  # of PyArrow; its class says little
+                except Exception as error:  # error of PyArrow; its class says little
                     if shortage(error):
                         raise
                     refused.append(f"PyArrow {arrow_checkpoint.version()}: {_short(error)}")
@@ -157,9 +158,9 @@ class CheckpointFiles:
 
 
 def _with_short_texts(path: str, actions: Iterator[Action]) -> Iterator[Action]:
-    """Yield actions, unless a JSON text in one is too long: parsed, it takes up to 25 times its size.
+    """Yield actions, unless a JSON string in one is too long: parsed, it takes up to 25 times its size.
 
-    :raises UnreadCheckpointError: if there is such a text
+    :raises UnreadCheckpointError: if there is such a string
     """
     for action in actions:
         for kind, field in _TEXTS.items():

@@ -1,4 +1,4 @@
-"""Reading when commits were made."""
+"""The times of commits."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _IN_COMMIT = "inCommitTimestamp"
 
 
 def commit_times(log: TableLog, versions: Iterable[int]) -> Iterator[CommitTime]:
-    """Yield when commits were made, as readers take it, oldest first.
+    """Yield the times of commits as readers interpret them, oldest first.
 
-    :param versions: all that the log has, ascending
-    :raises MissingFileError: if a commit is gone
+    :param versions: all versions in the log, ascending
+    :raises MissingFileError: if a commit is missing
     """
     return in_order(_said(log, versions))
 
@@ -33,9 +33,9 @@ def _said(log: TableLog, versions: Iterable[int]) -> Iterator[CommitTime]:
 
 
 def time_of_commit(log: TableLog, version: int, info: Mapping[str, Any]) -> CommitTime:
-    """Return when a commit was made: the time that it states, or else the time at which its file was written.
+    """Return the time of a commit: the time that it states, or else the time at which its file was written.
 
-    :raises MissingFileError: if its file is needed and gone
+    :raises MissingFileError: if its file is needed but missing
     """
     for key in (_IN_COMMIT, "timestamp"):
         text = time_of(info.get(key))

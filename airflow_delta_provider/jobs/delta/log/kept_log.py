@@ -1,4 +1,4 @@
-"""What the log of a table still tells in addition to the commits that are judged."""
+"""Lookups in the part of a table's log that is still kept, beyond the commits that are checked."""
 
 from __future__ import annotations
 
@@ -26,23 +26,25 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
-#: With more files than this, commits are read as a whole rather than searched for their paths.
+#: With more files than this, commits are parsed completely instead of searched for paths first.
 _FEW_FILES = 10
 
 
 class KeptLog(PastLog):
-    """Asks the log; what it no longer has is unknown. Commits that cannot be read are passed over."""
+    """Looks up earlier commits and states in the log. Commits that it no longer has, or that are damaged, are
+    unknown.
+    """
 
     def __init__(self, log: TableLog) -> None:
         self._log = log
 
     @property
     def root(self) -> str | None:
-        """Where the table is, a URI."""
+        """The location of the table, as a URI."""
         return self._log.root
 
     def commit_at(self, version: int) -> Commit | None:
-        """Return a commit, None where the log no longer has it."""
+        """Return a commit; None if the log no longer has it."""
         try:
             actions = self.actions_at(version)
             return Commit.from_actions(version, actions) if actions else None
@@ -50,21 +52,21 @@ class KeptLog(PastLog):
             return None
 
     def actions_at(self, version: int) -> Sequence[Action]:
-        """Return the actions of a commit, none where the log no longer has it."""
+        """Return the actions of a commit; empty if the log no longer has it."""
         try:
             return self._log.read_commit(commit_name(version))
         except (BrokenLogError, MissingFileError):
             return ()
 
     def state_at(self, version: int) -> TableState | None:
-        """Return a state with its files, None where the log no longer has it."""
+        """Return a state with its files; None if the log no longer has it."""
         try:
             return self._log.read_state(with_files=True, version=version)
         except (BrokenLogError, MissingFileError):
             return None
 
     def states_up_to(self, version: int) -> EarlierStates | None:
-        """Return the states that led to a version, as far back as the log leads; it is read from there."""
+        """Return the states that led to a version, as far back as the log reaches. The log is read from there."""
         states = EarlierStates()
         try:
             for transition in self._log.transitions(version, states.begin):
@@ -74,11 +76,11 @@ class KeptLog(PastLog):
         return states
 
     def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
-        """Return those of ``paths`` that a commit before ``version`` added or removed."""
+        """Return the members of ``paths`` that a commit before ``version`` added or removed."""
         wanted = set(paths)
         found: set[str] = set()
         for earlier, name, content in self._commits_before(version):
-            with suppress(BrokenLogError):  # which is said of that commit
+            with suppress(BrokenLogError):  # reported for that commit
                 commit = Commit.from_actions(earlier, parse_commit(name, content))
                 found |= wanted & ({file.path for file in commit.adds} | {file.path for file in commit.removes})
             if found == wanted:
@@ -86,7 +88,7 @@ class KeptLog(PastLog):
         return frozenset(found)
 
     def row_ids_before(self, version: int, paths: Collection[str]) -> Mapping[str, RowIds]:
-        """Return, by path, the row ids that a commit before ``version`` last wrote of each file."""
+        """Return, by path, the row ids that a commit before ``version`` last recorded for each file."""
         wanted = frozenset(paths)
         found: dict[str, RowIds] = {}
         for earlier, name, content in self._commits_before(version) if wanted else ():
@@ -99,9 +101,9 @@ class KeptLog(PastLog):
         return self._log.commits(v for v in commit_versions(self._log.list_names()) if v < version)
 
     def first_adds(self, version: int, paths: Collection[str]) -> Mapping[str, FirstAdd]:
-        """Return, by path, the first time that a commit up to ``version`` added a file; read from the log's start.
+        """Return, by path, the first commit up to ``version`` that added a file. The log is read from its start.
 
-        Left out are files that may have been added by a commit that is not kept.
+        Files that a commit no longer in the log may have added are left out.
         """
         try:
             base, commits = self._log.commits_from_start(version)
@@ -111,9 +113,9 @@ class KeptLog(PastLog):
             return {}
 
     def adds_between(self, after: int, version: int) -> Iterator[Mapping[str, Any]]:
-        """Yield the ``add`` actions of commits after a version and up to another, as in the log, as far as it is kept.
+        """Yield the ``add`` actions of kept commits after one version and up to another, as logged.
 
-        :param after: below 0, those of the checkpoint are among them that the log begins with
+        :param after: version; if it is below 0, the checkpoint at the start of the log is included
         """
         with suppress(BrokenLogError, MissingFileError):
             names = self._log.list_names()
@@ -127,9 +129,10 @@ class KeptLog(PastLog):
                     yield from _adds(parse_commit(name, content))
 
     def last_adds(self, version: int, keys: Collection[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
-        """Return the last ``add`` action of files up to ``version``, as in the log, those of which it tells statistics.
+        """Return each file's last ``add`` up to ``version``, as logged.
 
-        Left out are files of which only a checkpoint tells, and not in JSON.
+        If the log no longer has version 0, files without statistics in JSON are left out: a checkpoint may not have
+        them.
         """
         names = self._log.list_names()
         try:
@@ -142,7 +145,7 @@ class KeptLog(PastLog):
         return {key: add for key, add in known.items() if isinstance(add.get("stats"), str)}
 
     def commit_that_enabled(self, version: int, name: str) -> Commit | None:
-        """Return the kept commit since which a property is true, up to ``version``; None where none is known."""
+        """Return the kept commit that enabled a property that is still true at ``version``; None if it is unknown."""
         found: Commit | None = None
         for number, actions in self._log.newest_commits():
             metadata = next((action["metaData"] for action in actions if action.get("metaData")), None)
@@ -157,7 +160,7 @@ class KeptLog(PastLog):
     def commits_that_added(
         self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
     ) -> Mapping[str, Addition]:
-        """Return, by path, the oldest kept commit that added each file as it is, as far as an aspect goes."""
+        """Return, by path, the oldest kept commit that added each file with its current ``aspect``."""
         wanted = {file.path: file for file in files}
         found: dict[str, Addition] = {}
         for version, name, content in self._log.commits(commit_versions(self._log.list_names())) if wanted else ():
@@ -176,9 +179,9 @@ class KeptLog(PastLog):
 def adds_of(
     log: TableLog, keys: Collection[FileKey], base: LogSegment | None, version: int
 ) -> dict[FileKey, Mapping[str, Any]]:
-    """Return the last ``add`` action of files up to ``version``, as it is in the log.
+    """Return the last ``add`` action of files up to ``version``, as logged.
 
-    :param base: what the log leads on from, where it is not kept whole
+    :param base: segment that the remaining commits follow; None if the log is kept from version 0
     """
     found: dict[FileKey, Mapping[str, Any]] = {}
 
@@ -208,5 +211,5 @@ def _adds(actions: Iterable[Action]) -> Iterator[Mapping[str, Any]]:
 
 
 def _names(content: bytes, path: str) -> bool:
-    """Whether a commit may name a file, going by its bytes."""
+    """Return True if a commit may name a file, judging by its bytes."""
     return path.encode() in content or json.dumps(path)[1:-1].encode() in content

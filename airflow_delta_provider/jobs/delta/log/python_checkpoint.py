@@ -1,4 +1,4 @@
-"""Parquet checkpoints, read with Python alone: if no other reader is there, or none could read them."""
+"""Parquet checkpoints, read with Python alone, if no other reader is installed or able."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _PARSED = (PARTITION_VALUES, STATISTICS)
 
 
 class UnreadFileError(Exception):
-    """A checkpoint file that Python alone cannot read; it may be whole. The message says why.
+    """A checkpoint file that Python alone cannot read, although it may be intact. The message has the reason.
 
-    :param package: reads it where it is installed
+    :param package: package that can read it
     """
 
     def __init__(self, message: str, package: str) -> None:
@@ -49,14 +49,15 @@ def actions(
 ) -> Iterator[Action]:
     """Yield the actions of a checkpoint file, in the order of :mod:`arrow_checkpoint`.
 
-    :param fields: those to read of kinds of which not all are; none leaves the kind out
-    :param kinds: those to read; None for all that are there
-    :param parsed: whether with what is parsed, of the first files; else the number of rows of ``stats_parsed`` is given
-        as ``stats``
-    :param budget: memory that the values may take; by default, as much as the file's size allows
+    :param fields: fields to read, by kind of action, for kinds that are not read completely; an empty entry skips the
+        kind
+    :param kinds: kinds of action to read; None for all kinds in the file
+    :param parsed: True to include the parsed values of the first files; if False, the number of rows in
+        ``stats_parsed`` is returned as ``stats``
+    :param budget: memory limit for the values; by default, as much as the file's size allows
     :raises BrokenLogError: if the file is damaged
     :raises UnreadFileError: if it needs a package to read it
-    :raises TooLargeError: if it comes to more than the budget
+    :raises TooLargeError: if it exceeds the budget
     """
     with _understood():
         file, columns = _opened(content, fields, kinds, budget)
@@ -70,8 +71,8 @@ def charged(
 ) -> bool:
     """Charge the budget for the actions of a file, whichever reader reads them.
 
-    :return: False if that cannot be told: the file is damaged, or cannot be read with Python alone
-    :raises TooLargeError: if it comes to more than the budget
+    :return: False if the cost is unknown: the file is damaged, or cannot be read with Python alone
+    :raises TooLargeError: if it exceeds the budget
     """
     try:
         file, columns = _opened(content, fields, kinds, budget)
@@ -86,7 +87,7 @@ def charged(
 def _opened(
     content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, budget: Budget | None
 ) -> tuple[ParquetFile, list[Field]]:
-    """Return a file, and what is wanted of its columns."""
+    """Return a file, and the wanted parts of its columns."""
     file = ParquetFile(content, {**STANDARD_CODECS, **codecs_of_packages()}, budget)
     return file, [_wanted(column, fields) for column in file.fields if kinds is None or column.name in kinds]
 
@@ -136,7 +137,7 @@ def _actions(group: RowGroup, column: Field, parsed: bool) -> Iterator[Action]:
 
 
 def _first_parsed(group: RowGroup, column: Struct) -> Sequence[Any] | None:
-    """Return the values of a parsed field of the first files; None where it has none that can be read."""
+    """Return the values of a parsed field for the first files; None if there are no readable values."""
     try:
         _, found = group.fields(column, MOST_PARSED)
     except BrokenValueError:

@@ -1,4 +1,4 @@
-"""Who wrote to a table lately, going by the commits that are kept."""
+"""The engines that recently wrote to a table, according to the commits that are kept."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from airflow_delta_provider.jobs.delta.log.commit_times import time_of_commit
 from airflow_delta_provider.jobs.delta.log.table_log import TableLog
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
-#: Commits that count as recent.
+#: Number of commits that count as recent.
 RECENT = 100
 _OWN = ENGINE_INFO.partition("/")[0]
 
 
 def recent_writers(log: TableLog) -> Counter[str]:
-    """Return how many of the latest commits each engine wrote, that of the newest commit first."""
+    """Return the number of recent commits by engine, the engine of the newest commit first."""
     return Counter(_writers(log))
 
 
@@ -51,12 +51,12 @@ class _Commit(CommitTime):
 
 
 def writers_within(log: TableLog, head: TableState, days: float, now: datetime) -> RecentWriters:
-    """Return who wrote to a table within some days, without the commits of this package.
+    """Return the engines that wrote to a table within a number of days, except this package.
 
-    Commits that cannot be read are passed over.
+    Commits that cannot be read are skipped.
 
-    :param head: the newest state
-    :param now: with a time zone
+    :param head: newest state
+    :param now: current time, with a time zone
     """
     since = now - timedelta(days=days)
     versions = [version for version in commit_versions(log.list_names()) if version <= head.version]
@@ -96,9 +96,9 @@ def _newest_first(log: TableLog, versions: list[int]) -> Iterator[_Commit]:
 
 
 class _Managed:
-    """What a table demanded when a commit was made: that much its engine can write.
+    """The demands of a table at the time of a commit. The engine of the commit can write such tables.
 
-    :param commits: newest first
+    :param commits: commits, newest first
     """
 
     def __init__(self, log: TableLog, head: TableState, commits: list[_Commit]) -> None:
@@ -108,14 +108,14 @@ class _Managed:
         self._known: dict[int, Demands | None] = {}
 
     def at(self, version: int) -> Demands | None:
-        """Return what it demanded at a version of the window; None where that is not known."""
+        """Return the demands at a version of the window; None if they are unknown."""
         number = sum(change <= version for change in self._changes)
         if number not in self._known:
             self._known[number] = self._after(number)
         return self._known[number]
 
     def _after(self, number: int) -> Demands | None:
-        """Return what it demanded after so many of the changes."""
+        """Return the demands after the first ``number`` changes."""
         if number == len(self._changes):
             return _demands(self._head.protocol, self._head.metadata)
         try:

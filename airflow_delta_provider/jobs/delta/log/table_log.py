@@ -1,4 +1,4 @@
-"""Reading a table's log into values."""
+"""Reads a table's log into values."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFil
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
-#: Commits that are read at once if it is unknown how many are wanted.
+#: Number of commits to read at once if the number needed is unknown.
 _AT_ONCE = 100
 _SIDECARS = "_sidecars"
 
 
 @dataclass(frozen=True)
 class History:
-    """A table, and how it came there.
+    """The newest state of a table, and the commits that led to it.
 
-    :param state: the newest state, with its files, from the newest checkpoint on: what readers see
-    :param transitions: commits that led to it, oldest first; none where the log has no earlier state
-    :param segment: what ``state`` was read from
-    :param replayed: where that begins at a checkpoint among these commits, what they add up to themselves
+    :param state: newest state with its files, read from the newest checkpoint on, as readers see it
+    :param transitions: commits that led to it, oldest first; empty if the log has no earlier state
+    :param segment: segment that ``state`` was read from
+    :param replayed: state that these commits add up to, if ``state`` begins at a checkpoint among them; else None
     """
 
     state: TableState
@@ -66,7 +66,7 @@ class TableLog:
     def read_state(self, *, with_files: bool = False, version: int | None = None) -> TableState:
         """Replay the log up to ``version``, by default the newest.
 
-        :param with_files: also the live files; without, only their actions are skipped
+        :param with_files: True to include the live files; if False, only file actions are skipped
         :raises MissingFileError: if there is no ``_delta_log``
         :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
         """
@@ -74,7 +74,7 @@ class TableLog:
         return self._replay(segment, with_files=with_files).state(segment.version)
 
     def read_commit_base(self, version: int | None = None) -> CommitBase:
-        """Return a version, by default the newest, as a commit of ours has to follow it: with its files, and as logged.
+        """Return ``version``, by default the newest, as the base of a new commit: with its files, and as logged.
 
         :raises MissingFileError: if there is no ``_delta_log``
         :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
@@ -88,9 +88,9 @@ class TableLog:
         return CommitBase(state, head["protocol"], head["metaData"], previous)
 
     def read_history(self, since: int | None = None) -> History:
-        """Replay the log up to the newest version, and keep what happened after ``since``.
+        """Replay the log up to the newest version, and keep the commits after ``since``.
 
-        :param since: by default the version before the newest, where the log still has it
+        :param since: version; by default the one before the newest, if the log still has it
         :raises MissingFileError: if there is no ``_delta_log``
         :raises BrokenLogError: if the log has a gap, is damaged, or no longer has ``since``
         """
@@ -116,7 +116,7 @@ class TableLog:
         return History(checkpointed, tuple(transitions), newest, replayed)
 
     def earliest_version(self) -> int | None:
-        """Return the first version from which the log leads to the newest one, going by the names of its files."""
+        """Return the oldest version whose state and later commits the log still has, judging by file names."""
         return earliest_version(self.list_names())
 
     def list_names(self) -> list[str]:
@@ -134,31 +134,31 @@ class TableLog:
         return self._storage.read(f"{self._directory}/{name}")
 
     def written_at(self, name: str) -> datetime:
-        """Return when a file of the log was written, as the storage says, in UTC.
+        """Return the storage's time of the last write to a file of the log, in UTC.
 
         :raises MissingFileError: if there is no such file
         """
         return self._storage.written_at(f"{self._directory}/{name}")
 
     def read_files(self, names: Iterable[str]) -> Iterator[bytes]:
-        """Yield the contents of files of the log, in order; many are read at once where they are far away.
+        """Yield the contents of files of the log, in order. Many remote files are read at once.
 
-        :raises MissingFileError: if one of them is gone
+        :raises MissingFileError: if a file is missing
         """
         return self._storage.read_ahead([f"{self._directory}/{name}" for name in names])
 
     def replay(self, segment: LogSegment, like: TableState | None = None) -> Replay:
-        """Return a replay that has taken a segment, with the files.
+        """Return a replay of a segment, with the files.
 
-        :param like: a state whose files are much the same
-        :raises BrokenLogError: if a file of it is damaged
+        :param like: state with mostly the same files
+        :raises BrokenLogError: if a file of the segment is damaged
         """
         return self._replay(segment, with_files=True, like=like)
 
     def checkpoint_parts(self, segment: LogSegment) -> Iterator[CheckpointPart]:
-        """Yield the files of a segment's checkpoint, the sidecar files after the one that names them.
+        """Yield the files of a segment's checkpoint. Sidecar files follow the file that names them.
 
-        The actions of one have to be read before the next is asked for.
+        The actions of a file must be read before the next file is requested.
 
         :raises BrokenLogError: if a file is damaged or missing
         """
@@ -187,10 +187,10 @@ class TableLog:
             yield later, parse_commit(name, content)
 
     def transitions(self, version: int, begin: Callable[[TableState], None]) -> Iterator[Transition]:
-        """Yield what the commits did that led to ``version``, oldest first, as far back as the log leads.
+        """Yield the effects of the commits that led to ``version``, oldest first, as far back as the log reaches.
 
-        :param begin: takes the state that they lead away from, with its files
-        :raises MissingFileError: if a file is gone
+        :param begin: receives the state before the first of these commits, with its files
+        :raises MissingFileError: if a file is missing
         :raises BrokenLogError: if the log is damaged, or does not lead to ``version``
         """
         names = [name for name in self.list_names() if name[:20].isdecimal() and int(name[:20]) <= version]
@@ -203,11 +203,11 @@ class TableLog:
             yield advance(replay, later, parse_commit(name, content))
 
     def commits_from_start(self, version: int) -> tuple[TableState | None, Iterator[list[Action]]]:
-        """Return the commits that led to ``version``, oldest first, as far back as the log leads, and where they start.
+        """Return the state before the first kept commit, and the commits up to ``version``, oldest first.
 
-        That is the state before the first of them, with its files; None where the first one created the table.
+        The state includes its files. It is None if the first kept commit created the table.
 
-        :raises MissingFileError: if a file is gone
+        :raises MissingFileError: if a file is missing
         :raises BrokenLogError: if the log is damaged, or does not lead to ``version``
         """
         names = [name for name in self.list_names() if name[:20].isdecimal() and int(name[:20]) <= version]
@@ -221,10 +221,10 @@ class TableLog:
         return base, (parse_commit(name, content) for _, name, content in self.commits(versions))
 
     def live_adds(self, state: TableState) -> Iterator[Action]:
-        """Yield the bodies of the ``add`` actions of live files, oldest first; of some files more than one.
+        """Yield the bodies of the ``add`` actions of live files, oldest first. A file can have several.
 
-        :param state: with its files
-        :raises MissingFileError: if a file of the log is gone
+        :param state: state with its files
+        :raises MissingFileError: if a file of the log is missing
         :raises BrokenLogError: if the log is damaged
         """
         files = state.files or {}
@@ -237,7 +237,7 @@ class TableLog:
                 yield add
 
     def newest_commits(self) -> Iterator[tuple[int, list[Action]]]:
-        """Yield the commits that are kept and whole, newest first, with their versions."""
+        """Yield the commits that are kept and intact, newest first, with their versions."""
         versions = commit_versions(self.list_names())[::-1]
         for start in range(0, len(versions), _AT_ONCE):
             for version, name, content in self.commits(versions[start : start + _AT_ONCE]):
@@ -247,7 +247,7 @@ class TableLog:
     def commits(self, versions: Iterable[int]) -> Iterator[tuple[int, str, bytes]]:
         """Yield versions, each with the name and the content of its commit file.
 
-        :raises MissingFileError: if one is gone
+        :raises MissingFileError: if a commit is missing
         """
         of_versions = [(version, commit_name(version)) for version in versions]
         contents = self.read_files(name for _, name in of_versions)
@@ -262,9 +262,9 @@ class TableLog:
         like: TableState | None = None,
         head: dict[str, Any] | None = None,
     ) -> Replay:
-        """Return a replay that has taken a segment.
+        """Return a replay of a segment.
 
-        :param head: gets the last protocol and metaData actions, as they stand in the log
+        :param head: receives the last protocol and metaData actions, as logged
         """
         replay = Replay(with_files=with_files, like=like)
         try:
@@ -300,7 +300,7 @@ class TableLog:
 
     @contextmanager
     def _of_checkpoint(self, sidecar: str, path: str) -> Iterator[None]:
-        """Take a missing sidecar file for damage, unless the checkpoint is gone, too: the log was cleaned up."""
+        """Report a missing sidecar file as damage, unless the log was cleaned up and the checkpoint is also missing."""
         try:
             yield
         except MissingFileError:
@@ -309,7 +309,7 @@ class TableLog:
 
 
 def _noting_sidecars(actions: Iterable[Action], name: str, sidecars: list[str]) -> Iterator[Action]:
-    """Yield the actions of a checkpoint file, and take down the sidecar files that they name."""
+    """Yield the actions of a checkpoint file, and collect the sidecar files that they name."""
     for action in actions:
         if action.get("sidecar"):
             sidecars.append(_sidecar_path(action["sidecar"], name))
@@ -317,7 +317,7 @@ def _noting_sidecars(actions: Iterable[Action], name: str, sidecars: list[str]) 
 
 
 def _noted(actions: Iterable[Action], head: dict[str, Any] | None) -> Iterable[Action]:
-    """Return actions, keeping those of protocol and metadata where that is asked for."""
+    """Return actions; if ``head`` is given, it receives the protocol and metaData actions."""
     return actions if head is None else _noting(actions, head)
 
 
@@ -331,4 +331,4 @@ def _sidecar_path(sidecar: Any, name: str) -> str:
     path = sidecar.get("path") if isinstance(sidecar, dict) else None
     if not isinstance(path, str):
         raise BrokenLogError(f"a sidecar action of checkpoint file {name} has no path")
-    return unquote(path).rsplit("/", 1)[-1]  # it is in the table's own folder of sidecar files, whatever is before
+    return unquote(path).rsplit("/", 1)[-1]  # only the name counts: it lies in the table's own folder of sidecar files

@@ -30,14 +30,14 @@ from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
 from airflow_delta_provider.jobs.run.command_line.spec_file import SpecFile
 from airflow_delta_provider.jobs.spark.session.jvm_output import JvmOutput
 
-#: Exit codes: a report was written; there is none, or every table is in FAULT; the command line is invalid.
+#: Exit codes: report written; no report, or every table in FAULT; invalid command line.
 REPORTED, FAULT, INVALID = 0, 1, 2
 
 _PROGRAM = "python -m airflow_delta_provider.jobs"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one job and write its report; return the exit code."""
+    """Run one job, write its report and return the exit code."""
     request, parsed = parse(arguments)
 
     def progress(line: str) -> None:
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not has_pyspark():
         _say("PySpark is not installed. Install pyspark and delta-spark, or run it by spark-submit.")
         return FAULT
-    # Imported late: an invalid command line is answered without starting Spark.
+    # Imported late, so that an invalid command line is rejected without starting Spark.
     from airflow_delta_provider.jobs.run.own_receipt import confirm
     from airflow_delta_provider.jobs.run.runner import run
     from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
@@ -113,9 +113,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str] | None = None) -> tuple[JobRequest, argparse.Namespace]:
-    """Return the request of a command line, and all of its arguments.
+    """Return the request of a command line, and all parsed arguments.
 
-    :raises SystemExit: with 2 and a sentence on standard error, if it is invalid
+    :raises SystemExit: exit code 2 and a message on standard error, if the command line is invalid
     """
     parsed = parser().parse_args(arguments)
     options: type[Options] = parsed.options
@@ -160,7 +160,6 @@ def _default_tables(options: type[Options]) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return what reads command lines."""
     whole = argparse.ArgumentParser(
         prog=_PROGRAM,
         description=__doc__,

@@ -1,4 +1,4 @@
-"""Flags of the command line, made from the options that a kind of job declares."""
+"""Flags of the command line, derived from the options of each kind of job."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from airflow_delta_provider.domain.request.value import Choice, Document, Entrie
 
 
 def flags_of(options: type[Options]) -> Mapping[str, str]:
-    """Return the flags by the names of options."""
+    """Return the flags, keyed by option name."""
     return {name: declared.flag or f"--{name.replace('_', '-')}" for name, declared in options.declared().items()}
 
 
 def add_options(parser: argparse._ActionsContainer, options: type[Options]) -> None:
-    """Add the flags of a kind."""
+    """Add the flags of a kind of job."""
     flags = flags_of(options)
     for name, declared in options.declared().items():
         repeated = "; may be repeated" if declared.value.repeatable else ""
@@ -38,7 +38,7 @@ def add_options(parser: argparse._ActionsContainer, options: type[Options]) -> N
 
 
 def add_allowed_locations(parser: argparse._ActionsContainer) -> None:
-    """Add the flag of the locations that a job may reach."""
+    """Add the flag for the locations that a job may access."""
     parser.add_argument(
         "--allowed-location",
         dest="allowed_locations",
@@ -56,9 +56,9 @@ def _location(text: str) -> str:
 
 
 def read_options(parsed: argparse.Namespace, options: type[Options]) -> Options:
-    """Return the options that were given.
+    """Return the options given on the command line.
 
-    :raises RequestError: if they are wrong
+    :raises RequestError: if an option is invalid
     """
     given = {}
     for name, declared in options.declared().items():
@@ -69,7 +69,7 @@ def read_options(parsed: argparse.Namespace, options: type[Options]) -> Options:
 
 
 def _parsing(declared: Option) -> dict[str, Any]:
-    """Return how argparse reads an option."""
+    """Return argparse's keyword arguments for an option."""
     value = declared.value
     if isinstance(value, Flag):
         return {"action": "store_true"}
@@ -96,13 +96,12 @@ def _reader(value: Value) -> Callable[[str], Any]:
 
 
 def _entries(path: str) -> tuple[Any, ...]:
-    """Read a file of entries."""
     entries = unmarked(read_document(Document(), path)) or []
     return tuple(entries) if isinstance(entries, list) else (entries,)
 
 
 def read_document(value: Document, path: str) -> Any:
-    """Read a file, or the files of a folder: YAML where PyYAML is installed, JSON anywhere.
+    """Read a file, or the files of a folder. YAML needs PyYAML; JSON always works.
 
     :raises ArgumentTypeError: if it cannot be read
     """

@@ -1,4 +1,4 @@
-"""Where the command line writes a report: a file on this machine, or wherever the storage can write."""
+"""The report file of the command line: a local file, or a URI that the storage can write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 class ReportFile:
     """The file of one report.
 
-    :param place: a path on this machine, or a URI, written through the storage
+    :param place: a local path, or a URI that is written through the storage
     :raises RequestError: if no file can be written to the path
     """
 
@@ -28,17 +28,17 @@ class ReportFile:
             _check(self._path)
 
     def check(self, storage: Storage) -> None:
-        """Look whether the storage of a URI is known, before anything is done.
+        """Check that the storage of a URI is known, before the job starts.
 
-        :raises Exception: what the storage says if it is not
+        :raises Exception: error of the storage, if it is not known
         """
         if self._path is None:
             storage.qualify(self.place)
 
     def write(self, text: Iterable[str], storage: Storage) -> None:
-        """Write the report whole or not at all; to a device or a pipe, such as ``/dev/stdout``, as it is.
+        """Write the whole report or nothing. A device or pipe, such as ``/dev/stdout``, is written directly.
 
-        :param text: in parts
+        :param text: parts of the report, in order
         """
         parts = (part.encode(errors="backslashreplace") for part in text)
         if self._path is None:
@@ -56,12 +56,12 @@ def _write(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def _is_special(path: Path) -> bool:
-    """Whether something is there that is not a regular file: it must not be replaced by one."""
+    """Return True if the path is a device, pipe or socket, which a regular file must not replace."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _followed(path: Path) -> Path:
-    """Return where a link leads: the file there is replaced, not the link."""
+    """Return the target of a link, so that the target is replaced and not the link."""
     return path if _is_special(path) or not path.is_symlink() else path.resolve()
 
 

@@ -1,4 +1,4 @@
-"""Where ``init-spec`` writes the specs of tables."""
+"""The output file of ``init-spec``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_delta_provider.jobs.storage.storage import Storage
 
 
 class SpecFile:
-    """The file that a request wants the specs of its tables in.
+    """The file for the specs that a request generates.
 
     :raises RequestError: if no file can be written there
     """
@@ -28,16 +28,16 @@ class SpecFile:
 
     @classmethod
     def of(cls, options: Options) -> SpecFile | None:
-        """Return the file that options name; None where they name none."""
+        """Return the output file that the options name; None if they name none."""
         if isinstance(options, InitSpecOptions) and options.out is not None:
             return cls(options.out, overwrite=options.force)
         return None
 
     def check(self, storage: Storage) -> None:
-        """Check that nothing would be overwritten unasked.
+        """Check that no existing file would be overwritten without ``--force``.
 
-        :raises RequestError: if it would
-        :raises Exception: what the storage says where it cannot be reached
+        :raises RequestError: if a file would be overwritten
+        :raises Exception: error of the storage, if it cannot be reached
         """
         self._file.check(storage)
         if self._overwrite:
@@ -49,9 +49,9 @@ class SpecFile:
         raise RequestError("{out}: {place} exists. Give {force} to overwrite it.", place=self._place)
 
     def write(self, report: JobReport, storage: Storage) -> int:
-        """Write the specs of the tables that have one, and return how many those are; without any, nothing is written.
+        """Write the specs of the tables that have one, and return their number. Without specs, no file is written.
 
-        :raises Exception: what the storage says if it cannot
+        :raises Exception: error of the storage, if the file cannot be written
         """
         tables = [
             Written(table.spec, table.version, known.get("table_id") or "", known.get("left_out", ()))
