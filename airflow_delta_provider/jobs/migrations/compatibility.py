@@ -75,7 +75,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
 
 
 def _widenings(options: CheckCompatibilityOptions, state: TableState) -> tuple[list[Widening], list[Finding]]:
-    """Return the columns to be widened, and refusals for those that cannot be widened."""
+    """Return the columns to be widened, and refusals for columns that cannot be widened."""
     if not options.columns:
         return [], []
     widenings, refusals = resolve_widenings(WidenTypesOptions(columns=options.columns), state.metadata)

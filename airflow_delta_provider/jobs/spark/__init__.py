@@ -1,1 +1,1 @@
-"""All that takes Spark: sessions, storage through Hadoop, proofs about rows."""
+"""Everything that needs Spark: sessions, storage through Hadoop, proofs about rows."""

@@ -1,4 +1,4 @@
-"""The kinds of jobs that check tables, with Spark for what needs rows."""
+"""The kinds of jobs that check tables, using Spark to read rows."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ from airflow_delta_provider.jobs.spark.row_tracking.row_proofs import SparkRowPr
 
 
 def audit(session: SparkDeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Audit one table."""
     return protocol_audit.run(session, text, request, progress, SparkRowProofs(session))
 
 
 def check_row_tracking(session: SparkDeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Check row tracking of one table."""
     return row_tracking.run(session, text, request, progress, SparkRowProofs(session))
 
 
 def check_paimon_table(session: SparkDeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
-    """Check row tracking of one Paimon table."""
     return paimon.check_paimon_table(session, text, request, progress, PaimonRowProofs(session))

@@ -1,1 +1,1 @@
-"""Delta tables by Spark: the session that opens them, and large checkpoints."""
+"""Delta tables with Spark: the session that opens them, and large checkpoints."""

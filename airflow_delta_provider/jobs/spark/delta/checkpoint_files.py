@@ -1,4 +1,4 @@
-"""The Parquet files of checkpoints that PyArrow does not read: by Spark."""
+"""Parquet files of checkpoints that PyArrow does not read, read by Spark."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 _PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
-#: Of a checkpoint, what the driver takes at once: some 80,000 files. By default it is 32 times as much, of which the
-#: driver's heap would hold the rows.
+#: Size of the part of a checkpoint that the driver reads at once: some 80,000 files. The default is 32 times as much,
+#: and the driver's heap would hold all of its rows.
 _SMALL_PARTITION = "4m"
-#: Several tables are read at once, and the session, whose setting this is, is one for all of them.
+#: Several tables are read at once, and they share the session that this setting belongs to.
 _configuring = Lock()
-#: Where a checkpoint has the number of rows of a file, by the field of ``add`` that holds it.
+#: Expressions for the number of rows of a file in a checkpoint, by the field of ``add`` that contains it.
 _NUM_RECORDS = {
     "stats": "CAST(get_json_object(add.stats, '$.numRecords') AS BIGINT)",
     "stats_parsed": "add.stats_parsed.numRecords",
@@ -37,9 +37,9 @@ _NUM_RECORDS = {
 
 
 class SparkCheckpointFiles(CheckpointFiles):
-    """Reads small ones by PyArrow, if it is there: one job of Spark takes longer than many of them.
+    """Reads small checkpoint files with PyArrow if it is installed: one Spark job takes longer than many of them.
 
-    What PyArrow cannot read Spark is asked for, so that it does not matter which packages there are.
+    Spark reads files that PyArrow cannot read, so the result does not depend on installed packages.
     """
 
     _most_bytes = 16 * 1024 * 1024  # some 100,000 files of a table
@@ -49,7 +49,7 @@ class SparkCheckpointFiles(CheckpointFiles):
         self._spark = spark
 
     def _read_otherwise(self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]) -> Iterator[Action]:
-        """Yield the actions of a file that PyArrow did not read, whatever it said of it."""
+        """Yield the actions of a file that PyArrow did not read, whatever its error."""
         name = path.rsplit("/", 1)[-1]
         before, yielded = budget.left, 0
         try:
@@ -59,7 +59,7 @@ class SparkCheckpointFiles(CheckpointFiles):
         except (PySparkException, Py4JJavaError) as error:
             if (found := damage(error)) is not None:
                 raise BrokenLogError(f"checkpoint file {name} is damaged: {found}") from error
-            size = self._storage.size(path)  # fails if it is not there at all
+            size = self._storage.size(path)  # fails if the file does not exist
             meaning = understand(error)
             is_of_columns = isinstance(error, AnalysisException)
             if yielded or meaning.rule is faults.STORAGE or (size > self._most_bytes and not is_of_columns):
@@ -89,7 +89,7 @@ class SparkCheckpointFiles(CheckpointFiles):
         if not columns:
             return
         condition = " OR ".join(f"{kind} IS NOT NULL" for kind in columns)
-        # One small partition at a time: a table may have more files than fit here as rows all at once.
+        # One small partition at a time: a table may have more files than fit into memory as rows.
         with _configuring, configured(self._spark, {_PARTITION_BYTES: _SMALL_PARTITION}):
             found = rows.where(condition).selectExpr(*columns.values()).toLocalIterator()
         for row in found:
@@ -99,7 +99,7 @@ class SparkCheckpointFiles(CheckpointFiles):
 
 
 def _as_json(kind: str, struct: Any, wanted: Sequence[str] | None) -> str:
-    """Return the expression that gives an action as JSON."""
+    """Return the expression for an action as JSON."""
     if wanted is None:
         return f"to_json(`{kind}`) AS `{kind}`"
     counted = PARSED_COUNT in wanted
@@ -115,7 +115,7 @@ def _as_json(kind: str, struct: Any, wanted: Sequence[str] | None) -> str:
 
 
 def _has_count(add: Any, name: str) -> bool:
-    """Whether a checkpoint's ``add`` can have the number of rows in the field ``name``."""
+    """Return True if a checkpoint's ``add`` can have the number of rows in the field ``name``."""
     if name not in add.names:
         return False
     names = getattr(add[name].dataType, "names", None)

@@ -23,26 +23,25 @@ from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSe
 from airflow_delta_provider.jobs.tables.catalog_entry import SchemaListing
 from airflow_delta_provider.jobs.tables.table_session import TableError
 
-#: What catalogs call the format.
+#: Name of the format in catalogs.
 _PROVIDER = "delta"
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 class SparkDeltaSession(SparkTableSession, DeltaSession):
-    """A session of Spark that opens Delta tables, by location or by name."""
+    """A Spark session that opens Delta tables, by location or by name."""
 
     def open_log(self, location: str) -> TableLog:
-        """Return the log of the table at a location; large checkpoints are read by Spark."""
+        """Return the log of the table at a location. Spark reads large checkpoints."""
         files = self.files_of(location)
         return TableLog(files, location, SparkCheckpointFiles(self.spark, files))
 
     @property
     def versions(self) -> Mapping[str, str | None]:
-        """Versions of Spark and Delta."""
         return {**super().versions, "delta": self.delta_version}
 
     def tables_in(self, schema: tuple[str, ...]) -> SchemaListing:
-        """Return what a catalog lists in a schema, with its Delta tables by name.
+        """Return a catalog's listing of a schema, with its Delta tables by name.
 
         :raises TableError: if there is no such schema
         """
@@ -60,9 +59,9 @@ class SparkDeltaSession(SparkTableSession, DeltaSession):
 
     @cached_property
     def engine(self) -> Engine:
-        """What Delta this session has.
+        """The engine of this session.
 
-        :raises RuntimeError: if it has none, or too old a one; the message says how to provide it
+        :raises RuntimeError: if it has no Delta, or one that is too old; the message explains how to provide it
         """
         jvm: Any = self.spark._jvm
         try:
@@ -83,15 +82,15 @@ class SparkDeltaSession(SparkTableSession, DeltaSession):
     def require_delta(self) -> None:
         """Check that this session has Delta.
 
-        :raises RuntimeError: as :attr:`engine`
+        :raises RuntimeError: see :attr:`engine`
         """
         assert self.engine
 
     @property
     def delta_version(self) -> str | None:
-        """Version of Delta, None where the session has none: then Spark's own catalog is in force again.
+        """Version of Delta; None if the session has none. In that case, Spark's own catalog is restored.
 
-        Sessions are made for Delta, whose catalog would fail every query where its jars are not there.
+        Sessions are configured for Delta, whose catalog would fail every query without its jars.
         """
         try:
             return self.engine.delta
@@ -102,26 +101,27 @@ class SparkDeltaSession(SparkTableSession, DeltaSession):
 
     @contextmanager
     def labelled(self, labels: Mapping[str, Any]) -> Iterator[None]:
-        """Write ``labels`` into the ``userMetadata`` of every commit made within.
+        """Write ``labels`` into the ``userMetadata`` of every commit made within the block.
 
-        Joined with the user's own: keys of a JSON object stay, any other text stays under ``user``.
+        They are merged with the user's own metadata: keys of a JSON object are kept, and any other text is kept under
+        ``user``.
         """
         merged = {**_as_object(self.spark.conf.get(_USER_METADATA, None)), **labels}
-        # Spark replaces ${env:…} and the like in values of settings, too. In JSON, $ may be written in another way.
+        # Spark also replaces ${env:…} and the like in values of settings. JSON allows $ to be escaped.
         text = json.dumps(merged, sort_keys=True).replace("$", r"\u0024")
         with configured(self.spark, {_USER_METADATA: text}):
             yield
 
     @property
     def user_metadata(self) -> str | None:
-        """What goes into the ``userMetadata`` of a commit that is made now: the labels, and what the user put there."""
+        """The ``userMetadata`` of a commit made now: the labels, and the user's own metadata."""
         text: str | None = self.spark.conf.get(_USER_METADATA, None)
         return text
 
     def locate(self, name: TableName) -> str:
-        """Return where a catalog has a table.
+        """Return a table's location in the catalog.
 
-        :raises TableError: if there is none, or it is not a Delta table
+        :raises TableError: if it is not in the catalog, or is not a Delta table
         """
         try:
             entry = self.catalogs.entry(name)
@@ -141,7 +141,7 @@ class SparkDeltaSession(SparkTableSession, DeltaSession):
         return self.storage.qualify(entry.location)
 
     def _without_delta(self) -> str:
-        """Return what may be why a catalog has no table, where jobs run that need Delta for nothing else."""
+        """Return a possible reason why a catalog lacks a table, for jobs that do not need Delta otherwise."""
         if self.delta_version is not None:
             return ""
         return " This Spark has no Delta Lake; if the catalog is Delta's, add its jars: delta_jars (--delta-jars)."

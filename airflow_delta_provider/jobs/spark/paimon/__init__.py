@@ -1,1 +1,1 @@
-"""Proofs about the rows of Paimon tables, and what their connector says."""
+"""Proofs about the rows of Paimon tables, by their files and through their connector."""

@@ -1,4 +1,4 @@
-"""Row tracking of a table by the user's Paimon catalog: the same rules, over what SQL shows of snapshots and rows."""
+"""Checks row tracking through the user's Paimon catalog: the same rules, on snapshots and rows as SQL shows them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ from airflow_delta_provider.jobs.spark.paimon.compared_rows import ComparedRows
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
 
-#: Commits that are compared one by one; of more, the newest snapshot with the first: SQL reads each of them whole.
+#: Maximum number of commits compared one by one, since SQL reads whole snapshots. If there are more, only the first
+#: and the newest snapshot are compared.
 _MOST_COMMITS = 16
-#: How often snapshots and files are read again because others commit.
+#: Number of times that snapshots and files are read because others commit.
 _TRIES = 3
 _NOT_TRACKED = rules.NOT_TRACKED.found("No snapshot has a nextRowId above 0, and no file has row ids.")
 
@@ -40,7 +41,7 @@ _NOT_TRACKED = rules.NOT_TRACKED.found("No snapshot has a nextRowId above 0, and
 class PaimonCatalogCheck:
     """Checks row tracking of one table of a catalog.
 
-    :param name: of one to three parts
+    :param name: name of one to three parts
     """
 
     def __init__(
@@ -61,7 +62,6 @@ class PaimonCatalogCheck:
         self._evidence: dict[str, Any] = {"level": options.level, "source": "catalog", "notes": self._notes}
 
     def run(self) -> TableReport:
-        """Check the table."""
         snapshots: list[Snapshot] = []
         findings: list[Finding] = []
         try:
@@ -108,7 +108,7 @@ class PaimonCatalogCheck:
         return [snapshot for snapshot in snapshots if since is None or snapshot.id >= since]
 
     def _read(self) -> tuple[list[Snapshot], list[DataFile]]:
-        """Return the snapshots, and the live files of the newest: read again while others commit."""
+        """Return the snapshots, and the live files of the newest. Both are read again while others commit."""
         snapshots = self._source.snapshots()
         for _ in range(_TRIES):
             files, before = self._source.files(), snapshots
@@ -118,7 +118,7 @@ class PaimonCatalogCheck:
         return snapshots, files
 
     def _reported(self, finding: Finding) -> Finding:
-        """Return a finding as weighty as was asked for, without the names that the catalog did not show."""
+        """Return a finding with the requested severity, without names that the catalog did not show."""
         reassigned = rules.is_reassigned(finding) or finding.code == row_rules.REASSIGNED.code
         severity = Severity.ERROR if reassigned and self._options.fail_on_reassigned else finding.severity
         return replace(finding, user=finding.user or None, severity=severity)
@@ -134,7 +134,7 @@ class PaimonCatalogCheck:
         comparisons = [] if self._options.since_snapshot == snapshots[0].id else [first]
         states = [(0, True, snapshots[0])] if comparisons else []
         for number, (before, after) in enumerate(pairwise(snapshots), 1):
-            if after.id - before.id > 1:  # then it is not a compaction, whatever the last commit is
+            if after.id - before.id > 1:  # several commits are not a compaction, even if the last one is
                 after = replace(after, commit_kind="several", operation=f"the commits after snapshot {before.id}")
             comparisons.append(Comparison(number, after, before, evolution, ()))
             states += [(number, False, before), (number, True, after)]

@@ -1,8 +1,8 @@
-"""Snapshots, files and rows of a table by the user's own Paimon catalog in Spark SQL.
+"""Snapshots, files and rows of a table, read through the user's own Paimon catalog in Spark SQL.
 
-A thin adapter to the values and frames that the rules know, for tables whose files cannot be read directly: other
-formats than Parquet, REST and Hive catalogs, encrypted stores. Written from the columns of Paimon's connector, and
-tested on tables and views of the same columns, not with a live connector. Other shapes are refused.
+A thin adapter to the values and frames that the rules use, for tables whose files cannot be read directly: other
+formats than Parquet, REST and Hive catalogs, encrypted stores. It is written from the columns of Paimon's connector,
+and tested on tables and views with the same columns, not with a live connector. Other shapes are refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSe
 
 _WHOLE = (spark_types.LongType, spark_types.IntegerType)
 _TEXT = (spark_types.StringType,)
-#: Columns that have to be there, and their types.
+#: Required columns, and their types.
 _SNAPSHOTS: Mapping[str, tuple[type, ...]] = {
     "snapshot_id": _WHOLE,
     "schema_id": _WHOLE,
@@ -46,22 +46,23 @@ _FILES: Mapping[str, tuple[type, ...]] = {
 }
 _SCHEMAS: Mapping[str, tuple[type, ...]] = {"schema_id": _WHOLE, "fields": _TEXT}
 _ROWS: Mapping[str, tuple[type, ...]] = {ROW_ID: (spark_types.LongType,), SEQUENCE_NUMBER: (spark_types.LongType,)}
-#: One of these names a file, by the version of the connector.
+#: One of these columns has a file's name, depending on the version of the connector.
 _NAMES = ("file_name", "file_path")
 _NO_LIST = ManifestListFile("", None)
-#: The identifier of a commit where the catalog does not show it; that of ``sys.merge_branch`` is 0.
+#: Identifier of a commit if the catalog does not show it. For ``sys.merge_branch`` the identifier is 0.
 _UNKNOWN = -1
 
 
 class UnknownShapeError(Exception):
-    """The catalog gives something of another shape than is known; the message says what."""
+    """The catalog returned data of an unknown shape. The message describes it."""
 
 
 class CatalogSource:
     """A table of the user's Paimon catalog.
 
-    :param name: as SQL has it, of one to three parts
-    :param separator: between the table's name and that of a system table; other catalogs do not take Paimon's own
+    :param name: name as in SQL, of one to three parts
+    :param separator: text between the table's name and the name of a system table; Paimon's own works only in its
+        catalogs
     """
 
     def __init__(self, session: SparkTableSession, name: TableName, separator: str = "$") -> None:
@@ -72,7 +73,7 @@ class CatalogSource:
     def snapshots(self) -> list[Snapshot]:
         """Return the snapshots that are kept, in order.
 
-        :raises UnknownShapeError: if they have not the columns that are known
+        :raises UnknownShapeError: if they do not have the expected columns
         """
         frame = self._session.spark.sql(f"SELECT * FROM {self._system_table('snapshots')}")
         _check(frame, _SNAPSHOTS, "$snapshots")
@@ -81,7 +82,7 @@ class CatalogSource:
     def files(self) -> list[DataFile]:
         """Return the live files of the newest snapshot.
 
-        :raises UnknownShapeError: if they have not the columns that are known
+        :raises UnknownShapeError: if they do not have the expected columns
         """
         frame = self._session.spark.sql(f"SELECT * FROM {self._system_table('files')}")
         _check(frame, _FILES, "$files")
@@ -91,9 +92,9 @@ class CatalogSource:
         return [_file(row, named) for row in frame.collect()]
 
     def schemas(self, ids: Collection[int]) -> dict[int, TableSchema]:
-        """Return schemas by id, with their columns alone.
+        """Return schemas by id, with only their columns.
 
-        :raises UnknownShapeError: if one is not there, or they have not the columns that are known
+        :raises UnknownShapeError: if a schema is missing, or they do not have the expected columns
         """
         frame = self._session.spark.sql(f"SELECT * FROM {self._system_table('schemas')}")
         _check(frame, _SCHEMAS, "$schemas")
@@ -113,9 +114,9 @@ class CatalogSource:
         return found
 
     def columns(self, snapshots: Sequence[Snapshot]) -> tuple[list[UserColumn], list[str]]:
-        """Return the table's own columns that can be compared over snapshots, and the names of the others.
+        """Return the table's own columns that can be compared across snapshots, and the names of the others.
 
-        :raises UnknownShapeError: if it is not known which columns are the same in several schemas
+        :raises UnknownShapeError: if columns cannot be matched between several schemas
         """
         ids = {snapshot.schema_id for snapshot in snapshots}
         if len(ids) > 1:
@@ -136,9 +137,9 @@ class CatalogSource:
         return columns, others
 
     def rows(self, states: Sequence[tuple[int, bool, Snapshot]], columns: Sequence[UserColumn]) -> DataFrame:
-        """Return the rows of snapshots, as :meth:`RowFrame.rows` does; of no place in a file anything is known.
+        """Return the rows of snapshots, in the form of :meth:`RowFrame.rows`. Their places in files are unknown.
 
-        :param states: number of the comparison, whether the rows are those after it, and the snapshot
+        :param states: number of the comparison, True for the rows after it, and the snapshot
         :raises UnknownShapeError: if the table lacks the columns of row tracking
         """
         return reduce(DataFrame.union, (self._rows_at(*state, columns) for state in states))
@@ -156,14 +157,15 @@ class CatalogSource:
                 *(f"{_value(column, snapshot)} AS c{index}" for index, column in enumerate(columns)),
             ]
         )
-        # Both by name: SELECT * leaves them out, and t$row_tracking has them as NOT NULL, so that nulls go unseen.
+        # Both are selected by name: SELECT * leaves them out, and t$row_tracking declares them NOT NULL, which hides
+        # nulls.
         frame = self._session.spark.sql(f"SELECT {selected} FROM {self._name.sql} VERSION AS OF {snapshot.id}")
         shape = frame.select(sql.col("id").alias(ROW_ID), sql.col("seq").alias(SEQUENCE_NUMBER))
         _check(shape, _ROWS, "the table")
         return frame
 
     def _system_table(self, what: str) -> str:
-        """Return the name of a system table of this one, for SQL."""
+        """Return the name of one of this table's system tables, for SQL."""
         *parents, last = self._name.identifier or ()
         return ".".join(map(quote, (*parents, f"{last}{self._separator}{what}")))
 

@@ -1,6 +1,6 @@
-"""Rows before and after commits, compared by Spark: all commits of a history in one job, more only for what is wrong.
+"""Compares rows before and after commits with Spark: all commits of a history in one job, more jobs only for faults.
 
-What comes back is a line for each commit, and the first rows of each fault.
+The result is one line for each commit, and the first rows of each fault.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _STEPS = (
 )
 _BOTH = "before_n > 0 AND after_n > 0"
 _NEW = "before_n = 0 AND after_n > 0"
-#: Faults in the order in which they count. ``alone``: there is nothing to compare these rows with. A sequence number
-#: that was above the snapshot's id before is the fault of an earlier commit, or comes from a branch.
+#: Faults, by priority. ``alone``: there are no earlier rows to compare with. A sequence number that was already above
+#: the snapshot's id is the fault of an earlier commit, or comes from a branch.
 _CONDITIONS = {
     RowFault.NO_ID: "id IS NULL AND after_n > 0",
     RowFault.REPEATED: "after_n > 1",
@@ -55,18 +55,18 @@ _CONDITIONS = {
         f"NOT alone AND NOT compaction AND {_NEW} AND NOT (a_seq > low AND a_seq <= high)"
     ),
 }
-#: Files of one column group share a sequence number, so compaction may raise that of a row.
+#: Files of one column group share a sequence number, so compaction may raise a row's sequence number.
 _OTHER_SEQUENCE, _LOWER_SEQUENCE = "a_seq <> b_seq", "a_seq < b_seq"
 
 
 @dataclass
 class ComparedRows:
-    """Compares the rows of some commits with those before.
+    """Compares the rows of some commits with the rows before.
 
-    :param rows: as :meth:`RowFrame.rows` gives them
-    :param names: of what the column ``file`` stands for
-    :param columns: that make the content of a row
-    :param keys: that identify rows; none where that is not known
+    :param rows: rows in the form of :meth:`RowFrame.rows`
+    :param names: names for the values of the column ``file``
+    :param columns: columns that make up the content of a row
+    :param keys: columns that identify rows; empty if they are unknown
     """
 
     session: SparkTableSession
@@ -77,7 +77,7 @@ class ComparedRows:
     keys: Sequence[UserColumn]
 
     def outcomes(self) -> dict[int, Outcome]:
-        """Return what each comparison came to, by its number."""
+        """Return the result of each comparison, by its number."""
         by_id = self._by_id()
         faults = {fault: f"count_if(fault = '{fault.value}')" for fault in RowFault}
         gone, new = "before_n > 0 AND after_n = 0", f"{_NEW} AND id >= next_before AND coalesce(id < next_after, true)"
@@ -124,7 +124,7 @@ class ComparedRows:
         }
 
     def _by_id(self) -> DataFrame:
-        """Return each row id of each comparison, with what it was and is, and its fault."""
+        """Return each row id of each comparison, with its values before and after, and its fault."""
         rows = self.rows.withColumn("content", sql.expr(content_of(self.columns)))
         grouped = rows.groupBy("step", "id").agg(
             *map(
@@ -212,7 +212,7 @@ def _first_of(rows: DataFrame, by: Sequence[str], order: Column) -> list[Row]:
 
 
 def _steps(comparisons: Sequence[Comparison]) -> list[dict[str, object]]:
-    """Return what the conditions need to know of each comparison."""
+    """Return the values of each comparison that the conditions use."""
     steps: list[dict[str, object]] = []
     highest: int | None = None
     for comparison in comparisons:
@@ -236,12 +236,14 @@ def _steps(comparisons: Sequence[Comparison]) -> list[dict[str, object]]:
 
 
 def _higher(one: int | None, other: int | None) -> int | None:
-    """Return the higher number: a nextRowId that was lowered is one violation, and what follows from it no other."""
+    """Return the higher number. A lowered nextRowId is a violation of its own and must not cause further ones."""
     return other if one is None else one if other is None else max(one, other)
 
 
 def _are_reliable(comparison: Comparison, snapshot: Snapshot) -> bool:
-    """Whether manifests have the lowest and highest sequence numbers right: of compacted files not before Paimon 2."""
+    """Return True if manifests have correct sequence number bounds. For compacted files, that is so only since Paimon
+    2.
+    """
     version = (snapshot.writer_version or "").split(".")[0]
     recent = version.isdigit() and int(version) >= 2
     files = (one.file for one in comparison.occurrences if one.after)

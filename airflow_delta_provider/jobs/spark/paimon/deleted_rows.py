@@ -26,7 +26,7 @@ class DeletedRows:
         self.faults: list[FileFault] = []
 
     def __call__(self, file: DataFile, vector: Vector | None) -> int:
-        """Return the deleted rows of a file as a bit set; none where they cannot be determined."""
+        """Return the deleted rows of a file as a bit set; 0 if they cannot be determined."""
         try:
             return self._data.deleted_by(file, vector)
         except (MissingFileError, PaimonFormatError, UnreadFileError) as error:
@@ -44,7 +44,10 @@ class DeletedRows:
             return 0
 
     def _first_with(self, vector: Vector | None) -> Snapshot | None:
-        """Return the first snapshot that has the index file of a deletion vector; None if it was there before."""
+        """Return the first snapshot with the index file of a deletion vector; None without a vector.
+
+        If the start of the history has the file, this is the start's snapshot.
+        """
         if vector is None or vector.file in self._history.start.index_files:
             return self._history.start.snapshot if vector else None
         return next((step.snapshot for step in self._history.steps if vector.file in step.index_files), None)

@@ -1,4 +1,4 @@
-"""What the footers of data files say, and which files are not what their manifests say of them: PD10, PD12, PD13."""
+"""The footers of data files, and the files that differ from their manifest entries: PD10, PD12, PD13."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _PARQUET, _AVRO = "parquet", "avro"
 class FileSurvey:
     """The footers of some files.
 
-    :param ids: what each file's footer says of the row ids in it
-    :param files: the same files as readers of ids take them
+    :param ids: row ids according to each file's footer
+    :param files: the same files, in the form that readers of ids use
     :param broken: files whose rows must not be read
-    :param vanished: whether files are gone that the newest snapshot does not have
+    :param vanished: True if files are missing that are not in the newest snapshot
     """
 
     ids: dict[FileKey, FileIds] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class FileSurvey:
     vanished: bool = False
 
     def extend(self, more: FileSurvey) -> None:
-        """Take what another survey found of other files."""
+        """Add the results of another survey, of other files."""
         self.ids |= more.ids
         self.files |= more.files
         self.broken |= more.broken
@@ -50,7 +50,7 @@ class FileSurvey:
 def survey(files: Collection[DataFile], data: TableFiles, is_live: Callable[[DataFile], bool]) -> FileSurvey:
     """Read the footers of ``files``, each once.
 
-    :param is_live: whether the newest snapshot has a file: another one may be deleted in the meantime
+    :param is_live: returns True if the newest snapshot has a file; other files may be deleted in the meantime
     """
     result = FileSurvey()
     ordered = list({file.key: file for file in files}.values())
@@ -71,9 +71,9 @@ def survey(files: Collection[DataFile], data: TableFiles, is_live: Callable[[Dat
 
 
 def _look(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFault]] | None:
-    """Return what a footer says of ids, if its rows can be read, and what is wrong; None if there is no such file.
+    """Return the row ids of a footer and the faults of a file; None if there is no such file.
 
-    If the storage fails temporarily, so does the check, which is then retried.
+    The ids are None if the rows cannot be read. If the storage fails temporarily, the check fails and is retried.
     """
     if file.format != _PARQUET:
         remedy = (

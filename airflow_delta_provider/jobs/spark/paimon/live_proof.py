@@ -1,4 +1,4 @@
-"""Which live files have to be read to prove that no two live rows have one id, and the proof."""
+"""The live files that must be read to prove that no two live rows have the same id, and the proof."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ _ALL = (-(1 << 63), (1 << 63) - 1)
 
 @dataclass
 class LiveProof:
-    """Proves it of the newest snapshot of a history; of a proven start, what meets nothing new is left alone.
+    """Proves that the live row ids in the newest snapshot of a history are unique.
 
-    :param surveyed: the footers that were read, to which those are added that are read here
+    If the start of the history is proven, unchanged files are read only if their ids may overlap with a new file's
+    ids.
+
+    :param surveyed: footers already read; footers read here are added
     :param kept: ranges of ids that an earlier check found
-    :param limits: what is compared in this process; beyond it, Spark compares
+    :param limits: limits of comparisons in this process; beyond them, Spark compares
     """
 
     session: SparkTableSession
@@ -45,7 +48,7 @@ class LiveProof:
     def repeated(self, added: Collection[DataFile], progress: Progress) -> Iterator[RepeatedId]:
         """Yield the ids that several live rows have.
 
-        :param added: the files that are new
+        :param added: new files
         """
         live = [file for file in self._live.values() if file.holds_rows and not self._is_broken(file)]
         chosen = {file.key for file in live if carries_ids(file) or not self._plain(file)}
@@ -65,7 +68,7 @@ class LiveProof:
         yield from ids.repeated(chosen)
 
     def ranges(self) -> dict[str, tuple[int, int]]:
-        """Return between which ids those are that live files hold, where that is known."""
+        """Return the lowest and highest id in each live file that carries ids, if known."""
         return {
             file.name: found
             for file in self._live.values()
@@ -73,7 +76,9 @@ class LiveProof:
         }
 
     def range_of(self, file: DataFile) -> tuple[int, int] | None:
-        """Return between which ids those of a file are; without anything known of a file that carries them, all."""
+        """Return the range of a file's ids; the full range if it carries ids and nothing is known; None if it has no
+        ids.
+        """
         if not file.row_count:
             return None
         if not carries_ids(file) and self._plain(file):
@@ -82,7 +87,7 @@ class LiveProof:
         return self._known_range(file) or _ALL
 
     def complete(self) -> bool:
-        """Whether the rows of all live files could be read."""
+        """Return True if the rows of all live files could be read."""
         return not any(self._is_broken(file) for file in self._live.values() if file.holds_rows)
 
     def _is_broken(self, file: DataFile) -> bool:
@@ -93,7 +98,7 @@ class LiveProof:
         return ids is None or ids.all_fresh
 
     def _meeting(self, live: Sequence[DataFile], added: Collection[DataFile]) -> set[FileKey]:
-        """Return the files that are new, and those that carry ids near theirs; of these the footers are read, too."""
+        """Return the new files, and the files that carry ids in the range of a new one. Missing footers are read."""
         new = {file.key for file in added}
         before = vectors_of(self.history.start.index_files)
         new |= {file.key for file in live if before.get(vector_key(file)) != self._vector_of(file)}

@@ -1,7 +1,7 @@
 """The proof that no two live rows of a snapshot have the same id: PD02.
 
-Ranges of ids that metadata gives to files are disjoint, or that is another violation. So only ids that are in files
-have to be read, that one column alone: of files that carry ids, compared with each other and with those ranges.
+The id ranges that metadata assigns to files are disjoint; if not, that is another violation. So only the ids in files
+that carry ids have to be read, from a single column. They are compared with each other and with the assigned ranges.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from airflow_delta_provider.jobs.spark.row_ids.row_ids import RowIds
 from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
 
-#: Files that findings name, and that are looked at to name them.
+#: Maximum number of files that findings name, and that are read to name them.
 _MOST_FILES = 20
 
 
 @dataclass(frozen=True)
 class RepeatedId:
-    """Rows of several files, or of one, that share ids.
+    """Rows of one or several files that share ids.
 
-    :param files: those that have them
-    :param ids: the first of the ids
-    :param count: rows too many
+    :param files: files that contain the rows
+    :param ids: first of the ids
+    :param count: number of surplus rows
     """
 
     finding: Finding
@@ -49,9 +49,9 @@ class RepeatedId:
 class LiveRowIds:
     """Compares the ids of live rows.
 
-    :param files: live ones, whose rows are rows of the table
-    :param surveyed: the footers of those that carry ids, as far as they have to be read
-    :param deleted: gives the deleted rows of a file as a bit set
+    :param files: live files whose rows are rows of the table
+    :param surveyed: footers of the files that carry ids, as far as they have to be read
+    :param deleted: returns the deleted rows of a file as a bit set
     """
 
     session: SparkTableSession
@@ -63,7 +63,9 @@ class LiveRowIds:
     _by_path: dict[str, DataFile] = field(init=False, default_factory=dict)
 
     def repeated(self, chosen: Collection[FileKey]) -> Iterator[RepeatedId]:
-        """Yield the ids that several rows have, one of them in a file of ``chosen``, whose ids are read."""
+        """Yield the ids that several rows have, at least one of them in a file of ``chosen``. The ids of these files
+        are read.
+        """
         held: dict[str, RowFile] = {}
         fresh: list[RowFile] = []
         ids = {}

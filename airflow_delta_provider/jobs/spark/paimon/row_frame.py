@@ -1,7 +1,7 @@
-"""Rows of data files with their ids and sequence numbers, by Spark's own reader of Parquet.
+"""Rows of data files with their ids and sequence numbers, read by Spark's own Parquet reader.
 
-Apache Paimon, Row Tracking: what the file itself holds counts; where that is null, the file's first row id and the
-position, and the file's highest sequence number.
+Apache Paimon, Row Tracking: values in the file take precedence. If they are null, the id is the file's first row id
+plus the position, and the sequence number is the file's highest one.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _LOOKUP = (
     "path: string, occurrences: array<struct<step: int, after: boolean, deleted: array<bigint>, file: int, "
     "base: bigint, rows: bigint, low: bigint, high: bigint, provided: array<boolean>>>"
 )
-#: What Spark knows of the file of a row; a column of that name hides it.
+#: Spark's metadata column for the file of a row; a table column of that name hides it.
 _FILE_METADATA = "_metadata"
-#: Types that Spark has by another name.
+#: Types with a simple equivalent in Spark.
 _SIMPLE = {
     "BOOLEAN": "BOOLEAN",
     "TINYINT": "TINYINT",
@@ -48,20 +48,20 @@ _SIMPLE = {
     "VARBINARY": "BINARY",
     "DATE": "DATE",
 }
-#: Timestamps to the microsecond; Spark has none that are finer.
+#: Timestamps, up to microseconds: Spark has no finer ones.
 _TIMESTAMPS = {"TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMP_LTZ": "TIMESTAMP"}
 _MOST_FRACTION = 6
-#: In the order in which values of one go into the next unchanged.
+#: Integer types, in ascending order: each fits into the next without a change of values.
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 
 @dataclass(frozen=True)
 class UserColumn:
-    """A column of the newest schema that can be compared over all schemas.
+    """A column of the newest schema that can be compared across all schemas.
 
-    :param names: what it is called in each schema that has it
-    :param types: its type in Spark, in each of them
-    :param type: in the newest one
+    :param names: its name in each schema that has it
+    :param types: its Spark type in each of these schemas
+    :param type: its Spark type in the newest schema
     """
 
     name: str
@@ -72,7 +72,7 @@ class UserColumn:
 
 
 def comparable_columns(schemas: Mapping[int, TableSchema]) -> tuple[list[UserColumn], list[str]]:
-    """Return the columns that can be compared, by field id, and the names of the others."""
+    """Return the columns that can be compared, matched by field id, and the names of the others."""
     columns: list[UserColumn] = []
     others: list[str] = []
     ambiguous = {number: _ambiguous(schema) for number, schema in schemas.items()}
@@ -93,14 +93,14 @@ def comparable_columns(schemas: Mapping[int, TableSchema]) -> tuple[list[UserCol
 
 
 def _ambiguous(schema: TableSchema) -> set[str]:
-    """Return names, in lower case, that Spark, which does not look at case, takes for more than one column."""
+    """Return names, in lower case, that Spark, which ignores case, matches to more than one column."""
     counts = Counter([ROW_ID.lower(), SEQUENCE_NUMBER.lower(), _FILE_METADATA])
     counts.update(field.name.lower() for field in schema.fields)
     return {name for name, count in counts.items() if count > 1}
 
 
 def spark_type(data_type: DataType) -> str | None:
-    """Return a type in Spark's SQL; None for one that Spark does not read from Parquet, or cannot compare."""
+    """Return a type in Spark's SQL; None if Spark does not read it from Parquet, or cannot compare it."""
     root, arguments = data_type.root, data_type.arguments
     if root in _SIMPLE:
         return _SIMPLE[root]
@@ -115,7 +115,7 @@ def spark_type(data_type: DataType) -> str | None:
     if root == "ARRAY":
         element = spark_type(data_type.parts[0].type)
         return None if element is None else f"ARRAY<{element}>"
-    return None  # maps have no order, so two writers may write the same one differently
+    return None  # maps are unordered, so two writers may write the same one differently
 
 
 def _goes_into(kind: str, newest: str) -> bool:
@@ -127,8 +127,8 @@ def _goes_into(kind: str, newest: str) -> bool:
 class RowFrame:
     """Reads rows of one table's files.
 
-    :param schemas: by id
-    :param evolution: whether the columns of a row may lie in several files
+    :param schemas: schemas by id
+    :param evolution: True if the columns of a row may lie in several files
     """
 
     def __init__(
@@ -140,16 +140,16 @@ class RowFrame:
         self._evolution = evolution
 
     def rows(self, occurrences: Sequence[Occurrence], columns: Sequence[UserColumn]) -> DataFrame:
-        """Return the rows of files as they occur.
+        """Return the rows of files for each of the files' occurrences.
 
-        Columns: ``step`` and ``after``, as in :class:`Occurrence`; ``id`` and ``seq``; ``fits``, whether a sequence
-        number in the file is within what the manifest says of it; ``file``, an index into :func:`files_of`, and
+        Columns: ``step`` and ``after``, as in :class:`Occurrence`; ``id`` and ``seq``; ``fits``, which is true if a
+        sequence number in the file is within the manifest's bounds; ``file``, an index into :func:`files_of`;
         ``position`` in it, physical, from 0; and each of ``columns`` as ``c0``, ``c1``…
         """
         files = files_of(occurrences)
         read = self._read(files, columns)
         lookup = ship(self._session.spark, self._lookup(files, occurrences, columns), _LOOKUP)
-        # A file that the lookup does not know must not go unseen, so it fails in a column that all readers need.
+        # A file missing in the lookup must not go unnoticed, so it raises an error in a column that all readers need.
         known = "CASE WHEN step IS NULL THEN raise_error(concat('unknown file ', path)) ELSE coalesce(own_id, {}) END"
         fresh = "CASE WHEN position < rows THEN base + position END"
         values = [f"c{index}" for index in range(len(columns))]
@@ -183,9 +183,9 @@ class RowFrame:
     def _lookup(
         self, files: Sequence[DataFile], occurrences: Sequence[Occurrence], columns: Sequence[UserColumn]
     ) -> list[dict[str, Any]]:
-        """Return what the rows of each file need to know of it, under every name that Spark may give the file.
+        """Return the data that the rows of each file need, under every name that Spark may give the file.
 
-        One file may have several entries in manifests, as under new row ids.
+        One file may have several entries in manifests, for example with new row ids.
         """
         indexes = {file: index for index, file in enumerate(files)}
         found: dict[str, tuple[str, list[dict[str, Any]]]] = {}
@@ -241,7 +241,7 @@ def files_of(occurrences: Sequence[Occurrence]) -> list[DataFile]:
 
 
 def content_of(columns: Sequence[UserColumn]) -> str:
-    """Return an expression that is the same for the same values of ``columns``, and where the nulls are."""
+    """Return an expression that is equal for equal values of ``columns`` with nulls at the same places."""
     parts = [
         part
         for index, column in enumerate(columns)

@@ -1,4 +1,4 @@
-"""The level of rows: whether ids and sequence numbers in the data files of a table are right, and stay."""
+"""The level of rows: checks that ids and sequence numbers in a table's data files are correct and stable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from airflow_delta_provider.jobs.spark.paimon.row_frame import RowFrame, UserCol
 from airflow_delta_provider.jobs.spark.session.engine_errors import understand
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
 
-#: What is wrong with rows themselves, and ends with them.
+#: Rules about the rows themselves. A violation ends when its rows are removed.
 _ABOUT_ROWS = frozenset(
     rule.code
     for rule in (
@@ -45,13 +45,17 @@ _ABOUT_ROWS = frozenset(
         rules.INVENTED_ID,
     )
 )
-#: What says of files that their rows were not read.
+#: Rules for files whose rows were not read.
 _UNREAD = frozenset((rules.UNREADABLE.code, rules.UNREAD.code, rules.NOT_AS_RECORDED.code))
 
 
 @dataclass(frozen=True)
 class _CommitFinding:
-    """A finding about the rows of a commit, and how many rows it counts, the first of them by their ids."""
+    """A finding about the rows of a commit.
+
+    :param ids: ids of the first of these rows
+    :param count: number of rows that it counts
+    """
 
     finding: Finding
     comparison: Comparison
@@ -62,8 +66,8 @@ class _CommitFinding:
 class RowLevel:
     """Checks the rows of one table.
 
-    :param name: of the table, for people
-    :param location: as a URI
+    :param name: name of the table, for messages
+    :param location: location of the table, as a URI
     """
 
     def __init__(
@@ -88,9 +92,9 @@ class RowLevel:
         self._live = {file.key: file for file in history.latest.files}
 
     def check(self) -> RowResult:
-        """Read what has to be read, and return what is wrong.
+        """Read the required rows, and return the findings.
 
-        :raises PaimonFormatError: if an option of the newest schema has a value that it cannot have
+        :raises PaimonFormatError: if an option of the newest schema has an invalid value
         """
         history = self._history
         comparisons = list(ChangedRows(history, self._deleted).comparisons())
@@ -121,7 +125,7 @@ class RowLevel:
         return self._result
 
     def _compare(self, comparisons: Sequence[Comparison], proof: LiveProof) -> list[_CommitFinding]:
-        """Compare the rows of commits, and return what is wrong with those."""
+        """Compare the rows of commits, and return the findings about them."""
         columns, others = comparable_columns(self._history.schemas)
         if others:
             self._result.evidence["columns_not_compared"] = others
@@ -160,7 +164,7 @@ class RowLevel:
             yield _CommitFinding(finding, comparison, ids, count)
 
     def _others_with(self, ids: Sequence[int], comparison: Comparison, frame: RowFrame, proof: LiveProof) -> str:
-        """Return the files that a commit left alone of which a live row has one of ``ids``."""
+        """Return the files that the commit did not touch that contain a live row with one of ``ids``."""
         live = {file.key: file for file in self._history.start.files}
         for step in self._history.steps[: comparison.number]:
             apply(live, step)
@@ -182,7 +186,7 @@ class RowLevel:
         return ", ".join(sorted(files[row["file"]].name for row in found))
 
     def _prove(self, proof: LiveProof, added: Sequence[DataFile], by_commit: Sequence[_CommitFinding]) -> bool:
-        """Prove that live rows have ids of their own, and return whether they have."""
+        """Prove that live rows have unique ids; return True if they have."""
         unique = True
         try:
             for repeated in proof.repeated(added, lambda text: self._progress(f"{self._name}: {text}")):
@@ -196,10 +200,10 @@ class RowLevel:
         return unique and proof.complete()
 
     def _healed(self, earlier: _CommitFinding, unique: bool) -> Finding:
-        """Return a finding about rows with the snapshot since which it does not matter any more.
+        """Return a finding about rows, with the snapshot that fixed it.
 
-        That is so when no file can have any of the rows. Where it is proven that no two live rows have one id, the
-        last commit that took rows away saw to it, if none before did.
+        It is fixed once no file can contain any of its rows. If live row ids are proven to be unique, the last commit
+        that removed rows fixed it at the latest.
         """
         finding, comparison = earlier.finding, earlier.comparison
         if finding.code not in _ABOUT_ROWS:
@@ -213,7 +217,7 @@ class RowLevel:
         return replace(finding, healed_version=gone)
 
     def _not_compared(self, comparisons: Sequence[Comparison]) -> Iterator[Finding]:
-        """Yield that commits were not compared where no other open finding says why."""
+        """Yield a finding about commits that were not compared, unless another open finding explains it."""
         if not comparisons or any(finding.is_open and finding.code in _UNREAD for finding in self._result.findings):
             return
         yield rules.UNREAD.found(
@@ -241,7 +245,7 @@ class RowLevel:
         yield from (by_name[name] for name in self._options.keys)
 
     def _traced(self, repeated: RepeatedId) -> Finding:
-        """Return a finding with the commit that added the last of its files: then the ids met."""
+        """Return a finding with the commit that added the last of its files, which caused the collision of ids."""
         if added := self._lifetimes.added_by(repeated.files):
             return replace(repeated.finding, **provenance(added[-1]))
         return replace(repeated.finding, version=self._history.start.snapshot.id, at_or_before=True)
@@ -262,7 +266,7 @@ def _may_have(found: tuple[int, int] | None, ids: Sequence[int]) -> bool:
 
 
 def _is_same(earlier: _CommitFinding, finding: Finding, repeated: RepeatedId) -> bool:
-    """Whether a commit's finding reports already what is found of live rows."""
+    """Return True if a commit's finding already covers a finding about live rows."""
     if earlier.finding.code != rules.REPEATED_ID.code:
         return False
     taken_along = not earlier.ids.isdisjoint(repeated.ids) and repeated.count <= earlier.count

@@ -1,4 +1,4 @@
-"""Proofs about rows by Spark, and by Paimon's connector."""
+"""Proofs about rows of Paimon tables by Spark and by Paimon's connector."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSe
 
 
 class SparkRowProofs:
-    """Reads rows by Spark; see :class:`~airflow_delta_provider.jobs.paimon.row_proofs.RowProofs`."""
+    """Reads rows with Spark; see :class:`~airflow_delta_provider.jobs.paimon.row_proofs.RowProofs`."""
 
     def __init__(self, session: SparkTableSession) -> None:
         self._session = session
@@ -26,23 +26,21 @@ class SparkRowProofs:
     def check_rows(
         self, name: str, location: str, history: TableHistory, options: RowOptions, progress: Progress
     ) -> RowResult:
-        """Check the rows of a table by its files."""
         return RowLevel(self._session, name, location, history, options, progress).check()
 
     def check_by_catalog(
         self, name: TableName, options: PaimonCheckRowTrackingOptions, progress: Progress
     ) -> TableReport:
-        """Check a table that its catalog is asked for."""
         self._check_reach(name)
         return PaimonCatalogCheck(self._session, name, options, progress).run()
 
     def _check_reach(self, name: TableName) -> None:
-        """Check where the catalog has a table, if it says so."""
+        """Check the location of a table, if the catalog shows it."""
         session = self._session
         if session.reach.is_bounded:
             try:
                 location = session.catalogs.entry(name).location
-            except (NotInCatalogError, PySparkException, Py4JError):  # which the check says of the table
+            except (NotInCatalogError, PySparkException, Py4JError):  # the check reports this error
                 return
             if location:
                 session.check_reach(name, session.storage.qualify(location))

@@ -1,1 +1,1 @@
-"""Reading and comparing the ids of rows, for tables of any format."""
+"""Reads and compares the ids of rows, for tables of any format."""

@@ -1,4 +1,4 @@
-"""Materialized row ids read by PyArrow, if it is there: of few rows a Spark job takes longer than all else."""
+"""Materialized row ids, read by PyArrow if it is installed: for few rows, a Spark job would take most of the time."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from airflow_delta_provider.jobs.process.optional_packages import have
 from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows
 from airflow_delta_provider.jobs.tables.data_files import DataFiles
 
-#: Files, and rows with or without materialized ids, that are read here: about a second on a disk of this machine.
+#: Maximum files, and rows with or without materialized ids, to read here: about a second on a local disk.
 _MOST_FILES, _MOST_ROWS = 1000, 1 << 24
 _BITS = (IDS - 1).bit_length()
 
 
 class _NotPlainError(Exception):
-    """What is read is not what it should be."""
+    """The file does not have the expected form."""
 
 
 def is_available() -> bool:
-    """Whether there are PyArrow and NumPy."""
+    """Return True if PyArrow and NumPy are installed."""
     return have("numpy", "pyarrow.parquet")
 
 
@@ -34,10 +34,10 @@ def read_buckets(
 ) -> list[IdBucket] | None:
     """Return the materialized ids of live rows as bit sets, by number of bucket.
 
-    :param column: that holds them
-    :param most_files: of more files, Spark is to read them
-    :param most_rows: of so many rows, with or without materialized ids, Spark is to read them
-    :return: None where Spark is to read them, or to say what is wrong with them
+    :param column: column with the ids
+    :param most_files: maximum number of files to read here
+    :param most_rows: limit of rows, with or without materialized ids, to read here; it must not be reached
+    :return: None if Spark has to read the ids, or to report problems with them
     """
     if len(rows) > most_files or sum(most_rows if row.rows is None else row.rows for row in rows) >= most_rows:
         return None
@@ -48,7 +48,7 @@ def read_buckets(
     try:
         found = [ids for file in data.map(lambda row: list(_ids(data, column, row)), rows) for ids in file]
         return list(_buckets(np.concatenate(found))) if found else []
-    except Exception:  # of any library: Spark reads the same and reports what is wrong
+    except Exception:  # error of any library: Spark reads the same data and reports the problem
         return None
 
 
@@ -58,7 +58,7 @@ def _ids(data: DataFiles, column: str, row: FileRows) -> Iterator[Any]:
     from pyarrow import int64, parquet
 
     file = parquet.ParquetFile(data.open(row.file))
-    # Spark finds a column by its name in any case, and to PyArrow a dot leads into a struct.
+    # Spark ignores the case of a column's name, and PyArrow treats a dot as a path into a struct.
     named = [field for field in file.schema_arrow if field.name.lower() == column.lower()]
     if [(field.name, field.type) for field in named] != [(column, int64())] or "." in column:
         raise _NotPlainError(column)

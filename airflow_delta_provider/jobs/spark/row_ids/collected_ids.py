@@ -1,4 +1,4 @@
-"""Materialized row ids compared in this process, as bit sets: for as many as fit into it."""
+"""Compares materialized row ids in this process, as bit sets, if they fit into it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from airflow_delta_provider.jobs.spark.row_ids.row_ids import RowIds
 
 
 class CollectedIds:
-    """The materialized ids of live rows, all of them here.
+    """The materialized ids of live rows, all of them in this process.
 
-    :param expected: how many there are about
-    :param mixed: files that may hold rows with materialized and rows with fresh ids
-    :param rows_of: number of rows of a file
-    :param high_water_mark: above which ids are impossible, None where it does not count
-    :param deleted: gives the deleted rows of a file as a bit set
+    :param expected: approximate number of ids
+    :param mixed: files that may have both rows with materialized ids and rows with fresh ids
+    :param rows_of: returns the number of rows of a file
+    :param high_water_mark: mark above which ids are impossible; None if it does not count
+    :param deleted: returns the deleted rows of a file as a bit set
     """
 
     def __init__(
@@ -47,7 +47,9 @@ class CollectedIds:
         self._deleted = deleted
 
     def repeated(self, limit: int) -> FaultyIds:
-        """Return the ids that more than one row in files with materialized ids has, counted by the rows too many."""
+        """Return the ids that several rows in files with materialized ids have. The count is the number of surplus
+        rows.
+        """
         buckets = [bucket for bucket in self._buckets if bucket.repeated]
         materialized: Sequence[int] = ()
         landed = self._landed_in_mixed(limit)
@@ -70,19 +72,19 @@ class CollectedIds:
         return FaultyIds(count, tuple(islice(ids, limit)), last)
 
     def landings(self, fresh: Sequence[RowFile], limit: int, most: int) -> Landings:
-        """Return the files of ``fresh`` one of whose live rows has an id that is materialized elsewhere.
+        """Return the files of ``fresh`` with a live row whose id is materialized elsewhere.
 
-        :param fresh: by their bases, with disjoint ranges
-        :param limit: how many ids of a file to name
-        :param most: how many files to name
+        :param fresh: files ordered by base, with disjoint ranges
+        :param limit: maximum number of ids to name per file
+        :param most: maximum number of files to name
         """
         found = list(landings(self._buckets, fresh, self._rows_of, self._deleted, limit))
         return Landings(tuple(found[:most]), len(found))
 
     def _landed_in_mixed(self, limit: int) -> list[Landing]:
-        """Return landings on rows with fresh ids next to rows with materialized ones.
+        """Return landings on rows with fresh ids in files that also have materialized ids.
 
-        Which rows those are is looked up only where an id lies in the range of their file.
+        These rows are looked up only in files with an id in their range.
         """
         ordered = in_order(self._mixed)
         near = [landing.file for landing in landings(self._buckets, ordered, self._rows_of, self._deleted, 0)]

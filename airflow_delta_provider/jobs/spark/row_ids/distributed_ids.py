@@ -1,6 +1,7 @@
-"""Row ids compared by Spark, for more than this process should hold: nothing but what is wrong comes back.
+"""Compares row ids with Spark, if they are too many for this process. Only faults are returned.
 
-Exact: ids are counted and set as bits by words of 64, in tasks; a word with more rows than bits has an id twice.
+The comparison is exact: tasks count ids and set them as bits in words of 64. A word with more rows than bits has a
+repeated id.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
 from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
 
-#: As a power of two, the groups that the generated hash map of an aggregate has a place for: words of 67 million ids
-#: that lie close together. By default it is 16, and most rows take the slower map after it.
+#: Capacity of an aggregate's generated hash map, as a power of two: enough for the words of 67 million adjacent ids.
+#: With the default of 16, most rows use the slower map after it.
 _HASH_MAP = {"spark.sql.codegen.aggregate.fastHashMap.capacityBits": "20"}
-#: Ids of one bucket of the join with ranges of ids.
+#: Number of ids in a bucket of the join with id ranges, as a power of two.
 _BUCKET_BITS = 16
-#: Rows of ranges up to which every task gets them all.
+#: Maximum number of rows of ranges that are sent to every task.
 _BROADCAST = 300_000
 _WORD_BITS = 6
 _ALL = (1 << 64) - 1
@@ -35,12 +36,12 @@ _ALL = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class _Totals:
-    """What all words together say.
+    """Totals over all words.
 
-    :param repeated: how many rows have an id that another row had before
-    :param impossible: how many ids are negative or above the mark
-    :param lowest: no id is below it
-    :param highest: no id is above it
+    :param repeated: number of rows whose id an earlier row has
+    :param impossible: number of ids that are negative or above the mark
+    :param lowest: lower bound of the ids
+    :param highest: upper bound of the ids
     """
 
     repeated: int
@@ -50,28 +51,29 @@ class _Totals:
 
 
 class DeletedInTasks(Protocol):
-    """Deleted rows of files that are found where Spark runs its tasks, rather than in this process."""
+    """Finds deleted rows of files in Spark's tasks instead of this process."""
 
     def covers(self, file: RowFile) -> bool:
-        """Whether the deleted rows of a file are found there."""
+        """Return True if the deleted rows of a file are found in tasks."""
 
     def live(self, rows: DataFrame, files: Mapping[int, RowFile]) -> DataFrame:
-        """Return those of ``rows``, which have columns ``file`` and ``position``, that are not deleted.
+        """Return the rows that are not deleted.
 
-        :param files: those that are covered, by the number that ``file`` has
+        :param rows: rows with the columns ``file`` and ``position``
+        :param files: covered files, by their number in the column ``file``
         """
 
     def release(self) -> None:
-        """Free what is kept."""
+        """Free cached data."""
 
 
 class DistributedIds:
-    """The ids of live rows of some files, materialized and fresh ones.
+    """The ids of live rows of some files, both materialized and fresh.
 
-    :param rows: files of which each may hold materialized ids
-    :param high_water_mark: above which ids are impossible, None where it does not count
-    :param in_tasks: finds deleted rows in tasks; None where all are known here
-    :param known: gives the deleted rows of a file that are known here, as a bit set; None where there are none
+    :param rows: files that may have materialized ids
+    :param high_water_mark: mark above which ids are impossible; None if it does not count
+    :param in_tasks: finds deleted rows in tasks; None if all of them are known here
+    :param known: returns the deleted rows of a file that are known here, as a bit set; None if there are none
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class DistributedIds:
         )
 
     def repeated(self, limit: int) -> FaultyIds:
-        """Return the ids that more than one row has, counted by the rows too many."""
+        """Return the ids that several rows have. The count is the number of surplus rows."""
         count = self._totals.repeated
         if not count:
             return FaultyIds()
@@ -138,7 +140,7 @@ class DistributedIds:
 
     @property
     def _wrong(self) -> str:
-        """Those bits of a word whose ids are negative or above the mark."""
+        """SQL for the bits of a word whose ids are negative or above the mark."""
         above = "0L"
         if self._high_water_mark is not None:
             last, bit = divmod(max(self._high_water_mark, -1), 64)
@@ -147,15 +149,15 @@ class DistributedIds:
         return f"CASE WHEN word < 0 THEN bits ELSE {above} END"
 
     def landings(self, fresh: Sequence[RowFile], limit: int, most: int) -> Landings:
-        """Return the files of ``fresh`` one of whose live rows has an id of a row in the other files.
+        """Return the files of ``fresh`` with a live row whose id a row in the other files also has.
 
-        :param fresh: by their bases, with disjoint ranges
-        :param limit: how many ids of a file to name
-        :param most: how many files to name
+        :param fresh: files ordered by base, with disjoint ranges
+        :param limit: maximum number of ids to name per file
+        :param most: maximum number of files to name
         """
         totals = self._totals
         fresh = [file for file in fresh if base_of(file) <= totals.highest and self._last(file) >= totals.lowest]
-        if not fresh:  # as after OPTIMIZE: what is fresh then came later
+        if not fresh:  # as after OPTIMIZE, when fresh files are newer
             return Landings()
         landed = self._landed(fresh).persist()
         try:
@@ -188,7 +190,7 @@ class DistributedIds:
         return Landings(tuple(Landing(fresh[n], tuple(ids[n]), *counts[n]) for n in counts), total)
 
     def release(self) -> None:
-        """Free what is kept for all of this."""
+        """Free all cached data."""
         if self._in_tasks is not None:
             self._in_tasks.release()
 
@@ -196,7 +198,7 @@ class DistributedIds:
         return self._in_tasks is not None and self._in_tasks.covers(file)
 
     def _read(self, reader: RowReader, rows: Sequence[FileRows]) -> DataFrame:
-        """Return the ids of all live rows, in one column ``id``."""
+        """Return the ids of all live rows, in a single column ``id``."""
         whole = [row for row in rows if not self._is_in_tasks(row.file)]
         plain = [row for row in whole if row.all_materialized and not row.deleted]
         mixed = [row for row in whole if not row.all_materialized or row.deleted]
@@ -210,7 +212,9 @@ class DistributedIds:
         return reduce(DataFrame.union, parts).where("id IS NOT NULL")
 
     def _landed(self, fresh: Sequence[RowFile]) -> DataFrame:
-        """Return the ids that lie in ranges of files: ``file``, its ``base``, ``word`` and those ``bits`` of it."""
+        """Return the ids within ranges of files: ``file``, its ``base``, ``word``, and the ``bits`` of that word in
+        the range.
+        """
         ranges = [
             {"file": number, "base": base_of(file), "last": self._last(file)} for number, file in enumerate(fresh)
         ]
@@ -244,7 +248,7 @@ def _within(end: str, mask: str) -> str:
 
 
 def _numbers(landed: DataFrame) -> list[int]:
-    """Return the numbers of the files that ids landed in; they come as bit sets."""
+    """Return the numbers of the files that ids landed in. Spark returns them as bit sets."""
     rows = landed.groupBy(sql.expr("shiftright(file, 15) AS number")).agg(
         sql.expr("bitmap_construct_agg(file & 32767) AS bits")
     )

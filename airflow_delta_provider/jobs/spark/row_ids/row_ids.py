@@ -1,4 +1,4 @@
-"""The materialized ids of the live rows of some files, and where a row with an id is."""
+"""The materialized ids of the live rows of some files, and the places of rows by id."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from airflow_delta_provider.jobs.spark.row_ids import arrow_ids
 from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
 from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
 
-#: Ids up to which each is collected as a number: then nothing has to be exchanged. Each may make a bit set of 4 KiB.
+#: Maximum number of ids to collect as numbers, which needs no shuffle. As a bit set, each may take 4 KiB.
 _FEW = 4096
-#: Rows, including deleted ones, that are read to find out where some ids are.
+#: Maximum number of rows, including deleted ones, that are read to locate ids.
 _MOST_LOCATED = 10_000
 _BITS = (IDS - 1).bit_length()
 _BIT_SET = f"bitmap_construct_agg({{}} & {IDS - 1}) AS bits"
 
 
 class RowIds:
-    """The ids of the live rows of some files, each of which has materialized ones.
+    """The ids of the live rows of some files that all have materialized ids.
 
-    :param deleted: gives the deleted rows of a file as a bit set
+    :param deleted: returns the deleted rows of a file as a bit set
     """
 
     def __init__(
@@ -37,9 +37,9 @@ class RowIds:
         self._deleted = deleted
 
     def buckets(self, expected: int) -> list[IdBucket]:
-        """Return the materialized ids as bit sets, by number of bucket: for ids that fit here.
+        """Return the materialized ids as bit sets, by number of bucket, if they fit into this process.
 
-        :param expected: how many there are about
+        :param expected: approximate number of ids
         """
         found = arrow_ids.read_buckets(self._reader.files, self._reader.id_column, self._rows)
         if found is not None:
@@ -59,7 +59,7 @@ class RowIds:
         )
 
     def positions(self, files: Iterable[RowFile]) -> dict[str, int]:
-        """Return which rows of ``files`` have a materialized id, deleted or not: bit sets of positions by path."""
+        """Return the positions of rows in ``files`` with a materialized id, deleted or not: bit sets by path."""
         paths = {file.path for file in files}
         chosen = [FileRows(row.file, 0) for row in self._rows if row.file.path in paths]
         if not chosen:
@@ -79,14 +79,16 @@ class RowIds:
         return {path: int.from_bytes(bits, "little") for path, bits in found.items()}
 
     def repeated_between(self, low: int, high: int, limit: int, *, last: bool = False) -> list[int]:
-        """Return the first ids from ``low`` to ``high`` that several rows have, materialized; or the last ones."""
+        """Return the first materialized ids from ``low`` to ``high`` that several rows have, or the last ones."""
         counted = self._materialized().where(f"id BETWEEN {low} AND {high}").groupBy("id").count().where("count > 1")
         ordered = counted.orderBy("id", ascending=not last)
         with self._session.reading_files():
             return [row["id"] for row in ordered.limit(limit).collect()]
 
     def locate(self, ids: Iterable[int]) -> list[LocatedRow]:
-        """Return the live rows that have one of ``ids``, materialized or fresh, by id; of very many, some."""
+        """Return the live rows that have one of ``ids``, materialized or fresh, ordered by id. If there are very
+        many, return some.
+        """
         wanted = ", ".join(map(str, sorted(set(ids))))
         if not wanted:
             return []
@@ -101,7 +103,9 @@ class RowIds:
         return sorted(located)
 
     def _materialized(self) -> DataFrame:
-        """Return the materialized ids of all rows, in one column ``id``; only what deletion vectors need is joined."""
+        """Return the materialized ids of all rows, in a single column ``id``. Only files with deleted rows need a
+        join.
+        """
         whole = [rows for rows in self._rows if not rows.deleted]
         parts = [self._reader.materialized_ids(whole).where("id IS NOT NULL")] if whole else []
         if partly := [rows for rows in self._rows if rows.deleted]:

@@ -1,4 +1,4 @@
-"""Rows of data files with their ids, read from the files: the two materialized columns, and no other.
+"""Rows of data files with their ids. Only the two materialized columns are read.
 
 PROTOCOL.md, Reader Requirements for Row Tracking.
 """
@@ -22,7 +22,7 @@ from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
 from airflow_delta_provider.jobs.tables.data_files import DataFiles
 
 _LOOKUP = "key: string, file: int, base: bigint, version: bigint, deleted: array<bigint>"
-#: Whether a row, by its ``position``, is among those that a file's array ``deleted`` of signed words has as bits.
+#: SQL that is true if the bit of a row's ``position`` is set in its file's array ``deleted`` of signed words.
 IS_DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(position % 64 AS INT)), 0) = 1"
 
 
@@ -30,9 +30,9 @@ IS_DELETED = "coalesce(bit_get(get(deleted, CAST(position DIV 64 AS INT)), CAST(
 class FileRows:
     """A file whose rows are to be read.
 
-    :param deleted: the rows that its deletion vector deletes, as a bit set
-    :param all_materialized: whether each row has a materialized id
-    :param rows: how many it has, deleted ones included; None where that is not known
+    :param deleted: rows that its deletion vector deletes, as a bit set
+    :param all_materialized: True if each row has a materialized id
+    :param rows: number of its rows, including deleted ones; None if it is unknown
     """
 
     file: RowFile
@@ -44,8 +44,8 @@ class FileRows:
 class RowReader:
     """Reads rows of one table's files.
 
-    :param id_column: the column with materialized row ids
-    :param version_column: the column with materialized row commit versions
+    :param id_column: column with materialized row ids
+    :param version_column: column with materialized row commit versions
     """
 
     def __init__(
@@ -57,15 +57,14 @@ class RowReader:
         self._version_column = version_column
 
     def materialized_ids(self, rows: Sequence[FileRows]) -> DataFrame:
-        """Return the column with materialized ids, as ``id``, of all rows, deleted ones included."""
+        """Return the column with materialized ids, as ``id``, of all rows, including deleted ones."""
         return self._read(rows, [self.id_column]).selectExpr(f"{quote(self.id_column)} AS id")
 
     def rows(self, rows: Sequence[FileRows]) -> DataFrame:
         """Return the live rows of files.
 
-        Columns: ``id`` and ``commit_version``, both stable, null where the log gives the file none;
-        ``file``, an index into ``rows``; ``position``, physical, from 0; ``materialized``, whether the
-        id is in the file.
+        Columns: ``id`` and ``commit_version``, both stable, null if the log gives the file none; ``file``, an index
+        into ``rows``; ``position``, physical, from 0; ``materialized``, true if the id is in the file.
         """
         version = quote(self._version_column) if self._version_column else "CAST(NULL AS BIGINT)"
         columns = [self.id_column, *([self._version_column] if self._version_column else [])]
@@ -76,7 +75,8 @@ class RowReader:
             "_metadata.row_index AS position",
         )
         lookup = ship(self._session.spark, self._lookup(rows), _LOOKUP)
-        # A file that the lookup does not know must not go unseen, so it fails in the columns that all readers need.
+        # A file missing in the lookup must not go unnoticed, so it raises an error in the columns that all readers
+        # need.
         known = "CASE WHEN file IS NULL THEN raise_error(concat('unknown file ', key)) ELSE {} END"
         return (
             read.join(sql.broadcast(lookup), "key", "left")
@@ -91,7 +91,7 @@ class RowReader:
         )
 
     def _lookup(self, rows: Sequence[FileRows]) -> list[dict[str, Any]]:
-        """Return what the rows of each file need to know of it, under every name that Spark may give the file."""
+        """Return the data that the rows of each file need, under every name that Spark may give the file."""
         found: dict[str, dict[str, Any]] = {}
         for index, row in enumerate(rows):
             known = {
@@ -113,9 +113,10 @@ class RowReader:
 
 
 def without_rows(spark: SparkSession, rows: DataFrame, deleted: Mapping[int, int]) -> DataFrame:
-    """Return those of ``rows``, which have columns ``file`` and ``position``, that are not deleted.
+    """Return the rows that are not deleted.
 
-    :param deleted: by file, as bit sets
+    :param rows: rows with the columns ``file`` and ``position``
+    :param deleted: deleted rows by file, as bit sets
     """
     shipped = [{"file": file, "deleted": words_of(bits)} for file, bits in deleted.items()]
     lookup = ship(spark, shipped, "file: int, deleted: array<bigint>")

@@ -1,7 +1,7 @@
-"""Rows of data files that do not satisfy conditions: one query counts them by file.
+"""Finds rows of data files that do not satisfy conditions: one query counts them by file.
 
-Files are read directly, with every column nullable: where the table's schema says that a column is not null, Spark
-takes that for granted.
+Files are read directly, with every column nullable. If the table's schema declares a column NOT NULL, Spark relies on
+that and would not find nulls.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 _LOOKUP = "key: string, file: int, deleted: array<bigint>, partition: map<string, string>"
-#: Before the names of columns as they are in files, so that they differ from those of the lookup.
+#: Prefix of column names from files, to distinguish them from the lookup's columns.
 _STORED = "stored: "
-#: Bytes of files below which one task is faster than several that exchange results.
+#: Bytes of files below which one task is faster than several tasks that exchange results.
 _ONE_TASK = 32 * 1024 * 1024
 
 
@@ -58,7 +58,6 @@ class ConditionReader:
         conditions: Sequence[RowCondition],
         partition_values: Callable[[], PartitionValues],
     ) -> ConditionProof:
-        """Find the rows of ``files`` that are not deleted and do not satisfy ``conditions``."""
         proof = ConditionProof([], [])
         if not files:
             return proof
@@ -70,7 +69,7 @@ class ConditionReader:
                 proof.broken += _broken(rows, files, understood)
             except (PySparkException, Py4JJavaError) as error:
                 _raise_if_cancelled(error)
-                for condition in understood:  # one that fails on a row takes the others with it
+                for condition in understood:  # one failing condition fails the query: retry one by one
                     try:
                         proof.broken += _broken(rows, files, [condition])
                     except (PySparkException, Py4JJavaError) as error:
@@ -119,7 +118,7 @@ class ConditionReader:
         return live.select(*columns, sql.expr(known).alias("#file"))
 
     def _is_fit(self, condition: RowCondition, proof: ConditionProof) -> bool:
-        """Return True if a condition may be evaluated, by its text; why not goes into ``proof``."""
+        """Return True if the text of a condition allows its evaluation; otherwise add the reason to ``proof``."""
         try:
             for expression in _expressions(condition):
                 if problem := why_not_parsed_fit(self._session.spark, expression, self._columns):
@@ -132,7 +131,7 @@ class ConditionReader:
 
     @staticmethod
     def _is_understood(rows: DataFrame, condition: RowCondition, proof: ConditionProof) -> bool:
-        """Return True if Spark can and may evaluate a condition; why not goes into ``proof``."""
+        """Return True if Spark can and may evaluate a condition; otherwise add the reason to ``proof``."""
         try:
             problem = why_not_analyzed_fit(rows.select(*map(sql.expr, _counts(0, condition))))
         except (PySparkException, Py4JJavaError) as error:
@@ -142,7 +141,7 @@ class ConditionReader:
         return problem is None
 
     def _lookup(self, files: Sequence[LiveFile], values: PartitionValues) -> list[dict[str, Any]]:
-        """Return what is to be known of each file, under every name that Spark may give it."""
+        """Return the data needed for each file, under every name that Spark may give it."""
         found: list[dict[str, Any]] = []
         for index, file in enumerate(files):
             try:
@@ -186,7 +185,7 @@ def _counts(index: int, condition: RowCondition) -> tuple[str, str]:
 
 
 def _expressions(condition: RowCondition) -> Iterator[str]:
-    """Yield the SQL that a condition has from the metadata."""
+    """Yield the SQL in a condition that comes from the metadata."""
     if condition.expression:
         yield condition.holds
     if condition.surely_broken is not None:
@@ -194,7 +193,7 @@ def _expressions(condition: RowCondition) -> Iterator[str]:
 
 
 def _raise_if_cancelled(error: Exception) -> None:
-    """Raise what comes of the end of the time."""
+    """Raise an error that comes from cancelling the job at the end of its time."""
     if "cancelled" in str(error):
         raise error
 

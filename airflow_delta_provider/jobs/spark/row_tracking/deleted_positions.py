@@ -1,4 +1,4 @@
-"""Deletion vectors decoded where Spark runs its tasks, for more of them than this process should hold."""
+"""Decodes deletion vectors in Spark's tasks, if there are too many for this process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
 from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
-#: Positions of a file that one row of the result covers.
+#: Number of positions of a file that one row of the result covers.
 _CHUNK = 32768
 _WORD = 64
 _VECTORS = "file: int, source: string, start: bigint, size: bigint, rows: bigint, vector: string"
@@ -44,10 +44,11 @@ MISSING = "its file is missing"
 
 @dataclass
 class VectorsInTasks:
-    """The deletion vectors of some files, decoded as they are asked for.
+    """The deletion vectors of some files, decoded on demand.
 
-    :param files: by path
-    :param unreadable: gets each file whose deletion vector cannot be read, and why; its rows then count as deleted
+    :param files: files by path
+    :param unreadable: receives each file whose deletion vector cannot be read, with the reason; its rows then count
+        as deleted
     """
 
     session: SparkDeltaSession
@@ -58,13 +59,14 @@ class VectorsInTasks:
     _kept: list[DeletedPositions] = field(init=False, default_factory=list)
 
     def covers(self, file: RowFile) -> bool:
-        """Whether a file has a deletion vector."""
+        """Return True if a file has a deletion vector."""
         return self.files[file.path].deletion_vector is not None
 
     def live(self, rows: DataFrame, files: Mapping[int, RowFile]) -> DataFrame:
-        """Return those of ``rows``, which have columns ``file`` and ``position``, that are not deleted.
+        """Return the rows that are not deleted.
 
-        :param files: by the number that ``file`` has
+        :param rows: rows with the columns ``file`` and ``position``
+        :param files: files by their number in the column ``file``
         """
         vectors = {number: (self.files[file.path], self.rows_of(file)) for number, file in files.items()}
         deleted = DeletedPositions(self.session, self.data, vectors)
@@ -74,15 +76,16 @@ class VectorsInTasks:
         return deleted.live(rows)
 
     def release(self) -> None:
-        """Free what is kept."""
+        """Free the decoded vectors."""
         for kept in self._kept:
             kept.release()
 
 
 class DeletedPositions:
-    """Which rows of some files their deletion vectors delete.
+    """The positions of rows that deletion vectors delete.
 
-    :param files: by a number of the caller's, with the number of rows of each; those without a vector count for nothing
+    :param files: files and their numbers of rows, by a number that the caller assigns; files without a vector are
+        ignored
     """
 
     def __init__(
@@ -93,15 +96,17 @@ class DeletedPositions:
         self._decoded = self._decode(data, files).persist()
 
     def errors(self) -> dict[int, str | UnreadFileError]:
-        """Return which vectors cannot be read, and why."""
+        """Return the reason for each vector that cannot be read, by number of the file."""
         with self._session.reading_files():
             found = self._decoded.where("error IS NOT NULL").select("file", "error").collect()
         return {row["file"]: self._unread.get(row["file"], row["error"]) for row in found}
 
     def live(self, rows: DataFrame) -> DataFrame:
-        """Return those of ``rows``, which have columns ``file`` and ``position``, that are not deleted.
+        """Return the rows that are not deleted.
 
         Rows of files whose vectors cannot be read count as deleted.
+
+        :param rows: rows with the columns ``file`` and ``position``
         """
         chunks = self._decoded.select("file", sql.expr("inline(chunks)"))
         broken = self._decoded.where("error IS NOT NULL").select("file")
@@ -114,7 +119,7 @@ class DeletedPositions:
         )
 
     def release(self) -> None:
-        """Free what is kept."""
+        """Free the decoded vectors."""
         self._decoded.unpersist()
 
     def _decode(self, data: DeltaFiles, files: Mapping[int, tuple[LiveFile, int | None]]) -> DataFrame:
@@ -135,7 +140,7 @@ class DeletedPositions:
             )
         sources = sorted({vector["source"] for vector in vectors if vector["source"]})
         context: Any = spark.sparkContext
-        if is_local(context.master):  # its Python need not be the first one on the path
+        if is_local(context.master):  # the first Python on the path may be another one
             context.pythonExec = sys.executable
         shipped = ship(spark, vectors, _VECTORS)
         spelled = ship(
@@ -152,12 +157,12 @@ class DeletedPositions:
         )
 
     def _spellings(self, uri: str) -> set[str]:
-        """Return the ways in which Spark may write the path of a file that it reads whole."""
+        """Return the paths that Spark may write for a file that it reads whole."""
         spellings = self._session.storage.spellings(uri)
         return spellings | {re.sub(r"^file:/+", "file:/", spelling) for spelling in spellings}
 
     def _contents(self, sources: Sequence[str]) -> DataFrame:
-        """Return files with their content; those that do not exist are left out."""
+        """Return files with their content. Files that do not exist are left out."""
         spark = self._session.spark
         reader = spark.read.format("binaryFile")
         if not sources:
@@ -181,7 +186,7 @@ class DeletedPositions:
 
 
 def _source(data: DeltaFiles, file: LiveFile, vector: DeletionVector) -> str | None:
-    """Return where the file of a vector lies; None for one in the log, or one that names no file."""
+    """Return the location of a vector's file; None if the vector is inline in the log, or names no file."""
     try:
         path = vector.file
     except BrokenDeletionVectorError:
@@ -190,11 +195,9 @@ def _source(data: DeltaFiles, file: LiveFile, vector: DeletionVector) -> str | N
 
 
 def decoded(content: Any, wire: str, rows: int | None) -> tuple[str | None, list[tuple[int, list[int]]]]:
-    """Return what is wrong with a deletion vector, or its chunks that delete anything, as signed words.
+    """Return the error of a deletion vector, or its non-empty chunks as signed words. Runs in Spark's tasks.
 
-    Runs in Spark's tasks.
-
-    :param content: the bytes that its file has in its range, None for one that is in the log or whose file is missing
+    :param content: bytes of its file in its range; None if the vector is in the log or its file is missing
     """
     vector = DeletionVector(**json.loads(wire))
     try:

@@ -1,4 +1,4 @@
-"""Whether keys kept their row ids since a version, as the engine reads both."""
+"""Checks that keys kept their row ids since a version, as the engine reads both versions."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
 from airflow_delta_provider.jobs.spark.session.sql_settings import configured
 
 _RANGES = "first: bigint, end: bigint, version: bigint"
-#: Delta 4.1 and later refuse to read versions from before the time for which removed files are kept.
+#: Delta 4.1 and later refuse to read versions from before the retention time of removed files.
 _KEEP_TO_RETENTION = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
 _METADATA = "_metadata"
 
 
 @dataclass
 class KeyStability:
-    """Compares keys of the newest version with those of an earlier one.
+    """Compares keys of the newest version with keys of an earlier one.
 
-    :param state: the newest
-    :param before: the earlier one
-    :param commits: what the commits between them did to rows
+    :param state: newest state
+    :param before: earlier state
+    :param commits: effects on rows of the commits between them
     """
 
     session: SparkDeltaSession
@@ -65,7 +65,7 @@ class KeyStability:
     reader: MovedRowsReader
 
     def check(self, keys: Sequence[Column]) -> Iterator[Finding]:
-        """Yield which keys have another row id than before, and what cannot be decided."""
+        """Yield findings about keys with another row id than before, and about keys that could not be compared."""
         then, findings = keys_before(keys, self.state.metadata, self.before.metadata)
         if lost := self.reader.lost_since(self.commits):
             findings.append(lost)
@@ -92,7 +92,7 @@ class KeyStability:
                 yield undecided_keys("The engine cannot read both versions. {problem}", problem=problem)
 
     def _compare(self, changed: DataFrame) -> Iterator[Finding]:
-        """Yield findings by the commit that assigned the new id of each key, and whether its row was written since."""
+        """Yield findings by the commit that assigned a key's new id, and by whether its row was written since."""
         since, newest = self.before.version, self.state.version
         ranges = [{"first": ids.first, "end": ids.end, "version": ids.version} for ids in id_ranges(self.commits)]
         given = ship(self.session.spark, ranges, _RANGES)
@@ -116,7 +116,7 @@ class KeyStability:
         yield from self._rewritten(located.where("NOT unwritten"), versions)
 
     def _unwritten(self, keys: DataFrame) -> Iterator[Finding]:
-        """Check keys whose rows were not written since: only RESTORE may have brought them another row."""
+        """Check keys whose rows were not written since: only RESTORE may have given them another row."""
         since = self.before.version
         here_before = self._rows_at(since, ["_metadata.row_id AS id"])
         old, new = keys.where("version IS NULL"), keys.where("version IS NOT NULL")
@@ -145,7 +145,7 @@ class KeyStability:
         yield from bounded(KEY_INSERTED_AGAIN, again)
 
     def _changed(self, keys: Sequence[Column], then: Sequence[Column]) -> DataFrame:
-        """Return the keys of both versions that have other ids, or that several rows have; without their values."""
+        """Return the keys in both versions that have different ids or several rows, without their values."""
         names = [f"key{index}" for index in range(len(keys))]
         tracked = ["_metadata.row_id AS id", "_metadata.row_commit_version AS written"]
         now = self._rows_at(self.state.version, [*_selected(keys, names), *tracked, "1 AS now"])
@@ -170,7 +170,7 @@ class KeyStability:
         )
 
     def _keys(self, keys: DataFrame) -> Iterator[ChangedKeys]:
-        """Yield the number of some keys and where the first are, nothing if there are none."""
+        """Yield the number of keys and the places of the first ones; nothing if there are no keys."""
         count = keys.count()
         if not count:
             return
@@ -184,7 +184,7 @@ class KeyStability:
         yield ChangedKeys(count, tuple(sorted(found)))
 
     def _path(self, uri: str) -> str:
-        """Return the path in the log of a file as Spark names it: their last parts are unique."""
+        """Return the path in the log of a file that Spark names: the last part of a path is unique."""
         name = PurePosixPath(uri).name
         files = self.state.live_files
         return next((file.path for file in files if unquote(PurePosixPath(file.path).name) == unquote(name)), uri)

@@ -1,4 +1,4 @@
-"""The rows that commits moved to other files: read with their ids, and compared with the rows before."""
+"""Reads rows that commits moved to other files, with their ids, and compares them with the rows before."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowRe
 from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
-#: Why a footer has no row ids, by the rule that a survey finds violated.
+#: Reasons why a footer has no row ids, by the rule that the survey found violated.
 _REASONS = {
     MISSING.code: "it does not exist",
     DAMAGED.code: "it is damaged",
@@ -48,7 +48,7 @@ _REASONS = {
 
 
 class UnreadFilesError(Exception):
-    """Files of a commit can no longer be read; the finding says which, and why."""
+    """Files of a commit can no longer be read. The finding names them and the reason."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -56,10 +56,10 @@ class UnreadFilesError(Exception):
 
 
 class MovedRowsReader:
-    """Reads the ids of rows that commits moved; each footer is read once.
+    """Reads the ids of rows that commits moved. Each footer is read once.
 
-    :param known: row ids of files whose footers were read before, by path
-    :param column: the column of the row ids in ``known``
+    :param known: row ids of files whose footers were already read, by path
+    :param column: column of the row ids in ``known``
     """
 
     def __init__(self, session: SparkDeltaSession, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None):
@@ -70,7 +70,7 @@ class MovedRowsReader:
         }
 
     def check(self, commits: Iterable[RowMoves]) -> Iterator[Finding]:
-        """Yield what is wrong with the rows that ``commits`` moved, and what cannot be decided."""
+        """Yield findings about rows that ``commits`` moved, and about commits that could not be checked."""
         undecided: list[Finding] = []
         for moves in commits:
             undecided += unplaced_files(moves)
@@ -86,9 +86,9 @@ class MovedRowsReader:
         yield from bounded(NOT_COMPARABLE, undecided)
 
     def taken_rows(self, moves: RowMoves) -> DataFrame | None:
-        """Return the rows that a commit removed, as :meth:`RowReader.rows`; None if there were none.
+        """Return the rows that a commit removed, in the form of :meth:`RowReader.rows`; None if there were none.
 
-        :raises UnreadFilesError: if files of them are gone or damaged
+        :raises UnreadFilesError: if files with these rows are missing or damaged
         """
         tracking = moves.transition.before.row_tracking
         column = tracking.row_id_column
@@ -104,7 +104,7 @@ class MovedRowsReader:
     def kept_ids(self, moves: RowMoves) -> DataFrame | None:
         """Return the materialized ids of rows in a commit's new files, as ``id``; None if there are none.
 
-        :raises UnreadFilesError: if files of them are gone or damaged
+        :raises UnreadFilesError: if these files are missing or damaged
         """
         new, unread = self._new_files(moves)
         if unread:
@@ -112,7 +112,7 @@ class MovedRowsReader:
         return self._new_rows(moves, new).select("id") if new else None
 
     def lost_since(self, commits: Sequence[RowMoves]) -> Finding | None:
-        """Return the first file that can no longer be read, of those whose rows ``commits`` removed."""
+        """Return a finding for the first unreadable file with rows that ``commits`` removed; None if there is none."""
         seen: set[str] = set()
         for moves in commits:
             first = [taken for taken in moves.taken if taken.before.path not in seen]
@@ -125,7 +125,7 @@ class MovedRowsReader:
         return None
 
     def _taken(self, taken: Sequence[TakenRows], column: str | None) -> list[FileRows | str | None]:
-        """Return each file with its rows that were taken, None where there were none; or why they cannot be read."""
+        """Return each file with its removed rows, None if it has none, or the reason why they cannot be read."""
         return [
             ids if isinstance(ids, str) else self._rows_taken(rows, ids)
             for rows, ids in zip(taken, self._ids_of([rows.before for rows in taken], column))
@@ -152,7 +152,7 @@ class MovedRowsReader:
             return f"its deletion vector was not read: {error.problem}"
 
     def _new_files(self, moves: RowMoves) -> tuple[list[FileRows], list[Finding]]:
-        """Return those of a commit's new files that hold materialized ids, and what could not be read of the others."""
+        """Return a commit's new files with materialized ids, and findings about new files that could not be read."""
         new: list[FileRows] = []
         unread: list[tuple[str, str]] = []
         column = moves.transition.after.row_tracking.row_id_column
@@ -169,7 +169,7 @@ class MovedRowsReader:
         return new, findings
 
     def _ids_of(self, files: Sequence[LiveFile], column: str | None) -> list[FileIds | str]:
-        """Return the row ids of files from their footers, or why they are unknown."""
+        """Return the row ids of files from their footers, or the reason why they are unknown."""
         unknown = [file for file in files if (file.path, column) not in self._footers]
         surveyed = survey(self._data, unknown, column)
         reasons = {finding.path: _REASONS[finding.code] for finding in surveyed.findings if finding.code in _REASONS}
@@ -179,16 +179,16 @@ class MovedRowsReader:
         return [self._footers[file.path, column] for file in files]
 
     def _new_rows(self, moves: RowMoves, new: Sequence[FileRows]) -> DataFrame:
-        """Return the rows with materialized ids that are not the fresh ones of the same rows, and their files."""
+        """Return the rows with materialized ids that differ from the fresh ids of the same rows, and their files."""
         tracking = moves.transition.after.row_tracking
-        assert tracking.row_id_column is not None  # else no file was found to hold materialized ids
+        assert tracking.row_id_column is not None  # otherwise no file has materialized ids
         reader = RowReader(self._session, self._data, tracking.row_id_column, tracking.commit_version_column)
         rows = reader.rows(new).where("materialized")
         base = _by_file([row.file.base_row_id for row in new], "bigint")
         return rows.where(~sql.expr("id - position").eqNullSafe(base))
 
     def _compare(self, moves: RowMoves, new: Sequence[FileRows]) -> MovedRows:
-        """Compare the rows with materialized ids in new files with those that their commit removed."""
+        """Compare the rows with materialized ids in new files with the rows that their commit removed."""
         taken = self.taken_rows(moves)
         rows = self._new_rows(moves, new)
         if taken is None:
@@ -214,7 +214,7 @@ class MovedRowsReader:
 
 
 def _by_file(values: Sequence[int | bool | None], data_type: str) -> Column:
-    """Return the expression of that one of ``values`` which belongs to a row's file: folded, it costs no join."""
+    """Return an expression for the item of ``values`` that belongs to a row's file. It is folded, and needs no join."""
     return sql.element_at(sql.from_json(sql.lit(json.dumps(values)), f"array<{data_type}>"), sql.expr("file + 1"))
 
 

@@ -1,4 +1,4 @@
-"""Proofs about rows by Spark."""
+"""Proofs about rows of Delta tables by Spark."""
 
 from __future__ import annotations
 
@@ -35,19 +35,18 @@ from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
 
 class SparkRowProofs:
-    """Reads rows by Spark; see :class:`~airflow_delta_provider.jobs.row_tracking.row_proofs.RowProofs`."""
+    """Reads rows with Spark; see :class:`~airflow_delta_provider.jobs.row_tracking.row_proofs.RowProofs`."""
 
     def __init__(self, session: SparkDeltaSession) -> None:
         self._session = session
 
     def limited(self, budget: TimeBudget) -> AbstractContextManager[None]:
-        """Cancel what Spark is doing when the time is over."""
+        """Cancel Spark's current work when the time is over."""
         return limited(self._session.spark, budget)
 
     def unique_ids(
         self, data: DeltaFiles, files: Collection[LiveFile], surveyed: FooterSurvey, tracking: RowTracking
     ) -> Proof:
-        """Prove that live rows of ``files`` have unique ids, or find those that do not."""
         return prove(self._session, data, files, surveyed, tracking, DriverLimits())
 
     def conditions(
@@ -58,13 +57,11 @@ class SparkRowProofs:
         conditions: Sequence[RowCondition],
         partition_values: Callable[[], PartitionValues],
     ) -> ConditionProof:
-        """Find the rows of ``files`` that are not deleted and do not satisfy ``conditions``."""
         return ConditionReader(self._session, data, metadata).check(files, conditions, partition_values)
 
     def moved_rows(
         self, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None, commits: Iterable[RowMoves]
     ) -> Iterator[Finding]:
-        """Yield what is wrong with the rows that ``commits`` moved, and what cannot be decided."""
         return MovedRowsReader(self._session, data, known, column).check(commits)
 
     def changes_since(
@@ -78,7 +75,6 @@ class SparkRowProofs:
         keys: Sequence[Column],
         progress: Progress,
     ) -> Iterator[Finding]:
-        """Yield what changed since a version that must not, and what cannot be decided."""
         steps = [step for step in steps if step.transition.commit.version > version]
         transitions = [step.transition for step in steps]
         broken = list(untracked(version, transitions))
@@ -96,7 +92,7 @@ class SparkRowProofs:
 
 
 def _row_moves(steps: Sequence[CommitStep], log: TableLog) -> list[RowMoves]:
-    """Return what commits did to rows; one that was cleaned up may have added a file."""
+    """Return the effects of commits on rows. A commit that was cleaned up may have added a file."""
     lost = [[path for path in step.suspicious if path not in step.earlier] for step in steps]
     cleaned_up = any(lost) and not _is_whole(log)
     return [moves_of(step.transition, step.earlier, paths if cleaned_up else ()) for step, paths in zip(steps, lost)]

@@ -1,8 +1,9 @@
 """The proof that no two live rows have the same id, from footers and materialized ids.
 
-Fresh ranges that are disjoint make all fresh ids unique, regardless of deletion vectors. That leaves the
-rows with materialized ids: they are read, that one column alone, and compared with each other and with the fresh ids
-of other files' rows. One that lands there is right only if that row is deleted.
+If fresh ranges are disjoint, all fresh ids are unique, regardless of deletion vectors. That leaves the rows with
+materialized ids. Only that column is read. Its ids are compared with each other and with the fresh ids of other
+files' rows. A materialized id within another file's fresh range is correct only if the row with that fresh id is
+deleted.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from airflow_delta_provider.jobs.spark.row_tracking.deleted_positions import MIS
 from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
 from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
 
-#: All rows, as a bit set: what an unreadable deletion vector counts as deleting.
+#: Bit set of all rows: an unreadable deletion vector counts as deleting all of them.
 UNREADABLE = -1
 
 
@@ -49,10 +50,10 @@ def prove(
     tracking: RowTracking,
     limits: DriverLimits,
 ) -> Proof:
-    """Prove that live rows of ``files`` have unique ids, or find those that do not.
+    """Prove that live rows of ``files`` have unique ids, or find the rows that do not.
 
-    :param files: whose fresh ranges are disjoint; those whose footers could not be read are left out
-    :param limits: how much this process compares itself; beyond that, Spark compares
+    :param files: files with disjoint fresh ranges; files with unreadable footers are left out
+    :param limits: limits of comparisons in this process; beyond them, Spark compares
     """
     column = tracking.row_id_column
     proof = Proof([])
@@ -123,7 +124,7 @@ class _DeletedRows:
         self._last: tuple[LiveFile, int] | None = None
 
     def __call__(self, file: RowFile) -> int:
-        """Return them as a bit set; if the vector cannot be read, all rows, and report that once."""
+        """Return the deleted rows as a bit set; all rows if the vector cannot be read, which is reported once."""
         file = self.files[file.path]
         if file.deletion_vector is None:
             return 0

@@ -1,1 +1,1 @@
-"""Getting a Spark session, its settings, and what its errors mean."""
+"""The Spark session: how it is obtained, its settings, and the meaning of its errors."""

@@ -1,7 +1,7 @@
-"""What the catalogs of a session know of tables, asked without opening these where the catalog knows.
+"""Lookups of tables in the catalogs of a session, without opening the tables if the catalog has the information.
 
-Spark's own catalog, with Hive's metastore behind it or not, lists all tables of a schema in two requests. Of any other,
-Spark gives the names only, and each table is asked for by itself.
+Spark's own catalog, with or without Hive's metastore, lists all tables of a schema in two requests. Other catalogs
+return only names, so one more request is sent for each table.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from airflow_delta_provider.jobs.tables.catalog_entry import CatalogEntry
 #: Heading of the part of DESCRIBE TABLE EXTENDED that is not about columns.
 _DETAILS = "# Detailed Table Information"
 _SPARKS_OWN = "spark_catalog"
-#: What the catalog is where Spark's own is not replaced; Delta's asks that.
+#: Values of the catalog setting if Spark's own catalog is in use, directly or through Delta's.
 _BUILT_IN = frozenset({None, "builtin", DELTA_CATALOG})
 _NO_SCHEMA = frozenset({"SCHEMA_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND"})
 _NOT_FOUND = _NO_SCHEMA | {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE"}
-#: Tables that are asked for at once, where a catalog has to be asked for each.
+#: Number of concurrent requests if each table needs one.
 _AT_ONCE = 4
-#: Names that a mistyped one is likely to be.
+#: Number of similar names to suggest.
 _NEAREST = 3
 
 
 class NotInCatalogError(Exception):
     """A catalog has no such table or schema.
 
-    :param hint: a sentence that says more, with a space before it; empty where there is nothing to say
+    :param hint: sentence with more information, after a space; empty if there is none
     """
 
     def __init__(self, hint: str) -> None:
@@ -46,7 +46,7 @@ class NotInCatalogError(Exception):
 
 
 class SparkCatalogs:
-    """Asks the catalogs of a session.
+    """Looks up tables in the catalogs of a session.
 
     :param sql: runs a statement
     """
@@ -57,13 +57,13 @@ class SparkCatalogs:
         self._listed: dict[tuple[str, ...], CatalogEntry] = {}
 
     def forget(self) -> None:
-        """Forget what was listed: from now on each table is asked for again."""
+        """Forget earlier listings. Each table is then looked up again."""
         self._listed.clear()
 
     def entry(self, name: TableName) -> CatalogEntry:
-        """Return what a catalog has under a name, as it was listed or as it is now.
+        """Return the entry for a name, from an earlier listing or else from the catalog.
 
-        :raises NotInCatalogError: if it has nothing
+        :raises NotInCatalogError: if there is none
         """
         parts = name.identifier or ()
         if (listed := self._listed.get(parts)) is not None:
@@ -77,7 +77,7 @@ class SparkCatalogs:
             raise
 
     def entries(self, schema: tuple[str, ...]) -> Iterator[tuple[str, CatalogEntry | None]]:
-        """Yield the tables and views of a schema: names, and what they are; None where that is not known.
+        """Yield the names of a schema's tables and views, each with its entry; None if the entry is unknown.
 
         :raises NotInCatalogError: if there is no such schema
         """
@@ -96,7 +96,7 @@ class SparkCatalogs:
         yield from found
 
     def _in_sparks_own(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """Return the name of a table as Spark's own catalog has it; None where another catalog is asked for it."""
+        """Return the name of a table within Spark's own catalog; None if it is in another catalog."""
         if self._spark.conf.get(SESSION_CATALOG, None) not in _BUILT_IN:
             return None
         if len(parts) == 3 and parts[0].casefold() == _SPARKS_OWN:
@@ -125,7 +125,7 @@ class SparkCatalogs:
         def entry(table: str) -> CatalogEntry | None:
             try:
                 return self._described(TableName("", identifier=(*schema, table)))
-            except Exception:  # which is said of the table when it is opened
+            except Exception:  # reported when the table is opened
                 return None
 
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -133,7 +133,7 @@ class SparkCatalogs:
 
     def _described(self, name: TableName) -> CatalogEntry:
         described = self._sql(f"DESCRIBE TABLE EXTENDED {name.sql}")
-        names = [row["col_name"] for row in described]  # columns first, and one may be called Provider
+        names = [row["col_name"] for row in described]  # columns come first, and one may be called Provider
         details = described[names.index(_DETAILS) :] if _DETAILS in names else []
         values: dict[str, str] = {row["col_name"]: row["data_type"] for row in details}
         kind = (values.get("Type") or "view").lower()
@@ -144,15 +144,15 @@ class SparkCatalogs:
         return [row["tableName"] for row in self._sql(f"SHOW TABLES{within}") if not row["isTemporary"]]
 
     def _is_catalog(self, name: str) -> bool:
-        """Whether a catalog of that name is set up."""
+        """Return True if a catalog of that name is configured."""
         return name.casefold() == _SPARKS_OWN or self._spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
 
     def _missing_catalog(self, schema: tuple[str, ...]) -> str | None:
-        """Return the name of the catalog that a schema would be in, if there is none of that name."""
+        """Return the catalog name in a schema's name if no such catalog is configured; else None."""
         return schema[0] if len(schema) > 1 and not self._is_catalog(schema[0]) else None
 
     def _hint(self, parts: tuple[str, ...]) -> str:
-        """Return what is near to a table that a catalog does not have."""
+        """Suggest tables with similar names."""
         schema, table = parts[:-1], parts[-1]
         try:
             names = self._names_in(schema)
@@ -162,13 +162,13 @@ class SparkCatalogs:
         return did_you_mean(table, names, most=_NEAREST)
 
     def _schema_hint(self, schema: tuple[str, ...]) -> str:
-        """Return what is near to a schema that a catalog does not have."""
+        """Suggest schemas with similar names, or name a missing catalog."""
         if missing := self._missing_catalog(schema):
             return f" There is no catalog {missing}: spark.sql.catalog.{missing} is not set."
         return did_you_mean(schema[-1], self._sibling_schemas(schema), most=_NEAREST) if schema else ""
 
     def _sibling_schemas(self, schema: tuple[str, ...]) -> list[str]:
-        """Return the names of the schemas where one is, or should be; of a catalog that lists none, its name alone."""
+        """Return the names of the schemas next to one; only its own name if the catalog does not list schemas."""
         within = f" IN {TableName('', identifier=schema[:-1]).sql}" if schema[1:] else ""
         try:
             return [row["namespace"] for row in self._sql(f"SHOW SCHEMAS{within}")]
@@ -177,7 +177,6 @@ class SparkCatalogs:
 
 
 def _entry(table: Any) -> CatalogEntry:
-    """Return an entry of Spark's own catalog."""
     location = table.storage().locationUri()
     provider = table.provider()
     return CatalogEntry(

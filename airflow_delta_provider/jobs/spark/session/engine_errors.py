@@ -1,4 +1,4 @@
-"""What an error of the engine means for the table, by error class and Java type."""
+"""The meaning of an engine's error for the table, by error class and Java type."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ _LASTING_JAVA: Mapping[str, int] = {
     "java.nio.file.ReadOnlyFileSystemException": errno.EROFS,
     "org.apache.hadoop.hdfs.protocol.FSLimitException": errno.ENAMETOOLONG,
 }
-#: Classes that Spark or Delta has in one release and not in another.
+#: Classes that exist in one release of Spark or Delta and not in another.
 _OF_ENGINE = re.compile(r"\b(?:org[./]apache[./]spark|io[./]delta|scala)[./][\w./$]+")
 _CLASS_NOT_FOUND = "java.lang.ClassNotFoundException"
-#: A log store, which a setting names.
+#: Class of a log store, named in a setting.
 _LOG_STORE = re.compile(r"io\.delta\.storage\.[\w.$]+")
-#: A class of Hadoop, which another class was compiled with.
+#: Class of Hadoop that another class was compiled against.
 _HADOOP_CLASS = re.compile(r"org/apache/hadoop/[\w/$]+")
-#: A class is there, but without the method, the field or the interface that another one was compiled with.
+#: A class lacks the method, field or interface that another class was compiled against.
 _OTHER_RELEASE = "java.lang.IncompatibleClassChangeError"
-#: What py4j says of a method that is not there, and of a class.
+#: Py4J's messages for a missing method, and for a missing class.
 _NO_METHOD = re.compile(r"([\w.$]+(?:\([^\n]*\))?) does not exist\b")
 _NO_CLASS = "'JavaPackage' object is not callable"
-#: How Hadoop says that the class is missing that a setting of it names: a storage's driver.
+#: Hadoop's message for a missing class that one of its settings names: a storage's driver.
 _OF_HADOOP = re.compile(r"Class \S+ not found")
-#: What Hive's client says where its metastore cannot be opened; its classes may be those of a loader of its own.
+#: Messages of Hive's client if its metastore cannot be opened. Its classes may come from a class loader of its own.
 _NO_METASTORE = re.compile(r"SessionHiveMetaStoreClient|Could not connect to meta store|TTransportException")
-#: How a message begins that names its condition.
+#: Beginning of a message that names its condition.
 _NAMED = re.compile(r"\[([A-Z][A-Z0-9_]+)[.\]]")
-#: What only says that another thread failed.
+#: Message that only reports the failure of another thread.
 _WAITING = "Exception thrown in awaitResult"
-#: What Parquet's reader says of a file that is none, or damaged, and Hadoop of one with a wrong checksum.
+#: Messages of Parquet's reader for a file that is damaged or not Parquet, and of Hadoop for a wrong checksum.
 _DAMAGE = re.compile(
     r"is not a Parquet file|footer is too large|can ?not read FileMetaData|could not read page|^checksum error"
     r"|can not read class org\.apache\.parquet[\w.]*: (socket is closed|required field|don't know|un|negative|length)",
@@ -66,35 +66,36 @@ _DAMAGE = re.compile(
 )
 
 
-#: What Py4J and PySpark raise when their local connection to the JVM ends; the last by a mistake in their clean-up.
+#: Errors that Py4J and PySpark raise when their local connection to the JVM ends. The last one comes from a bug in
+#: their clean-up.
 _LOST = (ConnectionError, EOFError, TimeoutError, UnboundLocalError)
-#: Py4J's words for the same, in an exception of no type of its own.
+#: Py4J's messages for the same problem, in an exception without a type of its own.
 _NO_ANSWER = re.compile(r"Answer from Java side is empty|Error while (sending|receiving)|connect to the Java server")
 _NO_SOCKET = "CANNOT_OPEN_SOCKET"
-#: Modules of Python through which they raise it.
+#: Python modules that raise these errors on their behalf.
 _SOCKETS = frozenset({"socket", "selectors"})
 
 
 def understand(error: BaseException) -> EngineError:
-    """Return what ``error`` means."""
+    """Return the meaning of ``error``."""
     if _lost_jvm(error):
         return _without_jvm(error)
     try:
         return _understand(error)
     except Exception as another:
-        if _lost_jvm(another):  # which was asked what the first one means
+        if _lost_jvm(another):  # raised while asking the JVM about the first error
             return _without_jvm(another)
         raise
 
 
 def _lost_jvm(error: BaseException) -> bool:
-    """Return True if an error says that the connection to Spark's JVM broke."""
+    """Return True if an error means that the connection to Spark's JVM broke."""
     if isinstance(error, Py4JNetworkError):
         return True
     if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
         return bool(_NO_ANSWER.search(str(error)))
     if isinstance(error, PySparkException):
-        of_python = getattr(error, "_origin", None) is None  # the JVM is not asked
+        of_python = getattr(error, "_origin", None) is None  # does not call the JVM
         return of_python and condition_of(error) == _NO_SOCKET
     return isinstance(error, _LOST) and _raised_by_engine(error)
 
@@ -148,7 +149,7 @@ def _understand(error: BaseException) -> EngineError:
 
 
 def _shortage(error: BaseException) -> Shortage | None:
-    """Return what the machine of the driver or of an executor ran out of; None if an error has another cause."""
+    """Return the resource that the driver's or an executor's machine ran out of; None if an error has another cause."""
     for cause in _causes(error):
         out_of_memory = _is_instance(cause, "java.lang.OutOfMemoryError")
         if out_of_memory or _is_instance(cause, "java.io.IOException"):
@@ -159,7 +160,7 @@ def _shortage(error: BaseException) -> Shortage | None:
 
 
 def _closed_metastore(error: BaseException) -> str | None:
-    """Return why Hive's metastore cannot be opened; None where it is something else."""
+    """Return the reason why Hive's metastore cannot be opened; None for another error."""
     if not isinstance(error, AnalysisException):
         return None
     said = [str(cause.toString()) for cause in _causes(error)]
@@ -176,10 +177,10 @@ def _without_metastore(why: str, condition: str) -> EngineError:
 
 
 def _of_releases(error: BaseException, condition: str) -> EngineError | None:
-    """Return what is meant where a class, or a method of one, is not there that should be; None for another error.
+    """Return the meaning of a missing class or method; None for another error.
 
-    It is of Spark or Delta, in releases that do not fit, or of a library; else a class is that of a storage's driver,
-    or one that a setting of Spark names.
+    The class belongs to incompatible releases of Spark or Delta, or to a library. Otherwise it is a storage's driver,
+    or a class that a setting of Spark names.
     """
     if isinstance(error, TypeError) and str(error) == _NO_CLASS:
         return _unfit("a class that jobs call", condition)
@@ -246,12 +247,12 @@ def _fitting() -> str:
 
 
 def _lasting(error: BaseException) -> int | None:
-    """Return the number of what keeps a storage from doing something for good; None where another try may help."""
+    """Return the error number of a permanent storage failure; None if another try may help."""
     for cause in _causes(error):
         for name, number in _LASTING_JAVA.items():
             if _is_instance(cause, name):
                 return number
-        if _is_instance(cause, "java.io.IOException"):  # of local files, for which Java has no types
+        if _is_instance(cause, "java.io.IOException"):  # error of a local file, without a Java type of its own
             message = cause.getMessage() or ""
             for number in LASTING:
                 if message.endswith((f"({os.strerror(number)})", f": {os.strerror(number)}")):
@@ -260,13 +261,13 @@ def _lasting(error: BaseException) -> int | None:
 
 
 def damage(error: BaseException) -> str | None:
-    """Return what is wrong with a Parquet file that could not be read, None where it is not the file's own fault."""
+    """Return the damage of a Parquet file that could not be read; None if the file is not the cause."""
     messages = (cause.getMessage() or "" for cause in _causes(error))
     return next((message for message in messages if _DAMAGE.search(message)), None)
 
 
 def condition_of(error: PySparkException) -> str | None:
-    """Return the condition that an error of PySpark has; Spark 3.5 calls it an error class."""
+    """Return the condition of a PySpark error. Spark 3.5 calls it an error class."""
     named: Callable[[], str | None] = getattr(error, "getCondition", None) or error.getErrorClass
     return named()
 
@@ -279,7 +280,7 @@ def _condition(error: BaseException) -> str:
         throwable = (cause for cause in _causes(error) if _is_instance(cause, "org.apache.spark.SparkThrowable"))
         condition = next(map(_condition_in_java, throwable), None)
     if not condition and isinstance(error, PySparkException):
-        # Delta's Python package, once it is imported, puts exceptions of its own in place, without their conditions.
+        # Once imported, Delta's Python package replaces exceptions by its own, without their conditions.
         named = _NAMED.match(str(error).strip())
         condition = named[1] if named else None
     return (condition or "").split(".")[0]
@@ -313,9 +314,9 @@ def _is_java(error: BaseException, classes: tuple[str, ...]) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[Any]:
-    """Yield the Java exception behind an error, and what caused it, the first cause last; nothing where there is none.
+    """Yield the Java exception behind an error, and its causes, the root cause last; nothing if there is none.
 
-    Py4J's error has it; PySpark's own, by which it replaces some of those, too.
+    Py4J's error has it, and so have PySpark's own errors that replace some of Py4J's.
     """
     cause = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
     for _ in range(20):

@@ -13,14 +13,14 @@ from airflow_delta_provider.domain.delta.evaluation import ParsedExpression, why
 
 _PACKAGES = ("org.apache.spark.sql.catalyst.expressions.", "org.apache.spark.sql.catalyst.analysis.")
 _ATTRIBUTE, _FUNCTION = "UnresolvedAttribute", "UnresolvedFunction"
-#: Expressions that run code of a user or hold a value of the session. Functions of a user can hide built-in ones.
+#: Expressions that run user code or contain a value of the session. User functions can hide built-in ones.
 _FOREIGN = ("UDF", "UDAF", "SQLScalarFunction", "SQLFunctionExpression", "Subquery", "VariableReference")
 
 
 def why_not_parsed_fit(spark: SparkSession, expression: str, columns: Collection[str]) -> str | None:
     """Return why Spark must not evaluate ``expression``, for the middle of a sentence; None if nothing is known.
 
-    Nothing in it is looked up, so a subquery lists no files, and a function loads no class.
+    Names in it are not resolved, so a subquery lists no files, and a function loads no class.
 
     :param columns: the table's top-level columns
     :raises PySparkException: if Spark cannot parse it
@@ -39,9 +39,9 @@ def why_not_parsed_fit(spark: SparkSession, expression: str, columns: Collection
 
 
 def why_not_analyzed_fit(rows: DataFrame) -> str | None:
-    """Return why a query whose expressions passed by their text must not run; None if it may.
+    """Return the reason why a query with expressions of acceptable text must not run; None if it may.
 
-    A function of the user can hide a built-in one, and a variable a column.
+    A user's function can hide a built-in one, and a variable can hide a column.
     """
     plan: Any = rows._jdf.queryExecution().analyzed()
     for expression in _each(plan.expressions()):
@@ -67,7 +67,7 @@ def _parsed(spark: SparkSession, expression: str) -> ParsedExpression:
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    """Yield the nodes of a tree of the JVM as JSON, including the nodes of plans in it."""
+    """Yield the nodes of a tree in the JVM as JSON, including the nodes of plans in it."""
     left: list[Any] = [json.loads(tree.toJSON())]
     while left:
         value = left.pop()
@@ -80,7 +80,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _part(node: dict[str, Any]) -> str:
-    """Return the name of a node's class, with its package if it is not one of plain expressions."""
+    """Return the name of a node's class, with its package if it is not a package of plain expressions."""
     name = str(node["class"])
     for package in _PACKAGES:
         name = name.removeprefix(package)
@@ -88,7 +88,7 @@ def _part(node: dict[str, Any]) -> str:
 
 
 def _each(sequence: Any) -> Iterator[Any]:
-    """Yield the elements of a sequence of the JVM."""
+    """Yield the elements of a sequence in the JVM."""
     return (sequence.apply(index) for index in range(sequence.length()))
 
 

@@ -1,4 +1,4 @@
-"""Ending what Spark does when the time for a table is over."""
+"""Stops Spark's work when the time for a table is over."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.jobs.process.time_budget import OutOfTimeError, TimeBudget
 
-#: Seconds between two attempts to cancel what Spark runs: an action may run one job after the other.
+#: Seconds between two attempts to cancel Spark's work: an action may run several jobs in sequence.
 _AGAIN = 0.2
 _GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 
 @contextmanager
 def limited(spark: SparkSession, budget: TimeBudget) -> Iterator[None]:
-    """Cancel what Spark is doing for this thread when the time is over.
+    """Cancel Spark's work for this thread when the time is over.
 
-    :raises OutOfTimeError: if something was cancelled
+    :raises OutOfTimeError: if work was cancelled
     """
     left = budget.left
     if left is None:
@@ -47,6 +47,6 @@ def limited(spark: SparkSession, budget: TimeBudget) -> Iterator[None]:
     finally:
         done.set()
         watch.join()
-        with suppress(Exception):  # a session that ended must not hide the result
+        with suppress(Exception):  # a session that has ended must not hide the result
             for name, value in zip(_GROUP, before):
-                context.setLocalProperty(name, value)  # None takes it away
+                context.setLocalProperty(name, value)  # None removes it

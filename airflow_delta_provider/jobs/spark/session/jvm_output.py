@@ -1,4 +1,4 @@
-"""What Spark's JVM prints: Ivy's resolution, warnings, progress bars. Never a part of a job's result."""
+"""Output of Spark's JVM: Ivy's resolution, warnings, progress bars. It is never part of a job's result."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from contextlib import contextmanager
 from typing import IO
 
 _STDOUT, _STDERR = 1, 2
-#: Of many lines, the last say why a start failed.
+#: Limits on the last lines and bytes to show: the last ones explain why a start failed.
 _LINES, _BYTES = 40, 16_384
-#: How Spark logs one.
+#: Marker of an error in Spark's log.
 _ERROR = " ERROR "
 
 
 class JvmOutput:
-    """Takes what a JVM prints that is started here; one that runs already keeps its output.
+    """Captures the output of a JVM that is started here. A JVM that already runs keeps its output.
 
-    :param shown: print it to standard error, rather than keep it until it is asked for
+    :param shown: True to print it to standard error; False to keep it until it is requested
     """
 
     def __init__(self, *, shown: bool) -> None:
@@ -27,7 +27,7 @@ class JvmOutput:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Take all that a process prints that is started within, as long as it lives."""
+        """Capture all output of a process that is started within the block, as long as the process lives."""
         target = _STDERR if self._kept is None else self._kept.fileno()
         _flush()
         own = list(_copies())
@@ -42,13 +42,13 @@ class JvmOutput:
                 os.close(copy)
 
     def last_lines(self, *, errors_only: bool) -> list[str]:
-        """Return the last lines of what was kept.
+        """Return the last lines that were kept.
 
-        :param errors_only: only what Spark logged as errors; else all, as of a JVM that said why it ended
+        :param errors_only: True for only errors in Spark's log; False for all lines, for example of a JVM that ended
         """
         if self._kept is None:
             return []
-        # Read at a place: the JVM, whose descriptor it is as well, keeps writing at the end.
+        # Read at an offset: the JVM shares the descriptor and keeps writing at the end.
         size = os.fstat(self._kept.fileno()).st_size
         tail = os.pread(self._kept.fileno(), _BYTES, max(0, size - _BYTES))
         lines = [line for line in tail.decode(errors="replace").splitlines() if not errors_only or _ERROR in line]
@@ -57,12 +57,12 @@ class JvmOutput:
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # as where a process has neither
+        if stream is not None:  # None if the process has no such stream
             stream.flush()
 
 
 def _copies() -> Iterator[tuple[int, int]]:
-    """Yield the descriptors of this process's output that are open, each with a copy."""
+    """Yield the open output descriptors of this process, each with a copy."""
     for descriptor in (_STDOUT, _STDERR):
         try:
             copy = os.dup(descriptor)

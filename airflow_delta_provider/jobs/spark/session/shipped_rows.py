@@ -1,4 +1,4 @@
-"""Values of this process given to Spark as rows."""
+"""Values of this process, shipped to Spark as rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-#: Rows of one text.
+#: Maximum number of rows in one string.
 _TOGETHER = 1000
 
 
 def ship(spark: SparkSession, rows: Sequence[Mapping[str, Any]], columns: str) -> DataFrame:
-    """Return ``rows`` as a data frame; few as a literal of the plan, more as texts that are taken apart in tasks.
+    """Return ``rows`` as a data frame: few as a literal in the plan, more as strings that tasks parse.
 
-    :param columns: as in ``struct<…>``
+    :param columns: columns as in ``struct<…>``
     """
     texts = [json.dumps(rows[start : start + _TOGETHER]) for start in range(0, len(rows), _TOGETHER)]
     if len(texts) <= 1:

@@ -1,4 +1,4 @@
-"""Getting a Spark session: the platform's, or one of our own."""
+"""Gets a Spark session: the platform's, or a new one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.engine.session_profile import missing_setting
 def submitted_session(name: str) -> SparkSession:
     """Return the session of an application that spark-submit started.
 
-    What spark-defaults, properties files and the command line set is kept; what is open is set for Delta.
+    Settings from spark-defaults, properties files and the command line are kept. Missing ones are set for Delta.
     """
     conf = submitted_conf()
     present = dict(conf.getAll())
@@ -27,29 +27,29 @@ def submitted_session(name: str) -> SparkSession:
 
 
 def submitted_conf() -> SparkConf:
-    """Return what spark-submit was given, by files and by arguments; starts no Spark context."""
-    SparkContext._ensure_initialized()  # the configuration lies in the JVM: without it, it reads as empty
+    """Return the configuration that spark-submit got from files and arguments. Does not start a Spark context."""
+    SparkContext._ensure_initialized()  # the configuration is in the JVM: without it, it seems empty
     return SparkConf()
 
 
 def own_session(
     name: str, master: str | None = None, delta_jars: str | None = None, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Return the active session, the platform's or that of spark-submit, or else start one.
+    """Return the active session, of the platform or of spark-submit, or else start one.
 
-    What the platform's ``spark-defaults.conf`` sets is kept.
+    Settings in the platform's ``spark-defaults.conf`` are kept.
 
     :param master: Spark master; by default the platform's, else ``local[*]``
     :param delta_jars: ``packages``, ``provided``, or jars or Maven coordinates separated by commas; by default
         packages on a local master and provided elsewhere
-    :param settings: of a session that is started; they go before those of the platform
+    :param settings: settings of a session that is started; they override the platform's
     """
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         return SparkSession.builder.getOrCreate()
-    if "PYSPARK_GATEWAY_PORT" in os.environ and master is None:  # what spark-submit gives its applications
+    if "PYSPARK_GATEWAY_PORT" in os.environ and master is None:  # set by spark-submit
         return submitted_session(name)
     given = dict(settings or {})
     present = {**platform_defaults(), **given}
@@ -62,14 +62,16 @@ def own_session(
 
 
 def jvm_runs() -> bool:
-    """Whether the JVM of this process's sessions is there; of one that was not started here nothing else is known."""
+    """Return True if the JVM of this process's sessions is running. A JVM that was not started here counts as
+    running.
+    """
     gateway = SparkContext._gateway
     process = getattr(gateway, "proc", None)
     return gateway is not None and (process is None or process.poll() is None)
 
 
 def platform_defaults() -> dict[str, str]:
-    """Return what ``spark-defaults.conf`` sets, which other settings override."""
+    """Return the settings in ``spark-defaults.conf``, which other settings override."""
     folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(_find_spark_home(), "conf")
     try:
         return parse_defaults(Path(folder, "spark-defaults.conf").read_text(encoding="utf-8"))

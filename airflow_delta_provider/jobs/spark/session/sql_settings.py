@@ -1,4 +1,4 @@
-"""Settings of a session: read, and set while a job runs where they change what SQL means."""
+"""Settings of a session: read, and changed during a job if they affect the meaning of SQL."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 @contextmanager
 def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Set ``settings`` for the block; afterwards each is what it was before, or not set.
+    """Apply ``settings`` within the block, and restore the previous values afterwards.
 
-    A session that ended meanwhile has no settings: that must not hide the result of the block.
+    If the session has ended meanwhile, errors of restoring are ignored, so that they do not hide the block's result.
     """
     own = {key: spark.conf.get(key, None) for key in settings}
     for key, value in settings.items():
@@ -29,7 +29,7 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
                     spark.conf.set(key, before)
 
 
-#: What each of these has to be so that a statement means what it says. All but the first are Spark's own defaults.
+#: Required values, so that statements have their standard meaning. All except the first are Spark's own defaults.
 SQL_SETTINGS: Mapping[str, str] = {
     # ${env:…}, ${spark.…}, ${hiveconf:…}: replaced before parsing, in names, paths and literals as well
     "spark.sql.variable.substitute": "false",
@@ -42,20 +42,20 @@ SQL_SETTINGS: Mapping[str, str] = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     # timestamp is the type with a time zone, as it is in a Delta schema
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
-    # SET TBLPROPERTIES refuses what it would not set
+    # SET TBLPROPERTIES refuses properties that it would not set
     "spark.sql.legacy.notReserveProperties": "false",
     # SHOW TABLES names its columns as documented
     "spark.sql.legacy.keepCommandOutputSchema": "false",
-    # what rows are grouped by is among the result's columns
+    # grouping columns are part of the result
     "spark.sql.retainGroupColumns": "true",
-    # what cannot be read fails the statement: it is not left out silently
+    # unreadable files fail the statement instead of being left out silently
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
 }
 
 
 class SqlSettings:
-    """Holds :data:`SQL_SETTINGS` in a session for as long as anybody needs them, in any thread."""
+    """Keeps :data:`SQL_SETTINGS` in a session as long as any thread needs them."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -65,7 +65,7 @@ class SqlSettings:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let SQL mean what it says until then; when the last holder leaves, each setting is what it was before."""
+        """Give SQL its standard meaning within the block. The last holder to leave restores each setting."""
         with self._lock:
             if not self._holders:
                 self._held.enter_context(configured(self._spark, self._otherwise()))
@@ -79,11 +79,11 @@ class SqlSettings:
                     self._held.close()
 
     def _otherwise(self) -> dict[str, str]:
-        """Return the settings that are not in force: a platform may let no others be set."""
+        """Return only the settings that have another value now: a platform may forbid setting others."""
         return {key: value for key, value in SQL_SETTINGS.items() if self._value(key) not in (None, value)}
 
     def _value(self, key: str) -> str | None:
-        """Return what a setting is, by default too; None where this Spark does not have it."""
+        """Return the value of a setting, including its default; None if this Spark does not have it."""
         try:
             text: str | None = self._spark.conf.get(key)
         except Exception:

@@ -1,4 +1,4 @@
-"""A session of Spark, for tables of any format: its statements, its storage, its catalogs."""
+"""A Spark session for tables of any format: its statements, its storage, its catalogs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _FIELD_ID_MISSING = "spark.sql.parquet.fieldId.read.ignoreMissing"
 
 
 class SparkTableSession(TableSession):
-    """Runs SQL, reads files with Spark's credentials, and finds out what a catalog knows of a table.
+    """Runs SQL, reads files with Spark's credentials, and looks up tables in catalogs.
 
-    :param submitter: the process that waits for the job, by default one that is always there
-    :param folder: at which relative paths start where they are of this machine; by default the working directory
+    :param submitter: the process that waits for the job; by default one that is always alive
+    :param folder: base folder of relative local paths; by default the working directory
     """
 
     runs_sql = True
-    tables_at_once = 4  # each has its copies of files, and rows, in this process and in the JVM
+    tables_at_once = 4  # each has copies of files, and rows, in this process and in the JVM
     storage: HadoopStorage
 
     def __init__(self, spark: SparkSession, submitter: Submitter | None = None, folder: str = "") -> None:
@@ -45,27 +45,23 @@ class SparkTableSession(TableSession):
 
     @property
     def versions(self) -> Mapping[str, str | None]:
-        """The version of Spark."""
         return {"spark": self.spark.version, "delta": None}
 
     @property
     def has_ended(self) -> bool:
-        """Whether the JVM of the session ended."""
         return not jvm_runs()
 
     def understand(self, error: Exception) -> EngineError:
-        """Return what an error of Spark or of the storage means."""
         return understand(error)
 
     def codecs(self) -> Mapping[str, Codec]:
-        """Return what decompresses blocks of Avro files, by Avro's names."""
         return codecs_of_jvm(self.spark)
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Make SQL independent of the session's settings: all SQL of a job runs within this.
+        """Make SQL independent of the session's settings: all SQL of a job runs within this block.
 
-        What catalogs listed is known until its end.
+        Listings of catalogs are kept until its end.
         """
         with self._sql_settings.held():
             try:
@@ -74,17 +70,16 @@ class SparkTableSession(TableSession):
                 self.catalogs.forget()
 
     def sql(self, statement: str) -> list[Row]:
-        """Run a statement and return its rows."""
         with self._sql_settings.held():
             rows: list[Row] = self.spark.sql(statement).collect()
         return rows
 
     @contextmanager
     def reading_files(self) -> Iterator[None]:
-        """Read data files directly and at once.
+        """Read data files directly and without replanning.
 
-        Fields are found by id where the schema gives one, as column mapping mode id needs it; and
-        Spark does not stop between the stages to plan again, which takes longer than it saves here.
+        Fields are found by id if the schema has one, as column mapping mode ``id`` requires. Spark does not stop
+        between stages to plan again, which would take longer than it saves here.
         """
         with configured(self.spark, {_FIELD_ID_READ: "true", _FIELD_ID_MISSING: "true", _ADAPTIVE: "false"}):
             yield

@@ -1,1 +1,1 @@
-"""Files through Hadoop's FileSystem."""
+"""Storage through Hadoop's FileSystem."""

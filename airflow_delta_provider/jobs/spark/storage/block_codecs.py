@@ -1,9 +1,9 @@
-"""Decompressing the blocks of Avro files on a cluster, whose Python need have nothing but pyspark.
+"""Decompression of Avro blocks on a cluster, whose Python may have only pyspark.
 
-Python itself has all codecs of Avro but Snappy and Zstandard. These two are decompressed in the JVM, by the libraries
-that Spark ships for its own use; Zstandard by the Python package of that name where it is installed. A call to the JVM
-costs more than a manifest's block, so many blocks go in one. Measured on 2,000 blocks of manifests: zstandard 0.01 s,
-the JVM 0.06 s; one call per block takes 6 s.
+Python itself has all codecs of Avro except Snappy and Zstandard. The JVM decompresses these two with the libraries
+that Spark ships; if the Python package zstandard is installed, it is used for Zstandard. A call to the JVM costs more
+than decompressing a manifest's block, so one call handles many blocks. Measured on 2,000 blocks of manifests:
+zstandard 0.01 s, the JVM 0.06 s; with one call per block, 6 s.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from airflow_delta_provider.jobs.tables.codecs import (
     zstandard_by_package,
 )
 
-#: Compressed bytes that go to the JVM in one call, and what they may come to.
+#: Maximum bytes that go to the JVM in one call: compressed, and decompressed.
 _BATCH, _MOST_OF_BATCH = 1 << 22, 1 << 26
-#: Bytes of what is put after every Zstandard block to find its end again.
+#: Bytes of the mark that is put after every Zstandard block to find its end again.
 _MARK_SIZE = 16
-#: A Zstandard frame (RFC 8878) of one raw block of so many bytes, as far as those bytes.
+#: The head of a Zstandard frame (RFC 8878) with one raw block that holds the mark.
 _FRAME_HEAD = b"\x28\xb5\x2f\xfd" + bytes([0x20, _MARK_SIZE]) + (_MARK_SIZE << 3 | 1).to_bytes(3, "little")
-#: What a stream of org.xerial.snappy.SnappyInputStream begins with: a magic number, its version, the oldest compatible.
+#: Head of an org.xerial.snappy.SnappyInputStream: a magic number, its version, the oldest compatible version.
 _SNAPPY_HEAD = b"\x82SNAPPY\0" + (1).to_bytes(4, "big") * 2
 
 
 def codecs_of_jvm(spark: SparkSession) -> Mapping[str, Codec]:
-    """Return all codecs of Avro, Zstandard by the fastest way that there is."""
+    """Return all codecs of Avro. For Zstandard, the fastest available one is used."""
     return {
         **STANDARD_CODECS,
         "zstandard": zstandard_by_package() or zstandard_by_jvm(spark),
@@ -49,25 +49,26 @@ def codecs_of_jvm(spark: SparkSession) -> Mapping[str, Codec]:
 
 
 def zstandard_by_jvm(spark: SparkSession) -> Codec:
-    """Return Zstandard by the library that Spark ships."""
+    """Return the Zstandard codec of the library that Spark ships."""
     return _JvmCodec(spark, lambda jvm: jvm.com.github.luben.zstd.ZstdInputStream, _zstandard_frames)
 
 
 def snappy_by_jvm(spark: SparkSession) -> Codec:
-    """Return Snappy by the library that Spark ships; each block ends with the CRC-32 of its content."""
+    """Return the Snappy codec of the library that Spark ships. Each block ends with the CRC-32 of its content."""
     return _JvmCodec(spark, lambda jvm: jvm.org.xerial.snappy.SnappyInputStream, _snappy_chunks)
 
 
-#: Takes the content of joined blocks apart; raises :class:`AvroError` where it is not theirs.
+#: Splits the content of joined blocks; raises :class:`AvroError` if it does not match them.
 Split = Callable[[bytes], Sequence[bytes]]
-#: Joins blocks to one stream for the JVM, and returns what takes its content apart.
+#: Joins blocks to one stream for the JVM, and returns a function that splits its content.
 Join = Callable[[Sequence[bytes]], tuple[bytes, Split]]
 
 
 class _JvmCodec:
     """Decompresses blocks in the JVM, many in one call.
 
-    :param find_stream: finds in the JVM the class that decompresses a ``java.io.InputStream``; called when needed
+    :param find_stream: returns the JVM's class that decompresses a ``java.io.InputStream``; called when needed
+    :param join: joins blocks to one stream
     """
 
     def __init__(self, spark: SparkSession, find_stream: Callable[[Any], Any], join: Join) -> None:
@@ -93,7 +94,7 @@ class _JvmCodec:
         return found
 
     def _decompress(self, blocks: Sequence[bytes]) -> Sequence[bytes | AvroError]:
-        """Decompress what goes in one call; halve it until a broken block is left alone."""
+        """Decompress the blocks of one call. If that fails, halve them until a broken block is isolated."""
         try:
             return self._decompress_whole(blocks)
         except AvroError as error:
@@ -112,7 +113,7 @@ class _JvmCodec:
 
 
 def _zstandard_frames(blocks: Sequence[bytes]) -> tuple[bytes, Split]:
-    """Join blocks with a mark after each that nobody could have foreseen."""
+    """Join blocks, each followed by an unpredictable mark."""
     mark = secrets.token_bytes(_MARK_SIZE)
     end = _FRAME_HEAD + mark
 
@@ -126,7 +127,7 @@ def _zstandard_frames(blocks: Sequence[bytes]) -> tuple[bytes, Split]:
 
 
 def _snappy_chunks(blocks: Sequence[bytes]) -> tuple[bytes, Split]:
-    """Join blocks in the format of Spark's own Snappy streams: each with its length before it."""
+    """Join blocks in the format of Spark's own Snappy streams: each preceded by its length."""
     streams = [block[:-CHECKSUM_SIZE] for block in blocks]
     sizes = [snappy_size(stream) for stream in streams]
 

@@ -1,8 +1,8 @@
 """Contents of many files of one storage, copied to this machine by the JVM.
 
-A call to the JVM takes 0.1 ms, and a file takes several: read one by one, it takes 0.8 ms of this process, however many
-threads wait. Copied by threads of the JVM, a call for hundreds, it takes 0.03. Spark's executors do not make it faster:
-``benchmarks/read_log.py``.
+A call to the JVM takes 0.1 ms, and a file needs several. Read one by one, a file takes 0.8 ms of this process,
+however many threads wait. Copied by threads of the JVM, with one call for hundreds of files, it takes 0.03 ms.
+Spark's executors do not make it faster: ``benchmarks/read_log.py``.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
-#: Files that are copied at once.
+#: Number of concurrent copies.
 _THREADS = 64
-#: Files of the first call and of any other, by how much calls may grow, and the bytes that they shall not exceed.
+#: Number of files in the first call and at most in any other, maximum growth from call to call, and maximum bytes.
 _FIRST, _MOST, _GROWTH, _BYTES = 16, 1024, 4, 1 << 26
 
 
 class _Copy(NamedTuple):
-    """Where a copy lies; its size in bytes is -1 if there is none."""
+    """The place of a copy. Its size in bytes is -1 if there is none."""
 
     file: int
     start: int
@@ -32,7 +32,7 @@ class _Copy(NamedTuple):
 
 
 class FileCopies:
-    """Copies files ahead: some are copied while those before are used."""
+    """Copies files ahead: the next ones are copied while earlier ones are used."""
 
     def __init__(self, spark: SparkSession) -> None:
         jvm: Any = spark._jvm
@@ -43,13 +43,13 @@ class FileCopies:
         self._copies = compiler.getClassLoader().loadClass("airflow_delta_provider.FileCopies").newInstance()
 
     def contents(self, file_system: Any, paths: Sequence[str], listing: Any) -> Iterator[bytes | None]:
-        """Yield the contents of files, in order, and None for one that could not be copied.
+        """Yield the contents of files, in order, and None for a file that could not be copied.
 
-        :param file_system: the ``org.apache.hadoop.fs.FileSystem`` that all of them are on
-        :param listing: an array of ``org.apache.hadoop.fs.FileStatus``, of files whose status is known
+        :param file_system: ``org.apache.hadoop.fs.FileSystem`` of all the files
+        :param listing: array of ``org.apache.hadoop.fs.FileStatus``, for files with a known status
         """
         with TemporaryDirectory(prefix="airflow_delta_provider-") as root, ThreadPoolExecutor(1) as pool:
-            # In its thread, too: Py4J keeps methods for each thread by the name of their class, which sessions share.
+            # Also in its thread: Py4J caches methods per thread by class name, which sessions share.
             listed = pool.submit(lambda: self._copies.byPath(listing)).result()
             rest = paths
             copying = pool.submit(self._copy, file_system, rest[:_FIRST], listed, root)
@@ -61,7 +61,7 @@ class FileCopies:
                 yield from _read(folder, copies)
 
     def _copy(self, file_system: Any, paths: Sequence[str], listed: Any, root: str) -> tuple[str, list[_Copy]]:
-        """Return a new folder in ``root``, and what was copied there."""
+        """Return a new folder in ``root``, and the copies in it."""
         folder = mkdtemp(dir=root)
         threads = min(_THREADS, len(paths))
         lines = str(self._copies.copy(file_system, "\n".join(paths), listed, self._file(folder), threads))
@@ -69,13 +69,13 @@ class FileCopies:
 
 
 def _next_count(copies: Sequence[_Copy]) -> int:
-    """Return how many files to copy after some, going by their sizes."""
+    """Return the number of files to copy next, judging by the sizes of earlier ones."""
     mean = max(1, sum(copy.size for copy in copies) // len(copies))
     return max(1, min(_BYTES // mean, _GROWTH * len(copies), _MOST))
 
 
 def _read(folder: str, copies: Sequence[_Copy]) -> Iterator[bytes | None]:
-    """Yield what was copied into a folder, and remove that."""
+    """Yield the copies in a folder, and remove them."""
     with ExitStack() as opened:
         names = sorted({copy.file for copy in copies})
         by_name = {name: opened.enter_context(open(os.path.join(folder, str(name)), "rb")) for name in names}

@@ -1,4 +1,4 @@
-"""Reading files where the session's Spark can read them, with its credentials."""
+"""Storage of the session's Spark, with its credentials."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from airflow_delta_provider.jobs.storage.storage import Storage
 
 M = TypeVar("M", bound=Callable[..., Any])
 
-#: Files for which it is not worth while to read ahead.
+#: Number of files below which reading ahead does not pay off.
 _FEW = 8
-#: Directories whose last listing is kept.
+#: Number of directories whose last listing is kept.
 _LISTINGS = 32
-#: Object stores in which a file appears as a whole, when it is closed: there, to rename is to copy.
+#: Object stores in which a file appears as a whole when it is closed. Renaming means copying there.
 _PUT_WHOLE = frozenset({"s3", "s3a", "s3n", "gs"})
-#: Object stores, which have neither links nor mounts.
+#: Object stores without links or mounts.
 _WITHOUT_LINKS = frozenset({"s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "adl"})
-#: What makes a path a pattern to Hadoop.
+#: Characters that make a path a pattern to Hadoop.
 _PATTERN = re.compile(r"[{}\[\]*?\\]")
 
 
 def literal(paths: Iterable[str]) -> list[str]:
-    """Return paths as Spark's readers take them for what they are: ``[``, ``{`` and the like in one make it a pattern.
+    """Return paths with pattern characters such as ``[`` and ``{`` escaped, for Spark's readers.
 
-    Spark's own option against that, ``__globPaths__``, reads all paths once for each that looks like a pattern.
+    Spark's own option for that, ``__globPaths__``, reads all paths once for each path that looks like a pattern.
     """
     return [_PATTERN.sub(r"\\\g<0>", path) for path in paths]
 
 
 def _asked(method: M) -> M:
-    """Let a method ask this machine for its own files, which is faster, and try again where that may help."""
+    """Let a method read local files directly, which is faster, and try again if that may help."""
 
     @persistent(lambda error: understand(error).retryable)
     @wraps(method)
@@ -60,9 +60,9 @@ def _asked(method: M) -> M:
 
 
 class HadoopStorage(Storage):
-    """Lists and reads files through Hadoop's FileSystem; local files directly, which is faster.
+    """Lists and reads files through Hadoop's FileSystem, and local files directly, which is faster.
 
-    :param folder: at which relative paths of this machine start; by default the working directory of the JVM
+    :param folder: base folder of relative local paths; by default the working directory of the JVM
     """
 
     def __init__(self, spark: SparkSession, folder: str = "") -> None:
@@ -78,7 +78,6 @@ class HadoopStorage(Storage):
 
     @_asked
     def list_names(self, directory: str) -> list[str]:
-        """Return the names of what lies directly in ``directory``."""
         statuses = self._list(directory)
         with self._listing:
             self._listed[directory] = statuses
@@ -91,17 +90,16 @@ class HadoopStorage(Storage):
 
     @_asked
     def list_folders(self, directory: str) -> list[str]:
-        """Return the names of the directories that lie directly in ``directory``."""
         return [found.getPath().getName() for found in self._list(directory) if found.isDirectory()]
 
     def _list(self, directory: str) -> Any:
-        """Return an array of the status of what lies directly in a directory."""
+        """Return an array with the status of each entry directly in a directory."""
         file_system, path = self._resolve(directory)
         try:
             found = file_system.listStatus(path)
         except Py4JJavaError as error:
             raise MissingFileError(directory) if _says_gone(error) else error from None
-        # Py4J finds a method for the very type alone, and some storages give an array of their own.
+        # Py4J finds a method only for the exact type, and some storages return an array of their own type.
         statuses = self._statuses(len(found))
         self._jvm.java.lang.System.arraycopy(found, 0, statuses, 0, len(found))
         return statuses
@@ -111,7 +109,6 @@ class HadoopStorage(Storage):
 
     @_asked
     def read(self, path: str) -> bytes:
-        """Return the content of a file."""
         file_system, hadoop_path = self._resolve(path)
         try:
             return self._streams.read(file_system.open(hadoop_path))
@@ -119,12 +116,10 @@ class HadoopStorage(Storage):
             raise MissingFileError(path) if _says_gone(error) else error from None
 
     def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
-        """Yield the contents of files of one storage, in order; of some that are not here, many are read at once."""
         for path, content in zip(paths, self._copied(paths)):
             yield self.read(path) if content is None else content
 
     def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        """Yield the contents of files as :meth:`read_ahead` does, and None for one that is not there."""
         for path, content in zip(paths, self._copied(paths)):
             if content is None:
                 with suppress(MissingFileError):
@@ -132,7 +127,7 @@ class HadoopStorage(Storage):
             yield content
 
     def _copied(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        """Yield the contents of files as far as they are read ahead, and None for one that is not, or failed."""
+        """Yield the contents of files that are read ahead, and None for a file that is not, or that failed."""
         if len(paths) < _FEW or self.is_local(paths[0]) or any("\n" in path for path in paths):
             return repeat(None)
         file_system, _ = self._resolve(paths[0])
@@ -146,31 +141,27 @@ class HadoopStorage(Storage):
 
     @_asked
     def size(self, path: str) -> int:
-        """Return the size of a file, in bytes."""
         return int(self._status(path, *self._resolve(path)).getLen())
 
     @_asked
     def written_at(self, path: str) -> datetime:
-        """Return when a file was last written, as the storage says, in UTC."""
         milliseconds = int(self._status(path, *self._resolve(path)).getModificationTime())
         return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
     @_asked
     def read_range(self, path: str, start: int, end: int) -> bytes:
-        """Return the bytes of a file from ``start`` to before ``end``, fewer where it ends before."""
         file_system, hadoop_path = self._resolve(path)
         status = self._status(path, file_system, hadoop_path)
         end = min(end, status.getLen())
         if start >= end:
             return b""
-        # With the status at hand, object stores need not ask for it again.
+        # If they get the status, object stores need not request it again.
         stream = file_system.openFile(hadoop_path).withFileStatus(status).build().get()
         stream.seek(start)
         return self._streams.read(stream, end - start)
 
     @_asked
     def write(self, path: str, content: bytes) -> None:
-        """Replace a file as a whole; readers see the old one or the new one."""
         file_system, target = self._resolve(path)
         if str(target.toUri().getScheme()) in _PUT_WHOLE:
             self._create(file_system, target, content)
@@ -185,9 +176,9 @@ class HadoopStorage(Storage):
             raise
 
     def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
-        """Write a file if it still is what it was, and return whether that was so.
+        """Write a file if it has not changed; return True if it was written.
 
-        Hadoop has no writes under a condition: of two that do so within the same moment, the last one wins.
+        Hadoop has no conditional writes: if two processes write at the same moment, the last one wins.
         """
         if self.is_local(path):
             return self._local.replace(path, content, stamp)
@@ -201,7 +192,7 @@ class HadoopStorage(Storage):
             stream.close()
 
     def _put_in_place(self, file_system: Any, partial: Any, target: Any) -> None:
-        """Rename a file over what is there: in one step where the storage can, as HDFS."""
+        """Rename a file over an existing one, in one step if the storage can do that, as HDFS can."""
         rename = getattr(self._jvm.org.apache.hadoop.fs, "Options$Rename")
         options = self._spark.sparkContext._gateway.new_array(rename, 1)
         options[0] = rename.OVERWRITE
@@ -215,25 +206,26 @@ class HadoopStorage(Storage):
                 raise OSError(f"{partial} could not be renamed to {target}") from None
 
     def is_local(self, location: str) -> bool:
-        """Whether files of ``location`` are read without the JVM and without a network."""
+        """Return True if files of ``location`` are read without the JVM and without a network."""
         return self._local.is_local(location)
 
     def spellings(self, uri: str) -> set[str]:
-        """Return the ways in which Spark may write the URI of a file: encoded or not, with or without an authority."""
         if PLAIN.fullmatch(uri):
             return spellings(uri)
         return spellings(uri, str(self._path(uri).toUri().toString()))
 
     def qualify(self, location: str) -> str:
-        """Return the absolute URI of a location, as the session understands it."""
+        """Return the absolute URI of a location, as the session interprets it."""
         file_system, path = self._resolve(location)
         qualified = str(file_system.makeQualified(path).toString())
         at_folder = self._folder and is_relative(location) and self.is_local(qualified)
         return self._local.qualify(location) if at_folder else qualified
 
     def real_location(self, location: str) -> str:
-        """Return the absolute URI of where a location really lies, as :meth:`qualify` does, with links and mounts
-        followed; of what is not there, as far as its path is."""
+        """Return the absolute URI of a location as :meth:`qualify` does, with links and mounts followed.
+
+        If the location does not exist, the existing part of its path is followed.
+        """
         qualified = self.qualify(location)
         if qualified.partition(":")[0] in _WITHOUT_LINKS:
             return qualified

@@ -1,8 +1,8 @@
-"""Bytes that come from the JVM or go there, by a file.
+"""Transfers bytes from and to the JVM through a file.
 
-Py4J sends bytes as text, which Python decodes one by one, and what it sends beyond 8 KiB waits some 40 ms for the
-network's delayed acknowledgement (RFC 896 meets RFC 1122, 4.2.3.2). A file of the machine that both run on takes a few
-milliseconds for any size: 3 ms for 100 KB and 6 ms for 5 MB, where Py4J takes 49 and 350.
+Py4J sends bytes as text, which Python decodes one by one. Beyond 8 KiB, it also waits some 40 ms for the network's
+delayed acknowledgement (RFC 896 meets RFC 1122, 4.2.3.2). A file on the machine that runs both takes a few
+milliseconds for any size: 3 ms for 100 KB and 6 ms for 5 MB, compared with Py4J's 49 ms and 350 ms.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-#: Bytes that no stream has.
+#: More bytes than any stream has.
 _ENDLESS = (1 << 63) - 1
 
 
 class JvmStreams:
-    """Reads streams of the JVM, and gives it some; for many threads at once, where that is wanted."""
+    """Reads streams of the JVM, and passes streams to it. May be used by many threads."""
 
     def __init__(self, spark: SparkSession) -> None:
         jvm: Any = spark._jvm
@@ -33,7 +33,7 @@ class JvmStreams:
 
     @contextmanager
     def giving(self, content: bytes) -> Iterator[Any]:
-        """Give bytes to the JVM, as a ``java.io.InputStream`` that is closed afterwards."""
+        """Pass bytes to the JVM, as a ``java.io.InputStream`` that is closed afterwards."""
         with self._file() as path:
             with open(path, "wb") as given:
                 given.write(content)
@@ -44,10 +44,10 @@ class JvmStreams:
                 stream.close()
 
     def read(self, stream: Any, most: int = _ENDLESS) -> bytes:
-        """Return what a stream holds, and close it.
+        """Return the content of a stream, and close it.
 
-        :param stream: a ``java.io.InputStream``
-        :param most: bytes to read at most
+        :param stream: ``java.io.InputStream``
+        :param most: maximum number of bytes to read
         :raises Py4JJavaError: if the stream cannot be read
         """
         with self._file() as path:
