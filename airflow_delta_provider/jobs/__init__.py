@@ -1,1 +1,1 @@
-"""Everything that touches tables: runs on Spark, without Airflow."""
+"""The code that accesses tables. It needs no Airflow; jobs that read rows or change tables need Spark."""

@@ -93,8 +93,9 @@ class Lookahead:
             self._held.popleft()
 
     def took_one(self) -> None:
-        """Note that the next commit was checked alone. If a batch had been tried, the following commits are also
-        taken alone.
+        """Note that the next commit was checked alone.
+
+        If a batch had been tried, the following commits are also taken alone.
         """
         if self._alone:
             self._alone -= 1

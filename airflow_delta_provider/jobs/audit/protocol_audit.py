@@ -95,7 +95,8 @@ class ProtocolAudit:
         proofs = proofs if options.needs_rows else None
         self._level = LogLevel(table, budget, self._timings, progress)
         if options.level != "log":
-            from airflow_delta_provider.jobs.audit.data_level import DataLevel  # late: most audits are of the log alone
+            # Imported late: most audits read only the log.
+            from airflow_delta_provider.jobs.audit.data_level import DataLevel
 
             self._level = DataLevel(session, table, proofs, budget, self._timings, progress)
         self._store = memory_store(session, options, progress)
@@ -318,7 +319,10 @@ def _has_conditions(memory: AuditState | None) -> bool:
 
 
 def memory_store(session: DeltaSession, options: AuditOptions, progress: Progress) -> StateStore[AuditState] | None:
-    """Return the store for saved states. Each level has its own, because other levels find other problems."""
+    """Return the store for saved states; None without a state path.
+
+    Each level has its own states, because other levels find other problems.
+    """
     if options.state_path is None:
         return None
     variant = "" if options.level == "log" else options.level

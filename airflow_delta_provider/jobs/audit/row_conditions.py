@@ -49,8 +49,9 @@ class RowConditions:
             yield self._placed(replace(found, version=origins.conditions.get(condition.holder)))
 
     def _placed(self, finding: Finding) -> Finding:
-        """Return a finding with the commit of its version. Without a version, the commit that added its file is
-        blamed later.
+        """Return a finding with the commit of its version.
+
+        Without a version, the commit that added its file is blamed later.
         """
         if finding.version is None:
             return finding

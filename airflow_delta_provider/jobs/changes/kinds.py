@@ -1,4 +1,4 @@
-"""The jobs that change Delta tables, each with the change for a request and a table."""
+"""The jobs that change Delta tables. Each chooses its change by the request and the state of the table."""
 
 from __future__ import annotations
 

@@ -118,8 +118,9 @@ class AlterColumns(PlannedChange):
 
     @cached_property
     def past(self) -> PastColumns:
-        """The columns that the table has had. The whole log is read only if that decides which changes are already
-        done.
+        """The columns that the table has had.
+
+        The whole log is read only if that decides which changes are already done.
         """
         needed = needs_past_columns(self.options, self.state.metadata)
         return read_past_columns(self.table.log) if needed else PastColumns()

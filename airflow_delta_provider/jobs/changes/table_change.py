@@ -173,9 +173,7 @@ class TableChange:
         return with_lockouts(plan, refusals, preflight_of(self.table, plan, before, fleet), accepted)
 
     def _begun_before(self, versions: Sequence[int]) -> TableState | None:
-        """Return the state that the first of the earlier tries began on; None if the log no longer reaches back to
-        it.
-        """
+        """Return the state that the first of the earlier tries began on; None if the log no longer has it."""
         if versions[0] == 0:
             return None
         with suppress(BrokenLogError, MissingFileError):

@@ -1,1 +1,1 @@
-"""Checks of Apache Paimon tables, read without Spark."""
+"""Checks of Apache Paimon tables. Metadata is read without Spark; rows need it."""

@@ -33,7 +33,7 @@ from airflow_delta_provider.jobs.process.timings import Timings
 from airflow_delta_provider.jobs.storage.state_store import StateStore
 from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession, parse_table_name
 
-#: Number of times that a check starts because snapshots vanish while it reads them.
+#: Number of tries of a check if snapshots vanish while it reads them.
 _TRIES = 3
 
 

@@ -25,7 +25,7 @@ class PaimonTable:
 
 
 def open_paimon_table(session: TableSession, name: TableName) -> PaimonTable:
-    """Find a table whose files can be read without Spark.
+    """Find a table by its location, to read its files directly.
 
     :raises TableError: if there is no such table, or it is not a Paimon table
     """

@@ -53,7 +53,7 @@ class PathSearch:
         ``**`` does not enter tables, or folders whose names begin with ``_`` or ``.``. If several links lead to a
         directory, it is entered once.
         """
-        from concurrent.futures import ThreadPoolExecutor  # late, as it takes long to import
+        from concurrent.futures import ThreadPoolExecutor  # slow to import
 
         parsed = PathPattern(pattern)
         level: Mapping[str, States] = {parsed.root: parsed.start}

@@ -116,8 +116,9 @@ def understand(error: BaseException) -> EngineError | None:
 
 
 def short_of(what: Shortage, message: str, condition: str = "") -> EngineError:
-    """Return the error for a machine that ran out of something. It says nothing about the table, and a retry may
-    help.
+    """Return the error for a machine that ran out of something.
+
+    It says nothing about the table, and another try may help.
     """
     said = f" ({message})" if message else ""
     out = f"The machine ran out of {what.what}{said}. That says nothing about the table."

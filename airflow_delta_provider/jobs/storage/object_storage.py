@@ -217,7 +217,7 @@ class ObjectStorage(RemoteStorage):
 
 
 def _scan(store: Any, key: str, name: str) -> Iterator[str]:
-    """Yield names from about ``name`` on. The content of each directory is skipped by one request."""
+    """Yield names from about ``name`` on. Content of subdirectories is skipped, with one request for each."""
     import obstore
 
     below = f"{key}/" if key else ""

@@ -108,6 +108,6 @@ class Storage(ABC):
 
 
 def _digest(content: bytes) -> str:
-    from hashlib import sha256  # late: it loads OpenSSL, and few files need a stamp
+    from hashlib import sha256  # imported late: it loads OpenSSL, and few files need a stamp
 
     return sha256(content).hexdigest()

@@ -77,8 +77,9 @@ def zstandard_by_pyarrow() -> Codec | None:
 
 
 def snappy_by_pyarrow() -> Codec | None:
-    """Return the Snappy codec of PyArrow; None if it is not installed. Each block ends with the CRC-32 of its
-    content.
+    """Return the Snappy codec of PyArrow; None if it is not installed.
+
+    Each block ends with the CRC-32 of its content.
     """
     if not have("pyarrow"):
         return None

@@ -121,7 +121,8 @@ class TableSession:
 
     def codecs(self) -> Mapping[str, Codec]:
         """Return the decompressors for blocks of Avro files, by Avro's names."""
-        from airflow_delta_provider.jobs.tables.codecs import codecs_of_packages  # late: Delta has no Avro
+        # Imported late: Delta does not use Avro.
+        from airflow_delta_provider.jobs.tables.codecs import codecs_of_packages
 
         return codecs_of_packages()
 

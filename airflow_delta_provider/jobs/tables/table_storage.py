@@ -1,7 +1,7 @@
 """The border of a table: the files that its metadata may name.
 
-Paths in a log or a manifest are untrusted. Otherwise, anybody who can write a table could make a job read any file
-that the job's user can read. All files of a table are therefore read through its :class:`TableStorage`.
+Paths in a log or a manifest are untrusted. If they were trusted, anybody who can write a table could make a job read
+any file that the job's user can read. All files of a table are therefore read through its :class:`TableStorage`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from airflow_delta_provider.jobs.tables.table_formats import is_table
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(/.*)", re.DOTALL)
 _NORMAL = re.compile(r"([a-z][a-z0-9+.-]*://)([^/]*)(/.*)", re.DOTALL)
 _FILE = "file://"
-#: Linux folders that are not ordinary files: processes with their secrets, devices without an end.
+#: Linux folders with special files: processes with their secrets, devices without an end.
 _SYSTEM = ("/proc", "/sys", "/dev")
 #: Stores with case-sensitive bucket names.
 _CASED = ("s3://", "gs://", "gcs://")

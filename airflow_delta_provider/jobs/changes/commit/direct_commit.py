@@ -35,7 +35,7 @@ class CommitRefusedError(Exception):
 #: CommitRefusedError or TableMovedError if the edit must not be made there.
 MakeEdit = Callable[[CommitBase], Edit]
 
-#: Number of tries before giving up to faster writers.
+#: Number of tries if other writers are faster.
 _TRIES = 10
 
 

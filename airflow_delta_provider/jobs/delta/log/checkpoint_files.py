@@ -98,7 +98,7 @@ class CheckpointFiles:
         return self._storage.size(path)
 
     def _read(self, path: str, wanted: Wanted, budget: Budget) -> Iterator[Action]:
-        from airflow_delta_provider.jobs.delta.log import python_checkpoint  # late: few logs that are read have one
+        from airflow_delta_provider.jobs.delta.log import python_checkpoint  # imported late: few logs have one
 
         name = path.rsplit("/", 1)[-1]
         size = self._storage.size(path)
@@ -139,7 +139,7 @@ class CheckpointFiles:
 
     def _read_with_python(self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]) -> Iterator[Action]:
         """Yield the actions of a file, read by this package alone."""
-        from airflow_delta_provider.jobs.delta.log import python_checkpoint  # late: few logs that are read have one
+        from airflow_delta_provider.jobs.delta.log import python_checkpoint  # imported late: few logs have one
 
         name = path.rsplit("/", 1)[-1]
         content = self._storage.read(path)

@@ -31,9 +31,7 @@ _FEW_FILES = 10
 
 
 class KeptLog(PastLog):
-    """Looks up earlier commits and states in the log. Commits that it no longer has, or that are damaged, are
-    unknown.
-    """
+    """Looks up earlier commits and states in the log. Removed and damaged commits are unknown."""
 
     def __init__(self, log: TableLog) -> None:
         self._log = log

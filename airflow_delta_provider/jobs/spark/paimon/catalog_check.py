@@ -33,7 +33,7 @@ from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSe
 #: Maximum number of commits compared one by one, since SQL reads whole snapshots. If there are more, only the first
 #: and the newest snapshot are compared.
 _MOST_COMMITS = 16
-#: Number of times that snapshots and files are read because others commit.
+#: Number of tries to read snapshots and files if others commit in between.
 _TRIES = 3
 _NOT_TRACKED = rules.NOT_TRACKED.found("No snapshot has a nextRowId above 0, and no file has row ids.")
 

@@ -241,9 +241,7 @@ def _higher(one: int | None, other: int | None) -> int | None:
 
 
 def _are_reliable(comparison: Comparison, snapshot: Snapshot) -> bool:
-    """Return True if manifests have correct sequence number bounds. For compacted files, that is so only since Paimon
-    2.
-    """
+    """Return True if manifests have correct sequence number bounds; for compacted files, only since Paimon 2."""
     version = (snapshot.writer_version or "").split(".")[0]
     recent = version.isdigit() and int(version) >= 2
     files = (one.file for one in comparison.occurrences if one.after)

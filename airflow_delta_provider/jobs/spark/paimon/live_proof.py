@@ -76,8 +76,9 @@ class LiveProof:
         }
 
     def range_of(self, file: DataFile) -> tuple[int, int] | None:
-        """Return the range of a file's ids; the full range if it carries ids and nothing is known; None if it has no
-        ids.
+        """Return the range of a file's ids; None if it has no ids.
+
+        If a file carries ids and nothing is known about them, this is the full range.
         """
         if not file.row_count:
             return None

@@ -63,8 +63,9 @@ class LiveRowIds:
     _by_path: dict[str, DataFile] = field(init=False, default_factory=dict)
 
     def repeated(self, chosen: Collection[FileKey]) -> Iterator[RepeatedId]:
-        """Yield the ids that several rows have, at least one of them in a file of ``chosen``. The ids of these files
-        are read.
+        """Yield the ids that several rows have, at least one of them in a file of ``chosen``.
+
+        :param chosen: files whose ids are read
         """
         held: dict[str, RowFile] = {}
         fresh: list[RowFile] = []

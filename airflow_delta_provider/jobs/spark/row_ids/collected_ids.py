@@ -47,9 +47,7 @@ class CollectedIds:
         self._deleted = deleted
 
     def repeated(self, limit: int) -> FaultyIds:
-        """Return the ids that several rows in files with materialized ids have. The count is the number of surplus
-        rows.
-        """
+        """Return the ids that several rows in files with materialized ids have, and the number of surplus rows."""
         buckets = [bucket for bucket in self._buckets if bucket.repeated]
         materialized: Sequence[int] = ()
         landed = self._landed_in_mixed(limit)

@@ -97,7 +97,7 @@ class DistributedIds:
         )
 
     def repeated(self, limit: int) -> FaultyIds:
-        """Return the ids that several rows have. The count is the number of surplus rows."""
+        """Return the ids that several rows have, and the number of surplus rows."""
         count = self._totals.repeated
         if not count:
             return FaultyIds()
@@ -212,8 +212,9 @@ class DistributedIds:
         return reduce(DataFrame.union, parts).where("id IS NOT NULL")
 
     def _landed(self, fresh: Sequence[RowFile]) -> DataFrame:
-        """Return the ids within ranges of files: ``file``, its ``base``, ``word``, and the ``bits`` of that word in
-        the range.
+        """Return the ids that lie in ranges of files.
+
+        Columns: ``file``, its ``base``, ``word``, and the ``bits`` of that word within the range.
         """
         ranges = [
             {"file": number, "base": base_of(file), "last": self._last(file)} for number, file in enumerate(fresh)

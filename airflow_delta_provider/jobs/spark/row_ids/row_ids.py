@@ -86,9 +86,7 @@ class RowIds:
             return [row["id"] for row in ordered.limit(limit).collect()]
 
     def locate(self, ids: Iterable[int]) -> list[LocatedRow]:
-        """Return the live rows that have one of ``ids``, materialized or fresh, ordered by id. If there are very
-        many, return some.
-        """
+        """Return the live rows that have one of ``ids``, materialized or fresh, by id; only some if there are many."""
         wanted = ", ".join(map(str, sorted(set(ids))))
         if not wanted:
             return []
@@ -103,8 +101,9 @@ class RowIds:
         return sorted(located)
 
     def _materialized(self) -> DataFrame:
-        """Return the materialized ids of all rows, in a single column ``id``. Only files with deleted rows need a
-        join.
+        """Return the materialized ids of all rows, in a single column ``id``.
+
+        Only files with deleted rows need a join.
         """
         whole = [rows for rows in self._rows if not rows.deleted]
         parts = [self._reader.materialized_ids(whole).where("id IS NOT NULL")] if whole else []

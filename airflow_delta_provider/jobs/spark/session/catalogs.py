@@ -91,7 +91,7 @@ class SparkCatalogs:
         if not found and own is None and schema[-1] not in (siblings := self._sibling_schemas(schema)):
             raise NotInCatalogError(
                 did_you_mean(schema[-1], siblings, most=_NEAREST)
-            )  # a catalog may list nothing then
+            )  # a catalog may list nothing for a missing schema
         self._listed.update(((*schema, table), entry) for table, entry in found if entry is not None)
         yield from found
 

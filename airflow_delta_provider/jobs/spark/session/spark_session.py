@@ -62,8 +62,9 @@ def own_session(
 
 
 def jvm_runs() -> bool:
-    """Return True if the JVM of this process's sessions is running. A JVM that was not started here counts as
-    running.
+    """Return True if the JVM of this process's sessions is running.
+
+    A JVM that was not started here counts as running.
     """
     gateway = SparkContext._gateway
     process = getattr(gateway, "proc", None)

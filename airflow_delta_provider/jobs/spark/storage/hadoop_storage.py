@@ -200,7 +200,7 @@ class HadoopStorage(Storage):
             file_system.rename(partial, target, options)
         except Py4JJavaError:
             raise
-        except Py4JError:  # it has no such method
+        except Py4JError:  # the file system has no such method
             file_system.delete(target, False)
             if not file_system.rename(partial, target):
                 raise OSError(f"{partial} could not be renamed to {target}") from None
