@@ -62,7 +62,7 @@ def rehearse(
 ) -> tuple[Finding, ...]:
     """Return a refusal if the engine rejects a step, or a row inserted after the steps; otherwise nothing.
 
-    There is no rehearsal if a refused plan would leave no step half done.
+    There is no rehearsal if a refusal by the engine would leave nothing behind.
 
     :param domains: configuration of the table's domains, by name
     :raises RehearsalFailedError: if the scratch table cannot be created or used
