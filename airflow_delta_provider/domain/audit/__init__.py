@@ -1,1 +1,1 @@
-"""Running the checks over a table's history: which commit broke which rule, and whether a later one fixed it."""
+"""Audits of a table's history: which commit broke which rule, and whether a later commit fixed it."""

@@ -1,4 +1,4 @@
-"""What an audit saves of a table: how far it came, what the table was then, and what was wrong."""
+"""The saved state of an audit: the last audited version, the table's state, and the open findings."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from airflow_delta_provider.domain.report.finding import Finding, Status
 from airflow_delta_provider.domain.report.verdict import Severity
 
 SCHEMA_VERSION = 1
-#: Codes that are reported once, although the finding stays.
+#: Codes that are reported once, although the finding stays open.
 REPORTED_ONCE = frozenset({HISTORY_NOT_KEPT.code})
-#: What the names of the files and the pointer show is looked at by each audit.
+#: Codes of findings about log file names and the pointer. Every audit checks these again.
 _LOOKED_AT_EACH_TIME = frozenset(
     rule.code
     for rule in (WRONG_POINTER, MALFORMED_NAME, WITHOUT_COMMIT, UNREADABLE_COMMITS, INCOMPLETE_CHECKPOINT, UNREAD)
@@ -37,19 +37,20 @@ _LOOKED_AT_EACH_TIME = frozenset(
 
 
 class BrokenStateError(ValueError):
-    """What was remembered cannot be used; the message says why."""
+    """A saved audit state that cannot be used; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class AuditState:
-    """What the next audit of a table resumes from.
+    """The saved state from which the next audit of a table resumes.
 
-    :param state: of the last version that was judged, without files
+    :param state: state of the last audited version, without files
     :param commit_info: ``commitInfo`` of that version
-    :param findings: what stood then, waived or not
-    :param level: of the audit
-    :param reported: which findings somebody is known to have received; the others are valid whoever received them
-    :param facts: what else the commits said; None where an older release did not remember it
+    :param findings: findings that were open then, waived or not
+    :param level: level of the audit
+    :param reported: findings that are known to have been received; the other fields hold regardless of who received
+        them
+    :param facts: further facts from the commits; None if an older release did not save them
     """
 
     state: TableState
@@ -61,7 +62,7 @@ class AuditState:
 
     @property
     def version(self) -> int:
-        """The last version that was judged."""
+        """The last audited version."""
         return self.state.version
 
     @classmethod
@@ -73,7 +74,10 @@ class AuditState:
         level: str,
         facts: HistoryFacts | None = None,
     ) -> AuditState:
-        """Remember what is open after an audit; that older commits were not kept does not concern the next one."""
+        """Return the state to save after an audit, with the open findings.
+
+        HISTORY_NOT_KEPT is left out: it does not concern the next audit.
+        """
         told = (finding for finding in findings if finding.code != HISTORY_NOT_KEPT.code)
         standing = (f for f in told if f.healed_version is None and f.status is not Status.RESOLVED)
         kept = tuple(replace(finding, status=None, waiver=None) for finding in standing)
@@ -81,39 +85,39 @@ class AuditState:
 
     @property
     def standing(self) -> tuple[StandingViolation, ...]:
-        """What stood, one by one, as far as that is known."""
+        """The violations that were open: those saved with all details, then those known only from their findings."""
         known = () if self.facts is None else self.facts.standing
         one_by_one = {violation.finding.fingerprint for violation in known}
         others = (StandingViolation.of(f) for f in self.findings if f.fingerprint not in one_by_one)
         return tuple(v for v in (*known, *others) if v.finding.code != HISTORY_NOT_KEPT.code)
 
     def begin(self, earliest: int) -> int:
-        """Return the version after which to judge again, this one at the latest, to tell what becomes of what was open.
+        """Return the version after which to audit again, at most the saved version.
 
-        What is wrong with files, or counts as an error, has more to it than its finding tells, such as the other files
-        that are wrong in the same way.
+        Findings about files, and errors, depend on more than they record, such as other files with the same fault.
+        Their commits are audited again to find out whether they are still open.
 
-        :param earliest: the first version that the log leads to; of what is older, no more is known than was told
+        :param earliest: the first version that the log can reconstruct; older versions are known only from their
+            findings
         """
         found = (violation.finding for violation in self.standing)
         versions = [f.version - 1 for f in found if f.version is not None and _is_judged_anew(f)]
         return min((version for version in versions if version >= earliest), default=self.version)
 
     def recalled(self, begin: int, names: Collection[str]) -> list[StandingViolation]:
-        """Return what judging again does not report again, and may still be so.
+        """Return the violations that auditing again does not report, but that may still be open.
 
-        :param begin: the version after which commits are judged
-        :param names: of the files in the log
+        :param begin: version after which commits are audited
+        :param names: file names in the log
         """
         kept = (v for v in self.standing if _is_older(v.finding, begin) and v.finding.code not in _LOOKED_AT_EACH_TIME)
         return [violation for violation in kept if _may_stand(violation.finding, names)]
 
     def may_stand(self, names: Collection[str]) -> bool:
-        """Whether all findings may still be so, going by the names of the files in the log."""
+        """Return True if all findings may still be open, according to the names of the files in the log."""
         return all(_may_stand(finding, names) for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
         return {
             "schema_version": SCHEMA_VERSION,
             "table_id": self.state.metadata.id,
@@ -127,9 +131,9 @@ class AuditState:
 
     @classmethod
     def from_json(cls, wire: Any) -> AuditState:
-        """Read the wire form.
+        """Read a saved state.
 
-        :raises BrokenStateError: if it is not of this version, or damaged
+        :raises BrokenStateError: if it has another schema version or is damaged
         """
         try:
             if wire["schema_version"] != SCHEMA_VERSION:
@@ -137,7 +141,7 @@ class AuditState:
             state = state_from_json(wire)
             findings = tuple(map(Finding.from_json, wire["findings"]))
             facts = None if "facts" not in wire else HistoryFacts.from_json(wire["facts"])
-            # What was written before there were receipts counts as received.
+            # States from before receipts existed count as received.
             known = wire.get("reported")
             reported = Reported.of(findings) if known is None else Reported.from_json(known)
             return cls(state, dict(wire["commit_info"]), findings, str(wire["level"]), reported, facts)
@@ -149,18 +153,21 @@ class AuditState:
 
 def _is_older(finding: Finding, begin: int) -> bool:
     if begin < 0 and finding.code == REUSED_PATH.code:
-        return False  # with all commits before it is judged anew
+        return False  # audited again with all commits before it
     return finding.version is None or finding.version <= begin or _needs_more(finding)
 
 
 def _needs_more(finding: Finding) -> bool:
-    """Whether the commit of the finding and the state before do not show it."""
+    """Return True if the finding depends on more than its commit and the state before it."""
     rule = rule_of(finding)
     return rule in (UNKNOWN, REUSED_PATH) or rule.scope is Scope.DATA
 
 
 def _may_stand(finding: Finding, names: Collection[str]) -> bool:
-    """Whether what was said of a file of the log may still be so: one that was missing is, others are there."""
+    """Return True if a finding about a log file may still hold.
+
+    A file that was missing must still be missing; any other file must still exist.
+    """
     directory, _, name = (finding.path or "").rpartition("/")
     return directory != "_delta_log" or (name in names) != (finding.code == GAP.code)
 

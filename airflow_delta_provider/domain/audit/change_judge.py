@@ -1,4 +1,4 @@
-"""Judging what commits do to protocol and metadata."""
+"""Checks of the changes that commits make to protocol and metadata."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from airflow_delta_provider.domain.delta.transition import Past, Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-#: A rule about a commit's change of protocol and metadata. It is asked again of later commits: whether those,
-#: compared with the state before the damage, still break it.
+#: A rule about a commit's change of protocol and metadata. It is also applied to later commits, compared with the
+#: state before the damage, to find out whether they still break it.
 ChangeCheck = Callable[[Transition], Iterator[Finding]]
 
-#: What cannot be told of a commit that says it restores a version that is not kept.
+#: Text for a commit that says it restores a version that is no longer kept, so that the finding cannot be confirmed.
 _UNTOLD = (
     " But the commit says that it restores version {}, which is not kept any more: if the table was like this in that "
     "version, nothing is wrong. Audit the table more often than its log is cleaned up."
@@ -46,7 +46,7 @@ _UNTOLD = (
 
 
 class ChangeJudge:
-    """Takes the commits that change protocol or metadata, oldest first."""
+    """Checks the commits that change protocol or metadata, oldest first."""
 
     def __init__(self, log: PastLog) -> None:
         self._log = log
@@ -57,24 +57,24 @@ class ChangeJudge:
         """Whether a version before the last change said that columns had been dropped."""
 
     def begin(self, state: TableState) -> None:
-        """Take the state before the first commit, or the first one."""
+        """Start from the state before the first commit, or from the state that the first commit created."""
         self.used_features |= used_features(state)
 
     @property
     def column_ids(self) -> Mapping[PhysicalPath, frozenset[int]]:
-        """The ids of the columns that each physical path has led to."""
+        """The ids of the columns that each physical path has referred to."""
         return self._paths.column_ids
 
     def go_on(self, facts: HistoryFacts) -> None:
-        """Continue from what an earlier audit, which came as far, knew."""
+        """Resume from the facts of an earlier audit that ended at the same version."""
         self._paths.restore_saved(facts.column_ids)
         self.used_features |= facts.used_features
         self.ever_dropped = facts.ever_dropped
 
     def look(self, transition: Transition) -> Iterator[Finding]:
-        """Yield what a commit breaks, as far as rules go, and take nothing.
+        """Yield what a commit may break, without recording the commit.
 
-        :param transition: as if it restored no earlier version
+        :param transition: the commit, treated as if it restored no earlier version
         """
         yield from on_change.run(self._with_past(transition, Restored()))
         yield from self._paths.check(transition)
@@ -88,11 +88,11 @@ class ChangeJudge:
         *,
         written: bool,
     ) -> Iterator[Detected]:
-        """Yield what a commit breaks.
+        """Yield the violations of a commit.
 
         :param live: the keys of the files after it
-        :param healed: what it puts right: a change away from a damage, back to what was before, is none itself
-        :param written: whether files are live that were written while something was broken
+        :param healed: violations that it fixes: a change that undoes damage is not a violation itself
+        :param written: whether live files were written while something was broken
         """
         before, transition = transition.before, self._with_past(transition, restored)
         found = [
@@ -126,10 +126,10 @@ class ChangeJudge:
         self.used_features |= used_features(transition.after)
 
     def recall(self, finding: Finding, base: TableState, before: Before | None) -> StillOpen | None:
-        """Return what tells whether a change of long ago is still wrong; None where no later commit can tell.
+        """Return the check that tells whether an old finding is still open; None if no later commit can tell.
 
-        :param base: the state of now
-        :param before: gives that of before the change, where the log may have it
+        :param base: the current state
+        :param before: returns the state before the change, if the log may still have it
         """
         if rule_of(finding) is REUSED_PATH:
             then = None if finding.at_or_before else self._log.state_at(finding.version or 0)
@@ -147,13 +147,15 @@ class ChangeJudge:
 
     @staticmethod
     def compares(finding: Finding) -> bool:
-        """Whether it is about a change of protocol or metadata, and so compares with the state before."""
+        """Return True if the finding is about a change of protocol or metadata, which is compared with the state
+        before.
+        """
         return rule_of(finding).family.compares
 
     def before(self, finding: Finding, known: TableState | None) -> Before | None:
-        """Return what gives the state before a finding of long ago, read once, when it is asked for.
+        """Return a function that returns the state before an old finding; it reads the state once, when first called.
 
-        :param known: that state, where it is remembered
+        :param known: that state, if it was saved
         """
         version = finding.version
         if known is not None:
@@ -163,7 +165,7 @@ class ChangeJudge:
         return cache(lambda: self._log.state_at(version - 1))
 
     def _remembered(self, finding: Finding, before: Before | None) -> StillOpen:
-        """Return what compares with the state before a finding, as far as the log has that."""
+        """Return the check that compares with the state before a finding, if the log still has that state."""
 
         def holds(later: Transition) -> bool:
             if not (later.commit.metadata or later.commit.protocols):
@@ -177,9 +179,9 @@ class ChangeJudge:
 def _compared(
     check: ChangeCheck, finding: Finding, before: TableState, past: Past, then: Metadata | None = None
 ) -> StillOpen:
-    """Return what tells whether later states still differ so from ``before`` that the rule is broken.
+    """Return the check whether later states still differ from ``before`` in a way that breaks the rule.
 
-    :param then: the metadata under which it was found, by whose names it calls columns; None where nobody knows
+    :param then: the metadata with the column names that the finding uses; None if unknown
     """
     key, broken = key_of(finding), rule_of(finding)
     of_protocol, of_removal = broken.family is PROTOCOL, broken is RECORD_LEFT_BY_DROP

@@ -1,4 +1,4 @@
-"""Which commits brought the conditions on rows, and the files that do not satisfy them."""
+"""The commits that added conditions on rows, and the files that violate them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from airflow_delta_provider.domain.delta.row_condition import RowCondition, row_
 
 @dataclass(frozen=True)
 class ConditionOrigins:
-    """The versions that brought conditions and files, as far as the log is kept.
+    """The versions that added conditions and files, as far as the log is kept.
 
-    :param conditions: by what has the condition
-    :param files: by path; the first time
+    :param conditions: versions by holder of the condition
+    :param files: versions by path, each the first that added the file
     """
 
     conditions: Mapping[str, int]
     files: Mapping[str, int]
 
     def newer(self, condition: RowCondition, path: str) -> int | None:
-        """Return the version that brought a condition, if a file was there before."""
+        """Return the version that added a condition, if the file is older."""
         since, added = self.conditions.get(condition.holder), self.files.get(path, -1)
         return since if since is not None and added < since else None
 
@@ -30,11 +30,11 @@ class ConditionOrigins:
 def condition_origins(
     commits: Iterable[Iterable[Action]], first: int, before: Metadata | None, paths: Collection[str]
 ) -> ConditionOrigins:
-    """Return where conditions and files come from.
+    """Return the versions that added conditions and files.
 
-    :param commits: oldest first, from version ``first`` on
-    :param before: the metadata before them; None where they are all
-    :param paths: of the files that matter
+    :param commits: actions of each commit, oldest first, from version ``first`` on
+    :param before: the metadata before them; None if the first commit creates the table
+    :param paths: paths of the files to look for
     """
     held = {} if before is None else _held(before)
     since: dict[str, int] = {}

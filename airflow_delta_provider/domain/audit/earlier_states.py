@@ -1,7 +1,7 @@
-"""Which states a table has been in: a commit that leads back to one restores it, whatever it calls itself.
+"""The states that a table has been in: a commit that returns to one of them is a restore, whatever it is called.
 
-Exemptions of rules are by effect: a commit that names itself RESTORE may be damaged, and engines go back to
-earlier states under other names, too.
+Rules exempt restores by their effect: a commit named RESTORE may be damaged, and engines also return to earlier
+states under other operation names.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 
 _MASK = (1 << 64) - 1
-#: What Delta keeps, or notes anew, where it restores an earlier version: properties, and a key of identity columns.
+#: Keys that Delta keeps, or records again, when it restores an earlier version: properties, and a key of identity
+#: columns.
 _KEPT = frozenset({MAX_COLUMN_ID, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN, ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP})
 
 
 class _Seen(NamedTuple):
     """The versions that had the same metadata and files.
 
-    :param lowest: the lowest ``maxColumnId`` that they had
+    :param lowest: the lowest ``maxColumnId`` among them
     :param version: the newest of them
+    :param protocols: their protocols, without duplicates
+    :param identities: their table ids with times of creation, without duplicates
     """
 
     lowest: int
@@ -44,9 +47,9 @@ class _Seen(NamedTuple):
 
     @classmethod
     def of(cls, lowest: int, state: TableState, version: int, before: _Seen | None) -> _Seen:
-        """Return what is known with one more version.
+        """Return the entry with one more version.
 
-        :param state: of that version, or one with its protocol and metadata
+        :param state: the state of that version, or one with the same protocol and metadata
         """
         protocol, identity = state.protocol, identity_of(state.metadata)
         if before is None:
@@ -61,7 +64,7 @@ class _Seen(NamedTuple):
 
 
 class EarlierStates:
-    """Remembers metadata and files of each version, in two numbers, and which versions had them."""
+    """Remembers a hash of metadata and a hash of files for each version, and the versions that had them."""
 
     def __init__(self) -> None:
         self._files = 0
@@ -75,7 +78,7 @@ class EarlierStates:
         self._seen: dict[tuple[int, int], _Seen] = {}
 
     def begin(self, state: TableState) -> None:
-        """Take the state that the history starts from, with its files."""
+        """Start from a state with its files."""
         self._files = 0
         for file in state.live_files:
             self._files = (self._files + hash(file.key)) & _MASK
@@ -85,10 +88,9 @@ class EarlierStates:
         self._seen[there] = _Seen.of(self._highest, state, state.version, self._seen.get(there))
 
     def take(self, transition: Transition) -> int | None:
-        """Take a commit, and return the newest version in which the table has been where it leads to.
+        """Record a commit. Return the newest version with the state that it leads to; None if there is none.
 
-        None where it has never been there. One that changes nothing leads nowhere. What a RESTORE does not bring back
-        does not count.
+        None also if the commit changes nothing. Properties that a RESTORE does not bring back are not compared.
         """
         here = (self._files, self._metadata)
         gone = [file.key for file in (*transition.removed_files.values(), *transition.added_again.values())]
@@ -104,10 +106,10 @@ class EarlierStates:
         return version
 
     def change_files(self, added: Iterable[FileKey], gone: Iterable[FileKey], version: int, state: TableState) -> None:
-        """Take a commit of which it does not matter whether it leads to where the table has been.
+        """Record a commit without checking whether it returns to an earlier state.
 
         :param version: its version
-        :param state: an earlier one, with the same protocol and metadata
+        :param state: an earlier state with the same protocol and metadata
         """
         self._move(added, gone)
         self._note((self._files, self._metadata), state, version)
@@ -123,7 +125,7 @@ class EarlierStates:
     def look_back(self, earlier: EarlierStates, after: TableState) -> int | None:
         """Return the newest version of an earlier part of the history in which the table was as it is now.
 
-        :param after: the state that the last commit led to
+        :param after: the state after the last commit
         """
         return self._look(earlier._seen.get((self._files, self._metadata)), after)
 
@@ -137,9 +139,9 @@ class EarlierStates:
 
 
 def leads_back(earlier: TableState, now: TableState) -> bool:
-    """Whether a state is an earlier one again as far as a RESTORE brings it back: never with a lower maxColumnId.
+    """Return True if a RESTORE of ``earlier`` could lead to ``now``; ``maxColumnId`` must not decrease.
 
-    Both with their files.
+    Both states need their files.
     """
     return (
         _essence(earlier.metadata) == _essence(now.metadata)
@@ -149,7 +151,7 @@ def leads_back(earlier: TableState, now: TableState) -> bool:
 
 
 def identity_of(metadata: Metadata) -> tuple[str, int | None]:
-    """Return what is the table's own, however its columns and properties change."""
+    """Return the table's id and time of creation, which changes of columns and properties leave alone."""
     return metadata.id, metadata.created_time
 
 
@@ -164,7 +166,7 @@ def _essence(metadata: Metadata) -> tuple[object, ...]:
 
 @lru_cache(maxsize=8)
 def _schema(text: str) -> str:
-    """Return a schema without the marks of identity columns, which only ever rise."""
+    """Return a schema without the high water marks of identity columns, which only increase."""
     if f"{KEY}." not in text:
         return text
     try:

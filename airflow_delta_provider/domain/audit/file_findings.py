@@ -1,4 +1,4 @@
-"""What is wrong with the live files after the last commit, each with the commit that added it."""
+"""Findings about the live files after the last commit, each with the commit that added its file."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
 
-#: Rules about data files that are about commits, too: only an audit of those commits sees what is wrong.
+#: Rules about data files that also depend on commits: only an audit of those commits can find violations.
 _OF_COMMITS = (FOREIGN_ROW_ID, FOREIGN_COMMIT_VERSION)
-#: Rules by which the files show, if none is broken, that they have the types of the schema.
+#: Rules about footers. If none of them is broken, all files have the types of the schema.
 _SHOW_TYPES = (UNREACHABLE_TYPE, MISSING, DAMAGED, ENCRYPTED, OUTSIDE, UNREAD)
-#: What a finding says of the commit that broke the rule.
+#: Fields of a finding that describe the commit that broke the rule.
 _PROVENANCE = ("version", "at_or_before", "engine", "writer", "operation", "user", "timestamp", "action")
 
 
 class FileFindings:
-    """Reports them after all commits were checked.
+    """Reports findings about live files after all commits were checked.
 
-    :param since: leave out what is wrong with files that were added up to this version; None for nothing
+    :param since: version up to which findings about added files are left out; None reports all
     """
 
     def __init__(self, violations: Violations, tracking: RowTrackingAudit, log: PastLog, since: int | None) -> None:
@@ -54,15 +54,15 @@ class FileFindings:
         self._begun: int | None = None
 
     def start_from(self, state: TableState) -> None:
-        """Start from a state, with its files, whose earlier commits are not checked."""
+        """Start from a state with its files, whose earlier commits are not checked."""
         self._begun = state.version
 
     def observe_first(self, state: TableState) -> None:
-        """Report what is wrong with the files of that state, which no earlier audit has checked."""
+        """Report findings about the files of that state, which no earlier audit has checked."""
         self._take(state, self._tracking.check_files(state))
 
     def restore_saved(self, violation: StandingViolation) -> None:
-        """Restore what an earlier audit found, if only the files themselves show whether it is still so."""
+        """Restore a finding of an earlier audit, if only the files themselves show whether it is still open."""
         finding = violation.finding
         rule = rule_of(finding)
         if (rule.scope is Scope.DATA and rule not in _OF_COMMITS) or violation.of_state:
@@ -70,11 +70,11 @@ class FileFindings:
                 self._recalled[key_of(replace(finding, path=path))] = finding
 
     def observe_files(self, state: TableState, found: Iterable[Finding], rows_of: RowCount, *, whole: bool) -> None:
-        """Report all that is wrong with the files themselves, instead of what was restored of them.
+        """Report all findings about the files themselves, in place of the restored ones.
 
-        :param state: the last one, with its files
-        :param rows_of: the number of rows of each, which decides from now on which row ids they assign
-        :param whole: whether all were checked: what an earlier audit found, and this one does not, was repaired then
+        :param state: the last state, with its files
+        :param rows_of: number of rows of each file, which decides from now on which row ids the files assign
+        :param whole: whether all files were checked, so that earlier findings that are not found again were fixed
         """
         self._rows_of = rows_of
         fresh = list(check_fresh_ids(state, state.row_tracking, rows_of))
@@ -92,9 +92,9 @@ class FileFindings:
         self._take(state, [*found, *impossible])
 
     def report(self, state: TableState) -> None:
-        """Report what is wrong with the row ids of the files, unless the commits have shown it already.
+        """Report findings about the row ids of the files, unless the commits have shown them already.
 
-        :param state: the last one, with its files
+        :param state: the last state, with its files
         """
         self._take(state, self._tracking.report(state, self._rows_of, self._violations), of_state=True)
 
@@ -106,7 +106,7 @@ class FileFindings:
             self._violations.open(finding, of_state=of_state)
 
     def _of_commits(self, state: TableState, found: Iterable[Finding]) -> Iterator[Finding]:
-        """Yield findings with the commits that added their files; those that are not asked for are left out."""
+        """Yield findings with the commits that added their files, except those outside the requested versions."""
         for finding, addition in blamed(list(found), state.live_files, self._log):
             if finding.version is not None:
                 yield finding
@@ -117,7 +117,7 @@ class FileFindings:
             if above is not None and (commit is None or commit.version < above.version):
                 commit, actions = above, self._log.actions_at(above.version)
             if self._since is not None and (commit is None or commit.version <= self._since):
-                continue  # of a file from before: not what is asked for
+                continue  # its file is older than the requested versions
             if commit is not None:
                 finding = replace(finding, action=shown_action(finding, actions), **commit.provenance)
             elif (known := self._recalled.get(key_of(finding))) is not None:
@@ -128,11 +128,11 @@ class FileFindings:
 
 
 def blamed(found: Sequence[Finding], files: Iterable[LiveFile], log: PastLog) -> list[tuple[Finding, Addition | None]]:
-    """Return findings, each with the oldest kept commit that wrote what is wrong with the file that it names.
+    """Return findings, each with the oldest kept commit that wrote the faulty property of its file.
 
-    None where it names its version already, or no such commit is kept.
+    None if the finding already has a version, or if no such commit is kept.
 
-    :param files: the live ones
+    :param files: the live files
     """
     paths: dict[FileAspect, set[str | None]] = {}
     for finding in found:

@@ -41,18 +41,20 @@ from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
 
 
 class HistoryAudit:
-    """Judges commits, oldest first, on the state that they lead to.
+    """Audits commits, oldest first, in the states that they lead to.
 
-    :param replay: holds the state before the first of them; empty for the whole history
+    :param replay: state before the first commit; empty for the whole history
     :param base: that state; None for the whole history
-    :param log: where the commits come from
-    :param known: whether what is wrong with ``base`` itself is left out
-    :param recalled: what an earlier audit, up to ``base``, found to stand
-    :param missed: what the table was when that audit ended, where nobody has judged the commits since, up to ``base``
-    :param previous: the commit of ``base``, as far as it is known
-    :param follow: takes what each commit did to rows whose ids may be relied upon
-    :param shortcuts: whether lines like ones that nothing was wrong with are passed over; else every rule looks at all
-        of them, which takes several times as long and finds the same
+    :param log: source of earlier commits
+    :param known: whether to leave out findings about ``base`` itself
+    :param recalled: violations that were open in an earlier audit, which ended at or before ``base``
+    :param missed: state of the table at the end of that audit, if the commits from there to ``base`` were not
+        audited
+    :param previous: commit of ``base``, if known
+    :param follow: callback for the moves of rows in each commit, if their row ids can be relied on
+    :param shortcuts: whether to skip lines that match lines without findings; otherwise every rule checks every
+        line, which
+        takes several times as long and finds the same
     """
 
     def __init__(
@@ -112,68 +114,68 @@ class HistoryAudit:
 
     @property
     def version(self) -> int:
-        """The version that was judged last; -1 for none."""
+        """The last audited version; -1 if there is none."""
         return self._version
 
     @property
     def is_readable(self) -> bool:
-        """Whether there is a state: the table has protocol and metadata."""
+        """Whether the table has protocol and metadata, and so a state."""
         return self._replay.is_complete
 
     @property
     def commit_info(self) -> Mapping[str, Any]:
-        """The ``commitInfo`` of the commit that was judged last."""
+        """The ``commitInfo`` of the last audited commit."""
         return {} if self._previous is None else self._previous.info
 
     @property
     def _previous(self) -> Commit | None:
-        """The commit that was judged last, as far as it is known."""
+        """The last audited commit, if known."""
         if isinstance(self._last, UsualCommit):
             self._last = self._last.at(self._version)
         return self._last
 
     @property
     def live_files(self) -> int | None:
-        """Number of live files; None where those of before the first commit are not known."""
+        """Number of live files; None if those before the first commit are not known."""
         files = self._live()
         return None if files is None else files.number
 
     @property
     def live_bytes(self) -> int | None:
-        """Size of all live files; None where those of before the first commit are not known."""
+        """Size of all live files in bytes; None if those before the first commit are not known."""
         files = self._live()
         return None if files is None else files.size
 
     def live_counts(self, bounds: tuple[int, ...]) -> LiveCounts | None:
-        """Return the live files, counted; None where those of before the first commit are not known.
+        """Return counts of the live files; None if those before the first commit are not known.
 
-        :param bounds: the least size of each bin; none for those that were given last
+        :param bounds: lower bound of each size bin; empty to use the bounds of the previous call
         """
         return self._files.counts(bounds, self._replay.files.values()) if self.knows_files else None
 
     def state(self) -> TableState:
-        """Return the state that was judged last, with its files.
+        """Return the last audited state, with its files.
 
         :raises BrokenLogError: if there was no protocol or no metaData action so far
         """
         return self._replay.state(self._version)
 
     def read(self, name: str, content: bytes) -> Sequence[Action]:
-        """Read the file of the commit to be taken next. Lines like ones that were judged right are not parsed.
+        """Read the file of the next commit. Lines that match lines without findings are not parsed.
 
         :raises BrokenLogError: if a line is not an action: truncated, not JSON, not UTF-8
         """
         if self._shortcuts and self._replay.is_complete:
-            with suppress(Exception):  # of a damaged file, to be parsed says what is wrong with it
+            with suppress(Exception):  # parsing reports the faults of a damaged file
                 return self._lines.read(name, content, self._replay.head(self._version))
         return parse_commit(name, content)
 
     def take(self, version: int, actions: Sequence[Action]) -> None:
-        """Judge a commit.
+        """Audit a commit.
 
-        :param actions: from :meth:`read`, or all of them
+        :param actions: the result of :meth:`read`, or all actions
 
-        :raises BrokenLogError: if one of its actions is malformed; it is not taken then
+        :raises BrokenLogError: if an action is malformed; the commit is not taken then
         """
         where = f" of version {version}"
         lines = actions if isinstance(actions, CommitLines) else None
@@ -193,11 +195,11 @@ class HistoryAudit:
             self._usual.learn(lines, self._replay.head(version), doing)
 
     def take_usual(self, contents: Sequence[bytes]) -> Iterator[UsualCommit]:
-        """Take the commits that come next, as long as they do what others did that nothing was wrong with.
+        """Take the next commits while they do the same as earlier commits without findings.
 
-        Yield each when it is taken; the one after those is for :meth:`take`.
+        Yield each commit after it is taken. The next commit after those must go to :meth:`take`.
 
-        :param contents: of their files
+        :param contents: contents of the commit files
         """
         begun, previous = self._version, self._previous
         if not (self._replay.is_complete and self.knows_files) or previous is None or previous.version != begun:
@@ -208,9 +210,9 @@ class HistoryAudit:
             yield commit
 
     def resume(self, replay: Replay, base: TableState) -> None:
-        """Continue from a checkpoint, behind a commit that cannot be read.
+        """Continue from a checkpoint, after a commit that cannot be read.
 
-        :param replay: holds the state
+        :param replay: replay of the checkpoint's state
         """
         self._replay = replay
         self._restorations.resume()
@@ -222,14 +224,14 @@ class HistoryAudit:
         self._begin_late(base)
 
     def note(self, finding: Finding) -> None:
-        """Take a finding that does not come from the commits themselves."""
+        """Record a finding that does not come from the commits themselves."""
         self._violations.open(finding)
 
     def settle(self, known: Iterable[Finding], facts: HistoryFacts | None = None) -> None:
-        """Note that an earlier audit came as far: what it did not find open is not reported.
+        """Note that an earlier audit reached this version: findings that it did not have are not reported.
 
-        :param known: what it found
-        :param facts: what else it knew; None where nobody knows
+        :param known: its findings
+        :param facts: its further facts; None if unknown
         """
         self._violations.settle(known)
         if facts is None:
@@ -241,7 +243,7 @@ class HistoryAudit:
             self._files.go_on(facts.files)
 
     def facts(self) -> HistoryFacts:
-        """Return what is known in addition to the state, for an audit that continues from here."""
+        """Return the facts beyond the state, for an audit that continues from here."""
         files = self._live()
         return HistoryFacts(
             column_ids=self._changes.column_ids,
@@ -255,7 +257,7 @@ class HistoryAudit:
         )
 
     def findings(self) -> list[Finding]:
-        """Return everything that is, or was, wrong: what is open comes first."""
+        """Return all findings, open or fixed; the open ones come first."""
         if self._version < 0:
             return self._violations.findings()
         try:
@@ -269,10 +271,10 @@ class HistoryAudit:
         return self._violations.findings()
 
     def look_at_files(self, found: Iterable[Finding], rows_of: RowCount, *, whole: bool = True) -> None:
-        """Take all that is wrong with the live files themselves, after the last commit; what was is not recalled.
+        """Record all findings about the live files after the last commit; earlier ones are not recalled.
 
-        :param rows_of: the number of rows of each, which decides from now on which row ids they assign
-        :param whole: whether all was looked at, so that what an earlier audit reported and is not found is right by now
+        :param rows_of: number of rows of each file, which decides from now on which row ids the files assign
+        :param whole: whether all files were checked, so that earlier findings that are not found again are fixed
         :raises BrokenLogError: if there is no state
         """
         self._file_findings.observe_files(self.state(), found, rows_of, whole=whole)

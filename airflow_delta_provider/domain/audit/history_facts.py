@@ -1,6 +1,6 @@
-"""What the commits of a table told up to a version that the state of that version does not show.
+"""Facts from a table's commits that the state of a version does not contain.
 
-Rules of scope pair and history need it of commits that were judged long ago: :mod:`.past_needs` says which.
+Rules of scope pair and history need them for commits that were audited before: see :mod:`.past_needs`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Files of a violation that are remembered.
+#: Maximum number of files saved per violation.
 _MOST_FILES = 1000
-#: States that violations compare with, of those that are remembered.
+#: Maximum number of saved states that violations compare with.
 _MOST_STATES = 50
-#: Stands for the files of a violation that are not remembered: it is never removed.
+#: Placeholder for the files of a violation that are not saved. It is never removed.
 _OTHERS = ""
 
 
@@ -30,11 +30,11 @@ _OTHERS = ""
 class StandingViolation:
     """A violation that is open.
 
-    :param finding: as of the commit that broke the rule; with its fingerprint
-    :param paths: the files that are still wrong, where it is about files
-    :param details: what it depends on besides until when it is open; None for nothing, or where nobody knows
-    :param before: the state before it, without files, where the rule compares with that and it is known
-    :param of_state: whether it is found again in each state, with its files
+    :param finding: the finding of the commit that broke the rule, with its fingerprint
+    :param paths: the files that are still wrong, if the violation is about files
+    :param details: further data that decides when it is fixed; None if there is none or it is unknown
+    :param before: the state before the violation, without files, if the rule compares with it and it is known
+    :param of_state: whether each state with its files shows it again
     """
 
     finding: Finding
@@ -53,9 +53,9 @@ class StandingViolation:
         *,
         of_state: bool = False,
     ) -> StandingViolation:
-        """Return what is known of a violation.
+        """Return a violation to save.
 
-        :param paths: all files that are wrong, as far as somebody knows; else the one that the finding names
+        :param paths: all files that are wrong, if known; otherwise the file that the finding names
         """
         known = [finding.path] if finding.path is not None else []
         files = sorted(known if paths is None else paths)
@@ -64,7 +64,6 @@ class StandingViolation:
         return cls(finding, frozenset(files), details, before, of_state)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
         wire: dict[str, Any] = {"finding": self.finding.to_json()}
         if self.paths != {self.finding.path} and self.paths:
             wire["paths"] = sorted(self.paths)
@@ -78,9 +77,9 @@ class StandingViolation:
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any], states: Mapping[int, TableState]) -> StandingViolation:
-        """Read the wire form.
+        """Read a saved violation.
 
-        :param states: by their versions, as far as they are remembered
+        :param states: saved states by version
         """
         paths, details, before = (wire.get(name) for name in ("paths", "details", "before"))
         finding = Finding.from_json(wire["finding"])
@@ -97,9 +96,9 @@ class StandingViolation:
 class LiveFiles:
     """The live files of a version.
 
-    :param number: how many
-    :param size: bytes of all
-    :param paths: None for too many
+    :param number: number of files
+    :param size: total size in bytes
+    :param paths: checksums of their paths; None if there are too many
     """
 
     number: int
@@ -107,24 +106,23 @@ class LiveFiles:
     paths: LivePaths | None = None
 
     def and_also(self, number: int, size: int) -> LiveFiles:
-        """Return these files and others, without the paths of those."""
+        """Return these files plus others whose paths are not recorded."""
         return LiveFiles(self.number + number, self.size + size, self.paths)
 
     def with_paths(self, paths: Iterable[str]) -> LiveFiles:
-        """Return the same, with the paths of those that have none yet."""
+        """Return the same files, with the paths of those that had none yet."""
         known = None if self.paths is None else self.paths.and_also(paths)
         return LiveFiles(self.number, self.size, known)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
         paths = {} if self.paths is None else {"paths": self.paths.to_json()}
         return {"number": self.number, "size": self.size, **paths}
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> LiveFiles:
-        """Read the wire form.
+        """Read saved live files.
 
-        :raises ValueError: if it is damaged
+        :raises ValueError: if they are damaged
         """
         paths = wire.get("paths")
         return cls(int(wire["number"]), int(wire["size"]), None if paths is None else LivePaths.from_json(paths))
@@ -132,21 +130,22 @@ class LiveFiles:
 
 @dataclass(frozen=True)
 class HistoryFacts:
-    """What is known of a history in addition to the state that it led to.
+    """Facts about a history in addition to the state that it led to.
 
-    :param column_ids: the ids of the columns that each physical path has led to, dropped ones too, as long as files
-        may hold them
+    :param column_ids: ids of the columns that each physical path has referred to, including dropped columns, as long
+        as
+        files may contain them
     :param used_features: features that some version used
-    :param ever_dropped: whether some version said that a column had been dropped or renamed
-    :param high_water_mark: of row ids, the last one that was there
-    :param lowered: the last commit that took that away, or set it back
-    :param files: of the last version
-    :param checkpoints: the versions of the checkpoints that were there; None where an older release did not remember it
-    :param checkpoint: the newest of them, where that is all that an older release remembered
-    :param checksum: the newest version whose checksum file was compared with it
-    :param compaction: the version that the newest log compaction file ends with that was compared with the commits
-    :param standing: what was wrong and still is
-    :param events: what commits did to protocol and columns; None where an older release did not remember it
+    :param ever_dropped: whether some version recorded that a column had been dropped or renamed
+    :param high_water_mark: last high water mark of row ids
+    :param lowered: last commit that removed or lowered the high water mark
+    :param files: live files of the last version
+    :param checkpoints: versions of the checkpoints that existed; None if an older release did not save them
+    :param checkpoint: newest checkpoint, if an older release saved only that
+    :param checksum: newest version whose checksum file was compared with the table
+    :param compaction: last version of the newest log compaction file that was compared with the commits
+    :param standing: violations that are still open
+    :param events: changes of protocol and columns; None if an older release did not save them
     """
 
     column_ids: Mapping[PhysicalPath, frozenset[int]] = field(default_factory=dict)
@@ -163,11 +162,11 @@ class HistoryFacts:
     events: HistoryEvents | None = None
 
     def knows_checkpoint(self, version: int) -> bool:
-        """Whether there was a checkpoint of that version, as far as that is remembered."""
+        """Return True if the saved facts include a checkpoint of that version."""
         return version <= (self.checkpoint or -1) if self.checkpoints is None else version in self.checkpoints
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form; what is not known is left out."""
+        """Return the wire form; unknown facts are left out."""
         wire = {
             "column_ids": [[list(path), sorted(ids)] for path, ids in sorted(self.column_ids.items())],
             "used_features": sorted(self.used_features),
@@ -186,15 +185,15 @@ class HistoryFacts:
         return {key: value for key, value in wire.items() if value is not None}
 
     def _states(self) -> list[TableState]:
-        """Return those that violations compare with, not too many of them."""
+        """Return the states that violations compare with, at most ``_MOST_STATES``."""
         states = {state.version: state for violation in self.standing if (state := violation.before) is not None}
         return list(states.values())[:_MOST_STATES]
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> HistoryFacts:
-        """Read the wire form.
+        """Read saved facts.
 
-        :raises ValueError: if it is damaged; KeyError, TypeError and AttributeError likewise
+        :raises ValueError: if they are damaged; KeyError, TypeError and AttributeError likewise
         """
         lowered, files, events = wire.get("lowered"), wire.get("files"), wire.get("events")
         checkpoints = wire.get("checkpoints")

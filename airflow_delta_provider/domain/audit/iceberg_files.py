@@ -1,4 +1,4 @@
-"""Whether a live file had to be written for Iceberg: what it lacks may have been allowed when it was written.
+"""Checks whether a live file had to be written for Iceberg; older files may lack values that were optional then.
 
 PROTOCOL.md, Writer Requirements for IcebergCompatV1 and V2.
 """
@@ -26,11 +26,12 @@ _OLDER = (
 
 
 def weigh(found: Sequence[Finding], state: TableState, log: PastLog) -> Iterator[Finding]:
-    """Yield findings about live files; those about Iceberg only where the file had to be written for it.
+    """Yield findings about live files. Findings about Iceberg are kept only if the file had to be written for it.
 
-    IcebergCompatV1 binds older files, too: what they lack is a warning, and belongs to the commit that enabled it.
+    IcebergCompatV1 also applies to older files: values that they lack are a warning about the commit that enabled
+    it.
 
-    :param found: what is wrong with files under the state
+    :param found: findings about files under the state
     """
     paths = {finding.path or "" for finding in found if finding.code == NOT_WRITTEN_FOR_ICEBERG.code}
     added = log.first_adds(state.version, paths) if paths else {}

@@ -1,4 +1,6 @@
-"""The files of a table while its history is gone through: which came back, which were written when, and their size."""
+"""The live files of a table during an audit: their size, files that were removed and added again, and when they were
+written.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,9 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 class LiveFileTracker:
-    """Takes commits, oldest first.
+    """Tracks the files of commits, oldest first.
 
-    :param begun_late: whether there were commits before the first that it takes
+    :param begun_late: whether there were commits before the first one that it takes
     """
 
     def __init__(self, log: PastLog, begun_late: bool) -> None:
@@ -48,7 +50,9 @@ class LiveFileTracker:
         """Bytes of the live files that were gone through."""
 
     def begin(self, state: TableState) -> None:
-        """Take the state before the first commit, or the first one, with its files."""
+        """Start from the state before the first commit, or from the state that the first commit created, with its
+        files.
+        """
         files = state.live_files
         self.size = sum(file.size for file in files)
         self._vectors.begin(files)
@@ -56,31 +60,31 @@ class LiveFileTracker:
         self._spellings.begin(files)
 
     def resume(self) -> None:
-        """Note that commits were left out."""
+        """Note that commits were skipped."""
         self._begun_late = True
 
     def go_on(self, unseen: LiveFiles | None) -> None:
-        """Continue from what an earlier audit knew of files that are not known any more.
+        """Resume from the live files of an earlier audit, which are not known one by one any more.
 
-        :param unseen: None where nobody knows
+        :param unseen: those files; None if unknown
         """
         self._unseen = unseen
 
     def live(self, number: int, *, known: bool) -> LiveFiles | None:
-        """Return what is known of the live files, with the paths of those that were not gone through.
+        """Return the live files, with the paths of those that were not tracked; None if unknown.
 
-        :param number: of those that were
-        :param known: whether these are all
+        :param number: number of tracked live files
+        :param known: whether the tracked files are all live files
         """
         if known:
             return LiveFiles(number, self.size, NO_PATHS)
         return None if self._unseen is None else self._unseen.and_also(number, self.size)
 
     def counts(self, bounds: tuple[int, ...], files: Iterable[LiveFile]) -> LiveCounts:
-        """Return the live files, counted; from then on they are followed.
+        """Return counts of the live files, which are kept up to date from then on.
 
-        :param bounds: the least size of each bin; none for those that were given last
-        :param files: those that are live
+        :param bounds: lower bound of each size bin; empty to use the bounds of the previous call
+        :param files: the live files
         """
         if self._counts is None or (bounds and bounds != self._counts.bounds):
             self._counts = LiveCounts(files, bounds)
@@ -88,20 +92,20 @@ class LiveFileTracker:
 
     @property
     def written_under_damage(self) -> bool:
-        """Whether files are live that were written while a change of protocol or metadata stood that broke a rule."""
+        """Whether live files were written while a change of protocol or metadata that broke a rule was open."""
         return bool(self._written)
 
     def gone(self, transition: Transition) -> list[str]:
-        """Return the paths that a commit takes away."""
+        """Return the paths that a commit removes."""
         if not transition.removed_files:
             return []
         added = {file.path for file in transition.commit.adds}
         return [path for path in transition.removed_files if path not in added]
 
     def take(self, transition: Transition) -> Mapping[str, RowIds | None]:
-        """Take a commit, and return the paths that it adds again after they had gone, as far as that matters.
+        """Record a commit. Return the removed paths that it adds again, if that matters, each with its earlier row ids.
 
-        With the row ids that the files had; None for none.
+        The ids are None if the file had none.
         """
         added, before = transition.commit.added.values(), transition.before_files.values()
         self.size += sum(file.size for file in added) - sum(file.size for file in before)
@@ -110,7 +114,7 @@ class LiveFileTracker:
             self._counts.take(before, -1)
         gone = self.gone(transition)
         self._written.difference_update(gone)
-        # Files that were written mapped or tracked may come back long after both were given up.
+        # Files written with column mapping or row tracking may come back long after the table gave up both.
         if not (self._remembers or _matters(transition.before) or _matters(transition.after)):
             return {}
         self._remembers = True
@@ -126,7 +130,9 @@ class LiveFileTracker:
         return again
 
     def has_to_look_at(self, change: Change) -> bool:
-        """Whether the files of a commit have to be looked at one by one: they were there before, or may have been."""
+        """Return True if the files of a commit must be checked one by one, because they were or may have been live
+        before.
+        """
         if self._spellings.has_odd:
             return True
         if change.effect is Effect.DELETE_ROWS:
@@ -135,7 +141,7 @@ class LiveFileTracker:
         return not (self._removed.keys().isdisjoint(map(hash, paths)) and self._vectors.has_none_of(paths))
 
     def take_usual(self, change: Change) -> None:
-        """Take a commit whose files do not have to be looked at."""
+        """Record a commit whose files do not have to be checked."""
         added, gone = change.added, change.gone
         if change.effect is Effect.DELETE_ROWS:
             self._vectors.note(added)
@@ -146,9 +152,9 @@ class LiveFileTracker:
         self._written.clear()
 
     def note_damage(self, transition: Transition, *, is_open: bool) -> None:
-        """Take note of the files that a commit wrote.
+        """Record the files that a commit wrote.
 
-        :param is_open: whether a change of protocol or metadata is open after it that broke a rule
+        :param is_open: whether a change of protocol or metadata that broke a rule is open after the commit
         """
         if is_open:
             self._written.update(file.path for file in transition.new_files)
@@ -158,14 +164,14 @@ class LiveFileTracker:
     def live_twice(self, transition: Transition, live: Container[FileKey]) -> list[LiveFile]:
         """Return the files that a commit adds while they stay live with another deletion vector.
 
-        :param live: the keys of what is live after the commit
+        :param live: keys that are live after the commit
         """
         return self._vectors.take(transition, live)
 
     def under_two_paths(self, transition: Transition, live: Container[FileKey]) -> list[tuple[str, str]]:
-        """Return the paths that a commit adds whose files stay live under another path, with that.
+        """Return each path that a commit adds, with the other path under which the same file stays live.
 
-        :param live: the keys of what is live after the commit
+        :param live: keys that are live after the commit
         """
 
         def is_live(path: str) -> bool:
@@ -176,10 +182,10 @@ class LiveFileTracker:
     def descriptions(
         self, actions: Sequence[Action], before: TableState, state: TableState, old: Container[str]
     ) -> Iterator[Finding]:
-        """Yield how the files that a commit names are wrongly described: names, partition values, statistics.
+        """Yield findings about names, partition values and statistics of the files in a commit.
 
-        :param state: after the commit
-        :param old: paths that it adds which were there before
+        :param state: the state after the commit
+        :param old: paths that the commit adds and that were there before
         """
         mapped = state.metadata.properties.is_mapped
         clustered = clustering_paths(state) if CLUSTERING in state.domains else ()
@@ -202,5 +208,5 @@ class LiveFileTracker:
 
 
 def _matters(state: TableState) -> bool:
-    """Whether it matters of an added file that it was live before."""
+    """Return True if rules depend on whether an added file was live before."""
     return state.metadata.properties.is_mapped or state.protocol.supports(ROW_TRACKING) or CLUSTERING in state.domains

@@ -1,4 +1,4 @@
-"""Which live files each partition has: whether a commit replaces partitions, or a part of one only."""
+"""The live files of each partition: whether a commit replaces whole partitions, or only part of one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Partition = frozenset[tuple[str, Any]]
 
 
 class LivePartitions:
-    """Reads the partitions of files from the log, where a commit may have replaced some: few tables have such."""
+    """Reads the partitions of files from the log when a commit may have replaced some; few tables have such commits."""
 
     def __init__(self, log: PastLog) -> None:
         self._log = log
@@ -27,9 +27,9 @@ class LivePartitions:
         self._partitions: dict[FileKey, Partition] = {}
 
     def check(self, transition: Transition, live: Container[FileKey]) -> Iterator[Finding]:
-        """Yield that a commit lacks change data: one that may replace partitions, and keeps files of theirs.
+        """Yield a finding if a commit that may replace partitions keeps some of their files and has no change data.
 
-        Where the log does not tell the partition of a file that the commit removes, nothing is known.
+        If the log does not give the partition of a file that the commit removes, that partition is not checked.
 
         :param live: the keys of the files after the commit
         """
@@ -52,7 +52,7 @@ class LivePartitions:
             try:
                 key = file_key(add)
             except (KeyError, TypeError, ValueError, BrokenLogError):
-                continue  # which is said of that commit
+                continue  # reported for that commit
             if isinstance(values, Mapping):
                 partition = frozenset((name, value or None) for name, value in values.items())
                 self._partitions[key] = partition

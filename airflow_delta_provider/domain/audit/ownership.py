@@ -1,4 +1,4 @@
-"""Whose a table is, and how much its rules weigh there: what the owner of a fleet of tables sets per table."""
+"""Owners and severities of rules per table, as the owner of many tables configures them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
 _KEYS = ("table", "owner", "severities")
-#: What a rule may be made to weigh; ``off`` leaves its findings out.
+#: Severities that a rule can be given; ``off`` leaves its findings out.
 _SEVERITIES: Mapping[str, Severity | None] = {
     "error": Severity.ERROR,
     "warning": Severity.WARNING,
@@ -23,14 +23,14 @@ _SEVERITIES: Mapping[str, Severity | None] = {
 
 
 class OwnershipError(ValueError):
-    """An entry that is invalid; the message says which, and why."""
+    """An invalid entry; the message names it and gives the reason."""
 
 
 @dataclass(frozen=True)
 class Ownership:
-    """What holds of the tables whose names fit a pattern.
+    """Settings for the tables whose names match a pattern.
 
-    :param severities: by the code of a rule; None leaves its findings out
+    :param severities: severity by code of the rule; None leaves its findings out
     """
 
     table: str
@@ -64,10 +64,10 @@ class Ownership:
         return cls(entry["table"], None if owner is None else str(owner), severities)
 
     def fits(self, table: str) -> bool:
-        """Whether it is about a table."""
+        """Return True if the entry applies to a table."""
         return table == self.table or fnmatch.fnmatchcase(table, self.table)
 
     def weigh(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return the findings with the severities that hold for this table."""
+        """Return the findings with the severities for this table, without those that are off."""
         weighed = ((finding, self.severities.get(finding.code, finding.severity)) for finding in findings)
         return [replace(finding, severity=severity) for finding, severity in weighed if severity is not None]

@@ -1,4 +1,4 @@
-"""What the log of a table may be asked for in addition to the commits that are judged in turn."""
+"""Access to a table's log beyond the commits that are checked in turn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 
 @dataclass(frozen=True)
 class Addition:
-    """An ``add`` action of a commit, as in the log."""
+    """An ``add`` action as in the log, with its commit."""
 
     commit: Commit
     action: Action
@@ -26,10 +26,10 @@ class Addition:
 def additions(
     version: int, actions: Sequence[Action], wanted: Mapping[str, LiveFile], aspect: FileAspect
 ) -> dict[str, Addition]:
-    """Return, by path, how a commit adds files as they are now.
+    """Return the actions of a commit that add files as they are now, by path.
 
     :param wanted: the files, by path
-    :param aspect: what has to be as it is now
+    :param aspect: property of the file that must be the same as now
     :raises BrokenLogError: if an action is malformed
     """
     written = [action for action in actions if action.get("add") is not None]
@@ -56,10 +56,10 @@ def _said(file: LiveFile, aspect: FileAspect) -> object:
 class FirstAdd:
     """The first time that the log adds a file.
 
-    :param metadata: of that version
-    :param protocol: of that version; None where it has none
-    :param stats: as in the log
-    :param before: the metadata of the version before; None without one
+    :param metadata: metadata of that version
+    :param protocol: protocol of that version; None if it has none
+    :param stats: statistics as in the log
+    :param before: metadata of the version before; None if there is none
     """
 
     metadata: Metadata
@@ -71,9 +71,9 @@ class FirstAdd:
 def first_adds(
     commits: Iterable[Iterable[Action]], paths: Collection[str], base: TableState | None
 ) -> dict[str, FirstAdd]:
-    """Return, by path, the first time that commits add each of ``paths``; of none before there is metadata.
+    """Return the first ``add`` of each of ``paths``, by path. Commits before there is metadata are ignored.
 
-    :param base: the state before the commits; None where the first one creates the table
+    :param base: the state before the commits; None if the first one creates the table
     """
     metadata, protocol = (None, None) if base is None else (base.metadata, base.protocol)
     found: dict[str, FirstAdd] = {}
@@ -98,64 +98,66 @@ def first_adds(
 
 
 class PastLog:
-    """What is known of a table's log before the commits that are checked; by default nothing."""
+    """A table's log before the commits that are checked. This base class knows nothing of it."""
 
     @property
     def root(self) -> str | None:
-        """Where the table is, a URI; None where nobody knows."""
+        """URI of the table; None if unknown."""
         return None
 
     def commit_at(self, version: int) -> Commit | None:
-        """Return a commit, None where the log no longer has it."""
+        """Return a commit; None if the log no longer has it."""
         return None
 
     def actions_at(self, version: int) -> Sequence[Action]:
-        """Return the actions of a commit, none where the log no longer has it."""
+        """Return the actions of a commit; empty if the log no longer has it."""
         return ()
 
     def state_at(self, version: int) -> TableState | None:
-        """Return a state with its files, None where the log no longer has it."""
+        """Return a state with its files; None if the log no longer has it."""
         return None
 
     def states_up_to(self, version: int) -> EarlierStates | None:
-        """Return the states that led to a version, as far back as they are kept; None where nobody knows them."""
+        """Return the states that led to a version, as far back as they are kept; None if unknown."""
         return None
 
     def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
-        """Return those of ``paths`` that a commit before ``version`` added or removed."""
+        """Return the paths among ``paths`` that a commit before ``version`` added or removed."""
         return frozenset()
 
     def row_ids_before(self, version: int, paths: Collection[str]) -> Mapping[str, RowIds]:
-        """Return, by path, the row ids that a commit before ``version`` last wrote of each file."""
+        """Return the row ids that a commit before ``version`` last wrote for each file, by path."""
         return {}
 
     def first_adds(self, version: int, paths: Collection[str]) -> Mapping[str, FirstAdd]:
-        """Return, by path, the first time that a commit up to ``version`` added a file.
+        """Return the first ``add`` of each file up to ``version``, by path.
 
-        Left out are files that may have been added by a commit that is not kept.
+        Files that may have been added by a commit that is not kept are left out.
         """
         return {}
 
     def adds_between(self, after: int, version: int) -> Iterable[Mapping[str, Any]]:
-        """Yield the ``add`` actions of commits after a version and up to another, as in the log, as far as it is kept.
+        """Yield the ``add`` actions of commits after one version and up to another, as in the log, as far as it is
+        kept.
 
-        :param after: below 0, those of the checkpoint are among them that the log begins with
+        :param after: version to start after; below 0, the adds of the checkpoint that the log begins with are
+            included
         """
         return ()
 
     def last_adds(self, version: int, keys: Collection[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
-        """Return the last ``add`` action of files up to ``version``, as in the log, those of which it tells statistics.
+        """Return each file's last ``add`` up to ``version``, as logged, if it has statistics.
 
-        Left out are files of which only a checkpoint tells, and not in JSON.
+        Files that only a checkpoint contains, with statistics that are not JSON, are left out.
         """
         return {}
 
     def commit_that_enabled(self, version: int, name: str) -> Commit | None:
-        """Return the kept commit since which a property is true, up to ``version``; None where none is known."""
+        """Return the kept commit, at most ``version``, since which a property is true; None if none is known."""
         return None
 
     def commits_that_added(
         self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
     ) -> Mapping[str, Addition]:
-        """Return, by path, the oldest kept commit that added each file as it is, as far as an aspect goes."""
+        """Return the oldest kept commit that added each file with its present value of an aspect, by path."""
         return {}

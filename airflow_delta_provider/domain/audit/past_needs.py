@@ -1,7 +1,7 @@
-"""What each rule needs of the past, in addition to its commit: what of it is remembered, what is read again.
+"""Needs of rules beyond their commit: facts that an audit saves, and facts that it reads again.
 
-An audit that begins at a version has the past from its commits. One that continues from what an earlier one remembered
-must not judge by less.
+An audit that begins at a version has the past from its commits. An audit that resumes from a saved state must not
+check with less.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKI
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.verdict import Severity
 
-#: Where a table may break a rule for what only an audit's memory still tells.
+#: Conditions on a table under which it may break a rule that only an audit's saved facts can check.
 _MATTERS: Mapping[Need, Callable[[TableState], bool]] = {
     Need.COLUMN_IDS: lambda state: state.metadata.properties.is_mapped,
     Need.EVER_DROPPED: lambda state: (
@@ -28,12 +28,12 @@ _MATTERS: Mapping[Need, Callable[[TableState], bool]] = {
 
 
 def needing(need: Need) -> frozenset[str]:
-    """Return the codes of the rules that need something."""
+    """Return the codes of the rules with a need."""
     return frozenset(rule.code for rule in RULES.values() if need in rule.needs)
 
 
 def undecidable_rules(state: TableState) -> list[str]:
-    """Return the codes of the errors that nobody can tell of the next commits who knows nothing but a state."""
+    """Return the codes of error rules that cannot be checked on the next commits from a state alone."""
     matters = {need for need, applies in _MATTERS.items() if applies(state)}
     return [
         rule.code for rule in RULES.values() if matters.intersection(rule.needs) and rule.severity is Severity.ERROR

@@ -1,4 +1,4 @@
-"""The remedies of an audit's findings, as they can be followed on the table that it looked at."""
+"""The remedies of an audit's findings, adapted to the audited table."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _INTERVAL = re.compile(r"(?:interval\s+)?(\d+)\s+(week|day|hour|minute|second)s?
 def followable(
     findings: Iterable[Finding], *, oldest: int | None, newest: int, properties: Mapping[str, Any], now: datetime
 ) -> Iterator[Finding]:
-    """Yield findings with remedies that can be followed; those that are fixed keep the remedy of their rule.
+    """Yield findings with remedies that can be followed; fixed findings keep the remedy of their rule.
 
-    :param oldest: first version that the log leads to; None if it leads to no version
+    :param oldest: first version that the log can reconstruct; None if there is none
     :param newest: newest version of the table
     :param properties: table properties of that version
     :param now: time of the audit, with its offset

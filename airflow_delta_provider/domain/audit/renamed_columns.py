@@ -1,4 +1,4 @@
-"""Which columns have another name than before: what is wrong with one stays wrong however it is called."""
+"""Renamed columns: a violation of a column stays the same one under the column's new name."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 
 
 def called(key: Key, before: Metadata, after: Metadata) -> Key:
-    """Return what a violation is about, with the name that its column has later.
+    """Return the key of a violation with the later name of its column.
 
-    :param before: under which it was found
+    :param before: metadata under which it was found
     """
     code, path, column, subject = key
     if column is None or before.schema_string == after.schema_string:
@@ -24,7 +24,7 @@ def called(key: Key, before: Metadata, after: Metadata) -> Key:
 
 
 def _upwards(column: str) -> Iterator[str]:
-    """Yield a column and what it may be in, whose names may hold dots."""
+    """Yield a column and the columns that may contain it; their names may contain dots."""
     yield column
     while "." in column:
         column = column.rpartition(".")[0]
@@ -33,7 +33,7 @@ def _upwards(column: str) -> Iterator[str]:
 
 @lru_cache(maxsize=16)
 def _renamed(before: str, after: str) -> Mapping[str, str]:
-    """Return the new name of each column of a schema that another one has under another name."""
+    """Return the new names of the columns that another schema has under another name, by old name."""
     old, new = (MappedSchema.readable(Metadata("", text)) for text in (before, after))
     if old is None or new is None:
         return {}
@@ -44,7 +44,7 @@ def _renamed(before: str, after: str) -> Mapping[str, str]:
 
 
 def _same(field: MappedField, old: MappedSchema, new: MappedSchema) -> MappedField | None:
-    """Return the field of another schema that has the same id or, where that says nothing, the same place in files."""
+    """Return the field of another schema with the same id or, if ids do not tell, with the same path in files."""
     if field.id in old.by_id and field.id in new.by_id:
         return new.by_id[field.id]
     return new.by_path.get(field.path) if field.path in old.by_path else None

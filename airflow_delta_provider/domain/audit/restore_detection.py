@@ -1,4 +1,4 @@
-"""Whether a commit leads back to an earlier version, and how much of it it brings back."""
+"""Detection of commits that return to an earlier version, and of the parts that they bring back."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 
-#: Whether something is so of a commit.
+#: A condition on a commit.
 Matters = Callable[[Transition], bool]
 
 
 @dataclass(frozen=True)
 class Restored:
-    """What a commit brings back.
+    """The result of a commit that may return to an earlier version.
 
-    :param version: the newest of the earlier versions whose metadata and files it leads to; None where to none
-    :param protocol: whether that had the same protocol
-    :param identity: whether that had the same table id
-    :param unknown_version: the version that it says it restores, where nobody knows that version any more
+    :param version: newest earlier version whose metadata and files it leads to; None if there is none
+    :param protocol: whether that version had the same protocol
+    :param identity: whether that version had the same table id
+    :param unknown_version: version that the commit says it restores, if that version is no longer known
     """
 
     version: int | None = None
@@ -35,10 +35,10 @@ class Restored:
 def restored_by(
     transition: Transition, live: Mapping[FileKey, LiveFile], states: EarlierStates, log: PastLog, *, begun_late: bool
 ) -> Restored:
-    """Return what a commit brings back of any earlier version, of before the first that was judged as well.
+    """Return what a commit restores of earlier versions, including those before the first audited one.
 
     :param live: the files after the commit
-    :param states: the versions that were judged; takes this one
+    :param states: states of the audited versions; this one is added
     :param begun_late: whether there were versions before those
     """
     known = states.take(transition)
@@ -57,7 +57,7 @@ def restored_by(
 
 
 class Restorations:
-    """Takes commits, oldest first, and tells which lead back to earlier versions.
+    """Finds the commits that return to earlier versions; takes all commits, oldest first.
 
     :param begun_late: whether there were versions before those that it takes
     """
@@ -71,29 +71,30 @@ class Restorations:
         self._has_looked = False
 
     def begin(self, state: TableState) -> None:
-        """Take the state that the history starts from, with its files."""
+        """Start from a state with its files."""
         self._states.begin(state)
         self._first, self._has_looked = state.version, False
 
     def resume(self) -> None:
-        """Note that commits were left out."""
+        """Note that commits were skipped."""
         self._begun_late = True
 
     def change_files(self, change: Change, version: int, state: TableState) -> None:
-        """Take a commit that leaves protocol and metadata as they are, without a look at where it leads.
+        """Record a commit that leaves protocol and metadata as they are, without checking whether it returns to a
+        version.
 
         :param version: its version
-        :param state: an earlier one, with the same protocol and metadata
+        :param state: an earlier state with the same protocol and metadata
         """
         self._states.change_files(change.added, change.gone, version, state)
 
     def take(self, transition: Transition, live: Mapping[FileKey, LiveFile], matters: Matters) -> Restored:
-        """Take a commit, and return what it brings back.
+        """Record a commit. Return what it restores.
 
-        Versions of before the first are read again, as far as the log has them, only where it matters.
+        Versions before the first are read again only if that matters, as far as the log has them.
 
         :param live: the files after the commit
-        :param matters: whether it would be judged otherwise if it led back to an earlier version
+        :param matters: returns True if findings depend on whether the commit returns to an earlier version
         """
         restored = restored_by(transition, live, self._states, self._log, begun_late=self._begun_late)
         is_change = transition.commit.protocols or transition.commit.metadata
@@ -108,13 +109,13 @@ class Restorations:
 
 
 def _named(transition: Transition) -> int | None:
-    """Return the version that a commit says it restores."""
+    """Return the version that a commit says it restores; None if it restores none."""
     parameters = transition.commit.info.get("operationParameters")
     if transition.commit.operation != "RESTORE" or not isinstance(parameters, dict):
         return None
     commit = transition.commit
     if transition.before.metadata == transition.after.metadata and not (commit.adds or commit.removes):
-        return None  # it changes nothing, or the protocol only, which is not restored
+        return None  # it changes nothing, or only the protocol, which a RESTORE leaves alone
     try:
         return int(str(parameters.get("version")))
     except ValueError:

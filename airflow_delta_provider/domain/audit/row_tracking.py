@@ -1,4 +1,4 @@
-"""What commits do to row tracking, followed over a history."""
+"""Row tracking over a table's history, commit after commit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from airflow_delta_provider.domain.row_ids.fresh_ids import Overlap, RowCount, i
 
 #: Codes of the rules that files without row ids break.
 MISSING_IDS = frozenset({MISSING_ROW_IDS.code, ADDED_WITHOUT_ROW_IDS.code})
-#: What is wrong with row ids of live files: whoever drops row tracking gives them up.
+#: Codes of rules about row ids of live files. Dropping row tracking gives up these ids.
 WRONG_IDS = frozenset(rule.code for rule in RULES.values() if rule.family is FAMILY and rule.about_live_files)
 
 
@@ -55,8 +55,8 @@ class RowTrackingAudit:
     """Follows row tracking and its high water mark, commit after commit, oldest first.
 
     :param begun_late: whether there were commits before the first that is applied
-    :param follow: called with what each commit did to rows whose ids may be relied upon
-    :param shortcuts: whether the rules pass over commits that are seen to be right at a glance
+    :param follow: callback for the moves of rows in each commit, if their row ids can be relied on
+    :param shortcuts: whether the rules skip commits that a quick check shows to be right
     """
 
     def __init__(
@@ -73,14 +73,15 @@ class RowTrackingAudit:
         """The last commit that removed or lowered the high water mark."""
 
     def start_from(self, state: TableState) -> None:
-        """Start from the state before the first commit, or from the first one, with its files."""
+        """Start from the state before the first commit, or from the state that the first commit created, with its
+        files.
+        """
         self._mark = state.row_tracking.high_water_mark
         if self._mark is None and state.protocol.supports(ROW_TRACKING):
             self._mark = self._highest_assigned(state)
 
     @property
     def high_water_mark(self) -> int | None:
-        """The last high water mark that the table had."""
         return self._mark
 
     def restore_saved(self, facts: HistoryFacts) -> None:
@@ -92,15 +93,15 @@ class RowTrackingAudit:
         self._begun_late = True
 
     def observe_state(self, state: TableState) -> list[Detected]:
-        """Return what is wrong with properties and domain of a state. A lost mark must come back high enough.
+        """Return violations of a state's properties and domain. A lost mark must come back high enough.
 
-        :param state: with its files
+        :param state: the state with its files
         """
         has_mark = state.row_tracking.high_water_mark is not None
         sound, self._sound = self._sound, None
         if has_mark and sound is not None and sound.protocol is state.protocol and sound.metadata is state.metadata:
             self._sound = state
-            return []  # only the mark is another one
+            return []  # only the mark differs
         if state.metadata.readable_columns is None:
             return []
         found = [Detected(finding) for finding in check_state(state, state.row_tracking)]
@@ -112,12 +113,15 @@ class RowTrackingAudit:
         return [replace(each, still_open=still_open) if _is_lost_mark(each) else each for each in found]
 
     def until_mark_is_back(self, state: TableState) -> StillOpen | None:
-        """Return until when the mark is lost that a state, with its files, lacks."""
+        """Return the check whether the mark that a state lacks is still lost; None if no row id was assigned.
+
+        :param state: the state with its files
+        """
         highest = self._highest_assigned(state)
         return None if highest is None else until_mark_reaches(highest)
 
     def _highest_assigned(self, state: TableState) -> int | None:
-        """Return the highest row id that was assigned, as far as the mark and the live files show."""
+        """Return the highest assigned row id, according to the mark and the live files; None if there is none."""
         assigned = (last_id(file) for file in state.live_files)
         return max((last for last in (self._mark, *assigned) if last is not None), default=None)
 
@@ -128,11 +132,11 @@ class RowTrackingAudit:
         restored: Restored,
         healed: Sequence[Violation],
     ) -> Iterator[Detected]:
-        """Apply a commit, and yield what it breaks.
+        """Apply a commit. Yield its violations.
 
-        :param again: paths that it adds which were removed before, with the ids that they had
-        :param restored: what it brings back
-        :param healed: the violations that it heals
+        :param again: paths that it adds and that were removed before, with the ids that they had
+        :param restored: what it restores
+        :param healed: violations that it fixes
         """
         commit = transition.commit
         if not (commit.adds or commit.removes or commit.domains or commit.metadata):
@@ -162,7 +166,7 @@ class RowTrackingAudit:
                 yield Detected(finding, still_open_after(finding, transition))
 
     def take_usual(self, version: int, change: Change, marks: Sequence[DomainMetadata], head: TableState) -> bool:
-        """Take a commit, unless its row ids have to be looked at one by one; return whether it was taken.
+        """Apply a commit and return True, unless its row ids must be checked one by one.
 
         :param marks: its domain metadata of row tracking
         :param head: a state since which only the mark has changed
@@ -186,7 +190,7 @@ class RowTrackingAudit:
     def _with_earlier_ids(
         self, transition: Transition, again: Mapping[str, RowIds | None], restored: Restored
     ) -> Transition:
-        """Return a commit with the ids that files had which it adds again."""
+        """Return a commit with the earlier ids of the files that it adds again."""
         commit = transition.commit
         ids = {path: known for path, known in again.items() if known is not None}
         if self._begun_late and (restored.version is not None or commit.operation == "RESTORE"):
@@ -204,14 +208,14 @@ class RowTrackingAudit:
         return {} if state is None else {file.path: file.row_ids for file in state.live_files}
 
     def apply_first(self, transition: Transition) -> Iterator[Detected]:
-        """Yield what the commit breaks that creates the table: before it there were no row ids."""
+        """Yield the violations of the commit that creates the table: there were no row ids before it."""
         for finding in (*check_commit(transition, ()), *check_history(transition)):
             yield Detected(finding, still_open_after(finding, transition))
 
     def check_enabling(self, transition: Transition, state: TableState) -> Iterator[Finding]:
-        """Yield what is wrong with all files, if a commit enables row tracking.
+        """Yield findings about all files, if a commit enables row tracking.
 
-        :param state: after it, with its files
+        :param state: the state after it, with its files
         """
         tracking = state.row_tracking
         if tracking.relied_upon and not transition.before.row_tracking.relied_upon:
@@ -222,17 +226,17 @@ class RowTrackingAudit:
                     yield finding
 
     def check_files(self, state: TableState) -> Iterator[Finding]:
-        """Yield what is wrong with single files of a state, however the table came there.
+        """Yield findings about single files of a state, independent of the commits that led to it.
 
-        :param state: with its files
+        :param state: the state with its files
         """
         if state.protocol.supports(ROW_TRACKING):
             yield from check_files(state, state.row_tracking)
 
     def report(self, state: TableState, rows_of: RowCount, violations: Violations) -> Iterator[Finding]:
-        """Yield what is wrong with the files of the last state, unless the history has shown it already.
+        """Yield findings about the files of the last state, unless the history has shown them already.
 
-        :param state: with its files
+        :param state: the state with its files
         """
         if not state.protocol.supports(ROW_TRACKING):
             return
@@ -252,7 +256,7 @@ class RowTrackingAudit:
                 yield replace(finding, path=self._newer(pairs[finding.path].one, pairs[finding.path].other))
 
     def _with_mark(self, transition: Transition) -> Transition:
-        """Follow the mark; return the commit as if a mark that was lost before were still there."""
+        """Update the mark. Return the commit as if a mark that was lost earlier were still there."""
         if self._mark is not None and transition.before.row_tracking.high_water_mark is None:
             # The mark was lost, not the ids that had been assigned before.
             lost = {**transition.before.domains, DOMAIN: json.dumps({HIGH_WATER_MARK: self._mark})}
@@ -278,7 +282,7 @@ def _is_lost_mark(detected: Detected) -> bool:
 
 
 def given_ids(transition: Transition) -> list[str] | None:
-    """Return the files that a commit adds with row ids; None for all, if nobody relies on ids any more.
+    """Return the files that a commit adds with row ids; None for all files, if ids are no longer relied on.
 
     When row tracking is enabled again, all files are checked again.
     """
@@ -289,7 +293,7 @@ def given_ids(transition: Transition) -> list[str] | None:
 
 
 def assigns_ids_without_mark(transition: Transition) -> bool:
-    """Whether a commit adds files with row ids to a table that has no domain of row tracking."""
+    """Return True if a commit adds files with row ids to a table without a domain of row tracking."""
     after = transition.after
     if DOMAIN in after.domains or not after.protocol.supports(ROW_TRACKING):
         return False

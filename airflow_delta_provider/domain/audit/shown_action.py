@@ -1,4 +1,4 @@
-"""The action that broke a rule, as JSON, short enough to be read."""
+"""The action that broke a rule, as JSON, shortened for display."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from airflow_delta_provider.domain.checks.rule import OF_SUBJECT
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Characters of it, and of a text in it.
+#: Maximum numbers of characters of the action, and of a string in it.
 _MOST, _MOST_TEXT = 800, 300
-#: Where to look when the commit has no such action: what it changed all the same.
+#: Kinds of actions to show if the commit has no action of the expected kind.
 _REMOVE = "remove"
 _OTHERWISE = ("metaData", "protocol", "domainMetadata")
 
 
 def shown_action(finding: Finding, actions: Sequence[Action]) -> str | None:
-    """Return the action of a commit that a finding is about, shortened; None where the commit has none.
+    """Return the action of a commit that a finding is about, shortened; None if the commit has none.
 
-    :param actions: of the commit, as in the log
+    :param actions: actions of the commit, as in the log
     """
     chosen = next(_candidates(finding, actions), None)
     if chosen is None:
@@ -51,7 +51,7 @@ def _candidates(finding: Finding, actions: Sequence[Action]) -> Iterator[Action]
 
 
 def _about_column(metadata: Mapping[str, Any], column: str) -> Mapping[str, Any]:
-    """Return a metaData action with no more of its schema than the field at the top that a finding is about."""
+    """Return a metaData action that keeps only the top-level field that a finding is about in its schema."""
     try:
         fields = json.loads(metadata["schemaString"])["fields"]
         found = [field for field in fields if column == field["name"] or column.startswith(f"{field['name']}.")]

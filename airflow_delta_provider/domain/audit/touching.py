@@ -1,4 +1,4 @@
-"""Whether new commits are about files that were there before: then those are read again to judge them."""
+"""Detection of commits that affect older files: those files must be read again to check the commits."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from airflow_delta_provider.domain.report.verdict import Severity
 
 
 class Touching:
-    """Takes commits, oldest first, until one is about older files.
+    """Takes commits, oldest first, until one affects older files.
 
-    :param memory: what is known of the version before them
+    :param memory: saved state of the version before them
     """
 
     def __init__(self, memory: AuditState) -> None:
         files = None if memory.facts is None else memory.facts.files
         self._live = None if files is None else files.paths
-        # What is wrong already may be so with files that nobody named.
+        # An open error may affect files that no finding names.
         self._broken = any(v.finding.severity is Severity.ERROR for v in memory.standing)
         self._mark = memory.state.row_tracking.high_water_mark
 
     def take(self, actions: Sequence[Action]) -> bool:
-        """Take a commit, and return whether it can only be judged with the files of before.
+        """Record a commit. Return True if it can only be checked with the files of earlier versions.
 
         :raises BrokenLogError: if an action is malformed
         """
@@ -50,7 +50,7 @@ class Touching:
         return False
 
     def _is_about_older(self, file: LiveFile) -> bool:
-        """Whether a file may have been live before, or have ids that were assigned before."""
+        """Return True if a file may have been live before, or have ids that were assigned before."""
         given_before = file.base_row_id is not None and (self._mark is None or file.base_row_id <= self._mark)
         was_live = self._live is None or is_absolute(file.path) or self._live.may_have(file.path)
         return file.deletion_vector is not None or given_before or was_live

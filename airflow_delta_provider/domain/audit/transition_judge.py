@@ -1,4 +1,4 @@
-"""Judges commits on the states that they lead from and to, and takes down what they break and heal."""
+"""Checks of commits against the states before and after them, which record violations and fixes."""
 
 from __future__ import annotations
 
@@ -56,28 +56,28 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Rules that a commit may break which leads back to an earlier version.
+#: Codes of rules that a commit may break when it returns to an earlier version.
 _OF_VERSIONS = needing(Need.VERSIONS)
 
 
-#: Returns the version and the commit of findings; asked for only where something is found.
+#: Returns the version and the commit of findings; called only if something is found.
 Where = Callable[[], Mapping[str, Any]]
-#: What the first commit has to have: protocol and metadata.
+#: Codes of the rules that the first commit needs protocol and metadata.
 _FIRST = (FIRST_WITHOUT_PROTOCOL.code, FIRST_WITHOUT_METADATA.code)
-#: What is checked of a state at once: protocol, metadata and domains; the domain of row tracking.
+#: Aspects of a state that are checked together: protocol, metadata and domains; the domain of row tracking.
 HEAD, TRACKING = "head", "row tracking"
 
 
 class TransitionJudge:
-    """Takes commits, oldest first.
+    """Checks commits, oldest first.
 
-    :param log: where they come from
-    :param violations: takes what is found
-    :param restorations: tells which lead back to earlier versions
-    :param changes: judges changes of protocol and metadata
-    :param tracking: follows row tracking
-    :param files: follows the files
-    :param lines: knows lines; learns from those that nothing is wrong with
+    :param log: source of earlier commits
+    :param violations: collector of the findings
+    :param restorations: detector of commits that return to earlier versions
+    :param changes: checks of changes to protocol and metadata
+    :param tracking: tracker of row tracking
+    :param files: tracker of the files
+    :param lines: known lines; learns from actions without findings
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class TransitionJudge:
         self._partitions = LivePartitions(log)
 
     def begin(self, state: TableState, where: Where, actions: Sequence[Action]) -> None:
-        """Take the state that the history starts from, with its files."""
+        """Start from a state with its files."""
         self._restorations.begin(state)
         self._changes.begin(state)
         self._tracking.start_from(state)
@@ -109,9 +109,9 @@ class TransitionJudge:
         self._look(state, where, actions)
 
     def judge_first(self, commit: Commit, there: tuple[bool, bool], actions: Sequence[Action]) -> None:
-        """Judge the commit that creates the table, or one before the table has protocol and metadata.
+        """Check the commit that creates the table, or one before the table has protocol and metadata.
 
-        :param there: whether it has the protocol after it, and whether it has metadata
+        :param there: whether the table has the protocol after it, and whether it has metadata
         """
         found = list(on_commit.run(commit))
         if commit.version == 0:
@@ -126,7 +126,7 @@ class TransitionJudge:
                 self._violations.look(code, commit.version, ())
 
     def judge_creation(self, transition: Transition, actions: Sequence[Action]) -> None:
-        """Judge the first commit after which the table has protocol and metadata."""
+        """Check the first commit after which the table has protocol and metadata."""
         for finding in on_transition.run(transition):
             self._open(Detected(finding, still_open_after(finding, transition)), transition.commit, actions)
         for broken in self._tracking.apply_first(transition):
@@ -134,11 +134,6 @@ class TransitionJudge:
         self._describe(transition, actions, (), are_new=False)
 
     def judge(self, transition: Transition, live: Mapping[FileKey, LiveFile], actions: Sequence[Action]) -> None:
-        """Judge a commit.
-
-        :param live: the files after it
-        :param actions: its actions
-        """
         commit, head = transition.commit, transition.changes_head
         restored = self._restorations.take(transition, live, partial(self._depends_on_versions, actions=actions))
         if head:
@@ -172,7 +167,7 @@ class TransitionJudge:
         self._files.note_damage(transition, is_open=self._violations.has_changes)
 
     def _depends_on_versions(self, transition: Transition, actions: Sequence[Action]) -> bool:
-        """Whether it matters of a commit that an earlier version of the table, before the first one here, was alike."""
+        """Return True if findings depend on whether an earlier version, before the first audited one, was the same."""
         found = chain(
             self._changes.look(transition),
             on_transition.run(transition),
@@ -191,11 +186,11 @@ class TransitionJudge:
         *,
         are_new: bool,
     ) -> None:
-        """Judge how the actions of a commit are written, but for those on lines that are known.
+        """Check the form of a commit's actions, except those on known lines.
 
-        :param old: paths that it adds which were there before
-        :param wrong: paths that it removes of files that were wrong before: it repeats what their adds said
-        :param are_new: whether the rows of files that it adds without removing others are new
+        :param old: paths that it adds and that were there before
+        :param wrong: paths that it removes, of files that were wrong before: a remove repeats the values of the add
+        :param are_new: whether rows are new in files that it adds without removing others
         """
         commit, after = transition.commit, transition.after
         lines = actions if isinstance(actions, CommitLines) else None
@@ -210,7 +205,9 @@ class TransitionJudge:
             self._open(Detected(finding, still_open_after(finding, transition)), commit, actions)
 
     def descriptions(self, actions: Sequence[Action], transition: Transition, old: Container[str]) -> Iterator[Finding]:
-        """Yield what is wrong with actions by themselves. :mod:`file_pattern` knows what of them that depends on."""
+        """Yield findings about single actions. The patterns of :mod:`file_pattern` must cover everything they depend
+        on.
+        """
         written = (finding for action in actions for finding in on_action.run(action))
         return chain(written, self._files.descriptions(actions, transition.before, transition.after, old))
 
@@ -222,7 +219,7 @@ class TransitionJudge:
         restored: Restored,
         healed: Sequence[Violation],
     ) -> Iterator[Detected]:
-        """Yield what a commit breaks; one after the other, as each judge may look at what is open."""
+        """Yield the violations of a commit. They are yielded one by one, as each check may depend on what is open."""
         commit = transition.commit
         if commit.protocols or commit.metadata:
             written = self._files.written_under_damage
@@ -245,7 +242,7 @@ class TransitionJudge:
             yield Detected(finding, still_open_after(finding, transition))
         for finding in check_vectors_left(transition, live) if commit.protocols else ():
             yield Detected(finding, still_open_after(finding, transition))
-        # A path that is live with another deletion vector is no new one, either.
+        # A path that is live with another deletion vector is not new either.
         yield from self._tracking.apply_commit(
             transition, {**again, **dict.fromkeys(file.path for file in twice)}, restored, healed
         )
@@ -253,7 +250,7 @@ class TransitionJudge:
     def _look(
         self, state: TableState, where: Where, actions: Sequence[Action], before: TableState | None = None
     ) -> list[Violation]:
-        """Judge protocol, metadata and domains of a state, with its files; return what is healed in it."""
+        """Check protocol, metadata and domains of a state, with its files. Return the violations that it fixes."""
         found = [self._placed(finding, where, actions) for finding in on_state.run(state)]
         healed = self._violations.look(HEAD, state.version, found, before, state.metadata)
         return healed + self._look_at_tracking(state, where, actions, before)
@@ -279,9 +276,9 @@ class TransitionJudge:
 
 
 def check_older_files(transition: Transition, live: Collection[FileKey], log: PastLog) -> Iterator[Finding]:
-    """Yield the files that have no statistics of a column that the table is newly clustered by.
+    """Yield findings about files without statistics for a column that the table is newly clustered by.
 
-    Those that the commit itself adds are left out: they are judged like those of any other commit.
+    Files that the commit itself adds are left out: they are checked like the files of any other commit.
 
     :param live: the keys of the files after the commit
     """

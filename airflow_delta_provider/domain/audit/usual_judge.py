@@ -1,4 +1,4 @@
-"""Takes commits that do what others did that nothing was wrong with, many at once."""
+"""Fast handling of many commits that do the same as earlier commits without findings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 
 
 class UsualJudge:
-    """Learns from commits what is usual, and takes those that are.
+    """Learns from commits what is usual, and takes usual commits.
 
-    :param violations: while one of them waits for commits to heal it, commits are judged one by one
-    :param lines: knows what lines look like
-    :param files: follows the files
+    :param violations: open violations; if a commit may fix one of them, commits are checked one by one
+    :param lines: patterns of known lines
+    :param files: tracker of the files
     """
 
     def __init__(
@@ -37,9 +37,10 @@ class UsualJudge:
         self._tracking = tracking
 
     def doing(self, commit: Commit, lines: CommitLines, replay: Replay) -> Doing | None:
-        """Return what a commit does, if others may do the same and all its lines are known but for its commitInfo.
+        """Return a commit's effect, if others may have the same and all its lines but commitInfo are known; otherwise
+        None.
 
-        :param replay: holds the state before it
+        :param replay: replay of the state before it
         """
         if len(lines.unknown) != 1 or commit.first_kind != "commitInfo" or self._violations.is_waiting:
             return None
@@ -50,18 +51,18 @@ class UsualJudge:
         return doing_of(change, commit.domains, commit.transactions)
 
     def learn(self, lines: CommitLines, state: TableState, doing: Doing) -> None:
-        """Learn from a commit that nothing was wrong with.
+        """Learn from a commit without findings.
 
-        :param state: after it
+        :param state: the state after it
         """
         self._lines.learn_usual(lines, state, doing)
 
     def take(
         self, contents: Sequence[bytes], replay: Replay, before: Commit, head: TableState
     ) -> Iterator[UsualCommit]:
-        """Take commits as long as they are usual; yield each when it is taken.
+        """Take commits as long as they are usual. Yield each after it is taken.
 
-        :param contents: of their files, in order
+        :param contents: contents of their files, in order
         :param before: the commit before them
         :param head: the state before them, without files
         """
@@ -83,7 +84,7 @@ class UsualJudge:
             yield commit
 
     def _is_usual(self, commit: UsualCommit, change: Change, timestamp: int | None) -> bool:
-        """Whether a commit does what others did, to files that need not be looked at one by one.
+        """Return True if a commit does the same as others, to files that need not be checked one by one.
 
         :param timestamp: the in-commit timestamp before it
         """

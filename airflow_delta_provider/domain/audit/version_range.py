@@ -1,4 +1,4 @@
-"""Which versions an audit judges, going by the names of the files in the log."""
+"""The versions that an audit checks, according to the names of the files in the log."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from airflow_delta_provider.domain.delta.log_files import (
 )
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Gaps that are looked at, the last ones: a log with more is hopeless.
+#: Maximum number of gaps that are reported, the last ones: a log with more is hopeless.
 _MOST_GAPS = 20
 
 
 @dataclass(frozen=True)
 class VersionRange:
-    """What an audit judges.
+    """The versions that an audit checks.
 
-    :param base: the version whose state it starts from; None for the whole history
-    :param last: the last version that it judges
-    :param findings: what the names of the files already show to be wrong, or not to be told
+    :param base: version whose state it starts from; None for the whole history
+    :param last: last version that it checks
+    :param findings: findings from the file names alone, including what cannot be checked
     """
 
     base: LogSegment | None
@@ -35,20 +35,20 @@ class VersionRange:
 
     @property
     def first(self) -> int:
-        """The first version that is judged as a commit."""
+        """The first version that is checked as a commit."""
         return 0 if self.base is None else self.base.version + 1
 
 
 def find_version_range(names: Iterable[str], newest: int, since: int | None = None) -> VersionRange:
-    """Return what there is to judge of a log up to ``newest``.
+    """Return the versions of a log up to ``newest`` that can be checked.
 
-    :param since: judge the commits after this version only
+    :param since: version after which commits are checked; None for all
     :raises BrokenLogError: if no state can be made of the log at all
     """
     names = [name for name in names if name[:20].isdecimal() and int(name[:20]) <= newest]
     commits = commit_versions(names)
     gaps = _gaps(commits)
-    # Where no checkpoint spans a gap, what comes before it can be judged all the same.
+    # If no checkpoint spans a gap, the versions before the gap can still be checked.
     ends = [newest, *(first - 1 for first, _ in reversed(gaps[-_MOST_GAPS:]))]
     last, readable = next(
         ((end, first) for end in ends if (first := _readable(names, end)) is not None), (newest, None)
@@ -67,7 +67,7 @@ def find_version_range(names: Iterable[str], newest: int, since: int | None = No
 
 
 def _readable(names: list[str], newest: int) -> int | None:
-    """Return the first version from which the log leads to ``newest``."""
+    """Return the first version from which the log leads to ``newest``; None if there is none."""
     found = earliest_version([name for name in names if int(name[:20]) <= newest])
     return found if found is not None and found <= newest else None
 

@@ -1,4 +1,4 @@
-"""A violation, while the history of a table is gone through: what it is about, what heals it, how it is reported."""
+"""Violations during an audit: their identity, their fix and their report."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from airflow_delta_provider.domain.digest import short_digest
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-#: What a violation is about: the code of the rule, file, column and subject.
+#: Identity of a violation: the code of the rule, file, column and subject.
 Key = tuple[str, str | None, str | None, str | None]
-#: The same, and the commit that did it; None where it is about a state, whoever brought the table there.
+#: The same with the version of the commit; None for a violation of a state, whichever commit led to it.
 Violated = tuple[Key, "int | None"]
-#: Gives the state before a violation; None where the log no longer has it.
+#: Returns the state before a violation; None if the log no longer has it.
 Before = Callable[[], "TableState | None"]
 
 
@@ -27,13 +27,15 @@ _ORDER = {Severity.ERROR: 0, Severity.UNDECIDED: 1, Severity.WARNING: 2}
 class Violation:
     """A broken rule.
 
-    :param finding: as of the commit that broke it
-    :param still_open: looks at later commits; None where only its file's removal heals it, if anything does
-    :param before: gives the state that the commit found, where the rule compares with it
-    :param paths: the files that are still wrong, where it is about files: it is healed when none is left
-    :param files: how many were wrong
-    :param healed: the version that put it right
-    :param of_state: whether it is found again in each state
+    :param finding: finding about the commit that broke it
+    :param still_open: check whether it is still open after a later commit; None if only the removal of its file can
+        fix it
+    :param before: returns the state that the commit found, if the rule compares with it
+    :param paths: files that are still wrong, if it is about files: it is fixed when none is left
+    :param files: number of files that were wrong
+    :param healed: version that fixed it
+    :param of_state: whether each state with its files shows it again
+    :param cause: violation that it follows from
     """
 
     finding: Finding
@@ -48,12 +50,12 @@ class Violation:
 
     @property
     def number(self) -> int:
-        """How many reports of the same words it is: one for each file that is wrong, or was before it was healed."""
+        """Number of findings that it stands for: one for each file that is wrong, or that was wrong before the fix."""
         return self.files if self.healed is not None else max(len(self.paths), 1)
 
     @property
     def root(self) -> Violation:
-        """What it follows from in the end: itself where it follows from nothing."""
+        """The violation at the end of the chain of causes; itself if it has no cause."""
         return self if self.cause is None else self.cause.root
 
 
@@ -61,8 +63,9 @@ class Violation:
 class Detected:
     """A violation, as the check of a commit returns it.
 
-    :param still_open: looks at later commits; None where only its file's removal heals it, if anything does
-    :param before: the state before, of a change of protocol or metadata
+    :param still_open: check whether it is still open after a later commit; None if only the removal of its file can
+        fix it
+    :param before: the state before, for a change of protocol or metadata
     """
 
     finding: Finding
@@ -71,24 +74,26 @@ class Detected:
 
 
 def sound_before(healed: Sequence[Violation]) -> TableState | None:
-    """Return the state before the oldest of those violations: what a commit leads back to that heals them."""
+    """Return the state before the oldest of these violations, to which a commit that fixes them returns; None if
+    unknown.
+    """
     states = [violation.before() for violation in healed if violation.before is not None]
     return min((state for state in states if state is not None), key=lambda state: state.version, default=None)
 
 
 def group_of(finding: Finding) -> tuple[object, ...]:
-    """Return what those violations have in common of which one is reported for all."""
+    """Return the grouping key of a finding: one finding is reported for all with the same key."""
     return finding.code, finding.severity, finding.column, finding.subject
 
 
 def key_of(finding: Finding) -> Key:
-    """Return what a finding is about."""
+    """Return the identity of a finding."""
     return finding.code, finding.path, finding.column, finding.subject
 
 
 def fingerprint(finding: Finding, table_id: str) -> str:
-    """Return what stays the same as long as a violation is the same one, 16 hexadecimal digits."""
-    # Which version is the oldest that is kept changes from day to day.
+    """Return 16 hexadecimal digits that identify a violation as long as it is the same one."""
+    # The oldest kept version changes from day to day, so it must not be part of the fingerprint.
     version = None if finding.at_or_before or rule_of(finding).reported_once else finding.version
     parts = (finding.code, table_id, finding.path, finding.column, finding.subject, version)
     text = "\0".join("" if part is None else str(part) for part in parts)
@@ -96,7 +101,7 @@ def fingerprint(finding: Finding, table_id: str) -> str:
 
 
 def worded(finding: Finding) -> Finding:
-    """Return a finding with its message composed again: of what it says now."""
+    """Return a finding with its message composed from its present fields."""
     rule = RULES.get(finding.code)
     if rule is None or finding.evidence is None:
         extra = [text for text in (finding.alike_text, finding.expired_text) if text not in finding.message]
@@ -105,6 +110,6 @@ def worded(finding: Finding) -> Finding:
 
 
 def rank(violation: Violation) -> tuple[int, int, str]:
-    """Return what violations are sorted by: the worst first, then the oldest."""
+    """Return the sort key of violations: the worst first, then the oldest."""
     finding = violation.finding
     return _ORDER[finding.severity], finding.version or 0, finding.code

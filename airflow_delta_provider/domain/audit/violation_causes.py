@@ -1,4 +1,4 @@
-"""What a violation follows from."""
+"""Causes of violations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from airflow_delta_provider.domain.report.verdict import Severity
 
 
 def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
-    """Return the violation that this one only follows from: in the same commit, or earlier where it may show later."""
+    """Return the violation that caused this one, in the same commit or, if the rule allows it, an earlier one.
+
+    None if no violation did.
+    """
     finding = violation.finding
     how = rule_of(finding).follows_from
     if how.any_commit and (commit := next((other for other in others if _explains(other.finding, finding)), None)):
@@ -34,7 +37,7 @@ def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
 
 
 def _explains(cause: Finding, derived: Finding) -> bool:
-    """Whether a file that was derived from the commits may contradict them because of ``cause``."""
+    """Return True if ``cause`` explains why a file derived from the commits contradicts them."""
     from_commit = (
         not rule_of(cause).follows_from.any_commit and cause.severity is Severity.ERROR and cause.action is not None
     )
@@ -48,7 +51,7 @@ def _related(one: str | None, other: str | None) -> bool:
 
 
 def _has_no_part_in(cause: Violation, violation: Violation) -> bool:
-    """Whether ``cause`` does not itself follow from ``violation``."""
+    """Return True if ``cause`` does not itself follow from ``violation``."""
     seen: Violation | None = cause
     while seen is not None:
         if seen is violation:

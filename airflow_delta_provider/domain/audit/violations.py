@@ -1,4 +1,4 @@
-"""The violations of a table as its history is gone through: what is open, what was healed, what follows from what."""
+"""The violations of a table during an audit: open ones, fixed ones, and their causes."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-#: Files of one rule whose violations are looked at one by one when something heals them but the files' removal.
+#: Maximum number of files per rule whose violations are tracked one by one, if they can be fixed without removal.
 _MOST_FILES = 1000
-#: Violations that are remembered in addition to those that are reported.
+#: Maximum number of violations saved in addition to those that are reported.
 _MOST_ALIKE = 1000
 
 
 class Violations:
-    """Takes what the rules find, commit after commit."""
+    """Collects the findings of the rules, commit after commit."""
 
     def __init__(self) -> None:
         self._standing: dict[Violated, Violation] = {}
@@ -54,7 +54,10 @@ class Violations:
         """How often something was found."""
 
     def identify(self, version: int, table_id: str) -> None:
-        """Take the id that the table has from a version on: a violation is known by the one that it had then."""
+        """Record the table id from a version on.
+
+        A violation is identified by the id that the table had at its version.
+        """
         self._ids.append((version, table_id))
 
     def look(
@@ -65,10 +68,11 @@ class Violations:
         before: TableState | None = None,
         after: Metadata | None = None,
     ) -> list[Violation]:
-        """Take all that is wrong with an aspect of the state of ``version``; heal and return what is not among it.
+        """Record all findings about an aspect of the state of ``version``. Close and return those that are no longer
+        found.
 
         :param before: the state before that one
-        :param after: the metadata of the state; None where columns have the names that they had before
+        :param after: the metadata of the state; None if columns have the names that they had before
         """
         found: dict[Violated, Finding] = {(key_of(finding), None): finding for finding in findings}
         if before is not None and after is not None:
@@ -80,7 +84,7 @@ class Violations:
         return [violation for violation in healed if violation is not None]
 
     def _rename(self, aspect: str, found: Container[Violated], before: Metadata, after: Metadata) -> None:
-        """Know by its new name what is still wrong with a column that was renamed."""
+        """Move violations of renamed columns that are still found to their new names."""
         for key in [key for key in self._aspects[aspect] if key not in found]:
             renamed: Violated = (called(key[0], before, after), None)
             if renamed in found and renamed not in self._standing and (violation := self._standing.pop(key, None)):
@@ -96,9 +100,9 @@ class Violations:
         *,
         of_state: bool = False,
     ) -> None:
-        """Take what a commit did wrong. Of a file that is wrong in that way already, the first counts.
+        """Record a violation of a commit. If a file already has the same violation, the first one counts.
 
-        :param of_state: whether it is wrong with the last state, however the table came there
+        :param of_state: whether it is a violation of the last state, whichever commit led to it
         """
         known = None if before is None else lambda: before
         self._open((key_of(finding), finding.version), finding, still_open, known, of_state=of_state)
@@ -138,11 +142,11 @@ class Violations:
         self._waiting += violation.still_open is not None
 
     def count(self, rule: Rule, more: int) -> None:
-        """Take note of so many more that are wrong in the same way, without a finding each."""
+        """Add to the number of equal violations that have no finding of their own."""
         self._uncounted[rule.code] += more
 
     def forget(self) -> None:
-        """Report nothing of what is open now: it was there before the history began."""
+        """Do not report the violations that are open now: they were there before the audited history."""
         self._forgotten = frozenset(self._standing)
 
     def recall(
@@ -152,9 +156,9 @@ class Violations:
         still_open: StillOpen | None = None,
         before: Before | None = None,
     ) -> None:
-        """Take what is remembered of an earlier audit.
+        """Record a violation that an earlier audit saved.
 
-        :param aspect: of the state that :meth:`look` will be told of, where it is about one
+        :param aspect: aspect of the state that :meth:`look` will check, if the violation is about one
         """
         finding = recalled.finding
         key: Violated = (key_of(finding), finding.version if aspect is None else None)
@@ -169,11 +173,11 @@ class Violations:
             violation.files = max(violation.files, len(violation.paths))
 
     def settle(self, known: Iterable[Finding]) -> None:
-        """Tell nothing that an earlier audit, which came as far, did not find to stand.
+        """Drop violations that an earlier audit of the same version did not have open.
 
-        What is wrong with a file of the log stays: that may be new since.
+        Findings about files of the log stay: those may be newer than that audit.
 
-        :param known: what it found
+        :param known: findings of the earlier audit
         """
         about = {group_of(finding) for finding in known}
         for key, violation in list(self._standing.items()):
@@ -183,34 +187,34 @@ class Violations:
         self._settled = frozenset(self._healed)
 
     def withdraw(self, rule: Rule, paths: Collection[str | None] | None = None) -> None:
-        """Withdraw what is open of a rule: it was reported when less was known.
+        """Withdraw the open violations of a rule: they were reported when less was known.
 
-        :param paths: of the files of which it is taken back; None for all
+        :param paths: paths of the files whose violations are withdrawn; None for all
         """
         for key in [key for key in self._standing if key[0][0] == rule.code and (paths is None or key[0][1] in paths)]:
             violation = self._drop(key)
             self._groups = {group: other for group, other in self._groups.items() if other is not violation}
 
     def is_open(self, rule: Rule) -> bool:
-        """Whether a rule is broken now."""
+        """Return True if a rule is broken now."""
         return self._codes[rule.code] > 0
 
     def any_open(self, codes: Iterable[str]) -> bool:
-        """Whether one of the rules with those codes is broken now."""
+        """Return True if one of the rules with those codes is broken now."""
         return bool(self._standing) and any(self._codes[code] > 0 for code in codes)
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything is open that a commit did to protocol or metadata."""
+        """Whether any violation by a change of protocol or metadata is open."""
         return self._changes > 0
 
     @property
     def is_waiting(self) -> bool:
-        """Whether anything is open that a commit may heal which leaves protocol, metadata and wrong files alone."""
+        """Whether any open violation may be fixed by a commit that leaves protocol, metadata and wrong files alone."""
         return self._waiting > 0 or self._changes > 0
 
     def look_again(self, transition: Transition) -> list[Violation]:
-        """Heal what a commit puts right, and return it."""
+        """Close the violations that a commit fixes. Return them."""
         healed = []
         for key, violation in list(self._standing.items()):
             if violation.still_open is not None and not violation.still_open(transition):
@@ -219,9 +223,9 @@ class Violations:
         return healed
 
     def gone(self, paths: Iterable[str], version: int, codes: Container[str] | None = None) -> None:
-        """Heal what was wrong with files that are not live any more.
+        """Close violations of files that are no longer live.
 
-        :param codes: of the rules that they no longer break; None for all
+        :param codes: codes of the rules that the files no longer break; None for all
         """
         for path in paths:
             for violation in self._paths.pop(path, ()):
@@ -233,30 +237,33 @@ class Violations:
                     self._heal(violation.key, version)
 
     def paths_of(self, codes: Container[str]) -> frozenset[str]:
-        """Return the files of which one of the rules with those codes is broken."""
+        """Return the files that break one of the rules with those codes."""
         return frozenset(
             path for path, found in self._paths.items() if any(other.finding.code in codes for other in found)
         )
 
     def gone_meanwhile(self, live: Container[str], version: int) -> None:
-        """Heal what was wrong with files that were live, and are not any more.
+        """Close violations of files that were live and no longer are.
 
-        :param live: the paths of those that are
+        :param live: paths of the live files
         """
         gone = {path for path, found in self._paths.items() if any(rule_of(v.finding).about_live_files for v in found)}
         self.gone([path for path in gone if path and path not in live], version)
 
     def is_wrong(self, path: str) -> bool:
-        """Whether anything is open that is wrong with a file."""
+        """Return True if a violation of a file is open."""
         return bool(self._paths.get(path))
 
     @property
     def has_files(self) -> bool:
-        """Whether anything is open that is wrong with single files."""
+        """Whether violations of single files are open."""
         return bool(self._paths)
 
     def standing(self) -> tuple[StandingViolation, ...]:
-        """Return what is open, one by one, the worst first: of those that are reported as one some may be left out."""
+        """Return the open violations one by one, the worst first.
+
+        Those that are reported as one may be incomplete: at most ``_MOST_ALIKE`` of them are kept.
+        """
         groups = _alike(self._remembered(sorted(self._standing.values(), key=rank)))
         first, more = [group[0] for group in groups], [other for group in groups for other in group[1:]]
         return tuple(map(self._remembered_as, (*first, *more[:_MOST_ALIKE])))
@@ -269,7 +276,7 @@ class Violations:
         return StandingViolation.of(finding, violation.paths, details, state, of_state=violation.of_state)
 
     def findings(self) -> list[Finding]:
-        """Return what is open, the worst first, then what was healed; each with its fingerprint and its cause."""
+        """Return the open findings, the worst first, then the fixed ones; each with its fingerprint and cause."""
         standing = sorted(self._standing.values(), key=rank)
         healed = sorted(self._healed, key=rank)
         for violation in standing + healed:
@@ -302,7 +309,7 @@ class Violations:
             yield worded(reported)
 
     def _fingerprint(self, finding: Finding) -> str:
-        """Return that of an earlier audit, where it comes from one; else one of the table as it was then."""
+        """Return the fingerprint from an earlier audit, or a new one with the table id of the finding's version."""
         first, version = self._ids[:1], finding.version
         later = [known for known in self._ids[1:] if version is None or known[0] <= version]
         table_id = next((known for _, known in reversed(first + later)), "")
@@ -335,7 +342,7 @@ class Violations:
 
 
 def _alike(violations: Iterable[Violation]) -> list[list[Violation]]:
-    """Return the violations in groups of which one is reported for all; warnings that were healed are one group."""
+    """Return groups of violations that are each reported as one; fixed warnings of a kind are one group."""
     groups: dict[tuple[object, ...], list[Violation]] = defaultdict(list)
     for violation in violations:
         finding, healed = violation.finding, violation.healed

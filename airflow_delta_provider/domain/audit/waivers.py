@@ -1,4 +1,4 @@
-"""Findings that somebody accepts, for a reason and until a day."""
+"""Waivers: findings that are accepted for a reason and until a day."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.finding import Finding, Waiver
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
-#: What an entry must say, and what it may name to cover fewer findings.
+#: Fields that an entry needs, and optional fields that limit it to fewer findings.
 _REQUIRED = ("code", "owner", "reason", "expires")
 _BOUNDS = ("table", "path", "column", "fingerprint")
 
 
 class WaiverError(ValueError):
-    """An entry that is invalid; the message says which, and why."""
+    """An invalid entry; the message names it and gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,9 @@ class Waivers:
 
     @classmethod
     def parse(cls, entries: Any) -> Waivers:
-        """Read entries: ``code``, ``owner``, ``reason``, ``expires`` (a day), and any of ``table``, ``path``,
-        ``column`` (patterns) and ``fingerprint`` that a finding has to have.
+        """Read entries: ``code``, ``owner``, ``reason``, ``expires`` (a day), and optional limits for the findings.
+
+        The limits are ``table``, ``path``, ``column`` (patterns) and ``fingerprint``.
 
         :raises WaiverError: naming the first entry that is invalid
         """

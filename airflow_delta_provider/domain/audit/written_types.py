@@ -1,6 +1,7 @@
-"""Whether live files hold a column under another type than it has: while they do, its type changes must be recorded.
+"""Live files with an earlier type of a column: while there are any, its type changes must stay recorded.
 
-PROTOCOL.md, Writer Requirements for Type Widening: records may go once all data files have the types of the schema.
+PROTOCOL.md, Writer Requirements for Type Widening: records may be removed once all data files have the types of the
+schema.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _UNKNOWN = " The log does not show whether a live file still has an earlier type
 
 
 class WrittenTypes:
-    """The types of the live files after a commit, by the schemas that they were first added under.
+    """The types of the live files after a commit, according to the schemas that they were first added under.
 
     :param live: paths of those files
     """
@@ -38,9 +39,9 @@ class WrittenTypes:
         self._log = log
 
     def weigh(self, finding: Finding) -> Finding | None:
-        """Return a finding about the commit: one about lost type changes only where a live file may need them.
+        """Return a finding about the commit; None for lost type changes that no live file needs.
 
-        Where the log does not show whether one does, the finding is undecided.
+        The finding is undecided if the log does not show whether a live file needs them.
         """
         if finding.code != LOST_TYPE_CHANGES.code:
             return finding
@@ -66,7 +67,7 @@ class WrittenTypes:
 def _holds_other_types(
     column: str | None, transition: Transition, added: Mapping[str, FirstAdd], *, known: bool
 ) -> bool | None:
-    """Whether a live file has another type; None where the log does not show it.
+    """Return True if a live file has another type; None if the log does not show it.
 
     :param known: whether ``added`` has all live files
     """
@@ -88,9 +89,9 @@ def _holds_other_types(
 
 
 def _may_be_older(path: str, first: FirstAdd) -> bool:
-    """Whether a file may be older than the schema that it was first added under, as files of a clone are.
+    """Return True if a file may be older than the schema that it was first added under, like the files of a clone.
 
-    It is another table's, or came with type changes that the table had not had.
+    It belongs to another table, or was added together with type changes that the table did not have before.
     """
     return is_absolute(path) or _records(first.metadata) != _records(first.before)
 
@@ -103,7 +104,7 @@ def _records(metadata: Metadata | None) -> list[object]:
 
 
 def _has(first: FirstAdd, column: Column) -> bool:
-    """Whether the statistics of a file show that it has values of a column."""
+    """Return True if the statistics of a file show values of a column."""
     try:
         stats = parse_json(first.stats or "")
         here = stats["minValues"]

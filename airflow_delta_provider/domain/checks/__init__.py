@@ -1,1 +1,1 @@
-"""What must hold of tables and requests: rules with their texts and their checks, one package per family."""
+"""Rules for tables and requests, with their texts and checks, one package per family."""

@@ -1,11 +1,11 @@
-"""Checks: functions that yield findings, registered by what they look at.
+"""Checks: functions that yield findings, registered by the kind of their input.
 
 A check is defined below the rules that it may find broken, in their family's package::
 
-    @on_state(MAX_COLUMN_ID_MISSING, MAX_COLUMN_ID_TOO_LOW)
-    def _max_column_id(state: TableState) -> Iterator[Finding]: ...
+  @on_state(MAX_COLUMN_ID_MISSING, MAX_COLUMN_ID_TOO_LOW)
+  def _max_column_id(state: TableState) -> Iterator[Finding]: ...
 
-An audit runs all that are registered; nobody lists them.
+An audit runs all registered checks; there is no list of them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Check = Callable[[Input], Iterator[Finding]]
 
 
 class Checks(Generic[Input]):
-    """The checks that look at one kind of input.
+    """The checks of one kind of input.
 
-    :param where: returns what their findings say of version and commit, where they do not say it themselves
+    :param where: returns the version and commit for findings that have none
     """
 
     def __init__(self, where: Callable[[Input], Mapping[str, Any]]) -> None:
@@ -41,7 +41,7 @@ class Checks(Generic[Input]):
     def __call__(self, *rules: Rule) -> Callable[[Check[Input]], Check[Input]]:
         """Return a decorator that registers a check.
 
-        :param rules: those that it may find broken
+        :param rules: rules that the check may find broken
         """
 
         def register(check: Check[Input]) -> Check[Input]:
@@ -55,7 +55,7 @@ class Checks(Generic[Input]):
         return (partial(self._run, [check]) for check in self._checks)
 
     def run(self, value: Input) -> Iterator[Finding]:
-        """Yield what all checks find."""
+        """Yield the findings of all checks."""
         return self._run(self._checks, value)
 
     def _run(self, checks: Sequence[Check[Input]], value: Input) -> Iterator[Finding]:
@@ -65,14 +65,14 @@ class Checks(Generic[Input]):
 
 
 class OnDemand:
-    """Checks that an audit calls itself, with what it has read or followed up to then."""
+    """Checks that an audit calls itself, with data that it has read or tracked so far."""
 
     def __init__(self) -> None:
         self.rules: set[Rule] = set()
         """All rules that they may find broken."""
 
     def __call__(self, *rules: Rule) -> Callable[[Function], Function]:
-        """Return a decorator that notes which rules a check, or the class of checks, may find broken."""
+        """Return a decorator that records the rules that a check, or a class of checks, may find broken."""
 
         def note(check: Function) -> Function:
             self.rules.update(rules)
@@ -81,17 +81,17 @@ class OnDemand:
         return note
 
 
-#: Protocol, metadata and domains of a version, whatever led to it.
+#: Protocol, metadata and domains of a version, whichever commits led to it.
 on_state: Checks[TableState] = Checks(lambda state: {"version": state.version})
-#: A commit that changes protocol or metadata. Run again on later commits, to see whether they fix what was found.
+#: A commit that changes protocol or metadata. Run again on later commits, to see whether they fix the findings.
 on_change: Checks[Transition] = Checks(lambda transition: transition.commit.provenance)
 #: The commit that creates a table: version 0.
 on_first_commit: Checks[Commit] = Checks(lambda commit: commit.provenance)
 #: The actions of one commit, by themselves.
 on_commit: Checks[Commit] = Checks(lambda commit: commit.provenance)
-#: A commit, on the table as it found it.
+#: A commit together with the table that it found.
 on_transition: Checks[Transition] = Checks(lambda transition: transition.commit.provenance)
-#: One action, as it is in the log; not on lines of files that are known by :mod:`file_pattern`, in domain/audit/known.
+#: One action as in the log; not run on lines that match a pattern of :mod:`file_pattern`, in domain/audit/known.
 on_action: Checks[Mapping[str, Any]] = Checks(lambda _: {})
-#: What an audit has read or followed up to then.
+#: Data that an audit has read or tracked so far.
 on_demand = OnDemand()

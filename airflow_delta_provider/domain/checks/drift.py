@@ -1,4 +1,4 @@
-"""``DR``: how a table differs from the spec that declares it."""
+"""``DR``: differences between a table and the spec that declares it."""
 
 from __future__ import annotations
 
@@ -102,16 +102,16 @@ OTHER_TABLE_COMMENT = _spec.error(
     17, "table has another comment", effect="Catalogs and people read something else than was declared."
 )
 
-#: What is declared, or is there: a text, several, or nothing.
+#: A declared or actual value: one string, several, or nothing.
 Said = Union[str, tuple[str, ...], None]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing in which a table differs from its spec.
+    """One difference between a table and its spec.
 
-    :param wanted: what is declared; None for nothing
-    :param actual: what the table has; None for nothing
+    :param wanted: declared value; None if nothing is declared
+    :param actual: value in the table; None if there is none
     """
 
     rule: Rule
@@ -123,11 +123,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Origin:
-    """The commit that brought a difference about.
+    """The commit that caused a difference.
 
-    :param version: its version
-    :param provenance: fields of a finding that say who made it
-    :param at_or_before: whether the log does not go back far enough: it was there already at this version
+    :param version: version of the commit
+    :param provenance: fields of a finding that describe who made the commit
+    :param at_or_before: whether the log does not go back far enough: the difference already existed at this version
     """
 
     version: int
@@ -147,9 +147,9 @@ class Origin:
 
 @on_demand(*FAMILY.rules)
 def drift(difference: Difference, origin: Origin | None) -> Finding:
-    """Return what is said of a difference.
+    """Return the finding about a difference.
 
-    :param origin: the commit that brought it about; None where that is not known
+    :param origin: commit that caused it; None if unknown
     """
     found = difference.rule.found(
         _evidence(difference),
@@ -178,7 +178,7 @@ def _evidence(difference: Difference) -> str:
 
 
 def _sentences() -> Mapping[tuple[Rule, bool, bool], str]:
-    """Return the sentences by rule, and by whether nothing is declared, and nothing is there."""
+    """Return the sentences by rule, by whether nothing is declared, and by whether the table has nothing."""
     both = {
         ANOTHER_TABLE: "The table has the id {there}{since}, but {declared} is declared.",
         OTHER_NAME: "{column} is called {there}{since}.",

@@ -1,6 +1,6 @@
-"""Evidence: what a finding says is wrong, as a sentence and as the facts in it.
+"""Evidence of findings: a sentence that describes the fault, and the facts in it.
 
-The sentence is for people and may be reworded; whether a finding has changed is decided by the facts alone.
+The sentence is for people and may be reworded. Only the facts decide whether a finding has changed.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import Any
 
 from airflow_delta_provider.domain.visible import visible
 
-#: Values of a fact: JSON.
+#: A value of a fact: JSON.
 Fact = Any
 
 
 class Prose(str):
-    """Text that goes into the sentence of an evidence, and is not a fact: no change of it makes a finding another."""
+    """A string in the sentence that is not a fact: changing it does not create a new finding."""
 
     __slots__ = ()
 
 
 def sentence(template: str, facts: Mapping[str, Fact]) -> str:
-    """Return the template with the facts in it.
+    """Return the template with the facts filled in.
 
-    Lists are joined by commas. A noun as format counts: ``{files:file}`` gives ``1 file`` or ``3 files``,
-    ``{keys:entry|entries}`` gives the second form where there is not exactly one. A fact that is no prose begins no
-    line: its characters that do not print are written as in Python.
+    Lists are joined by commas. A noun as format counts: ``{files:file}`` gives ``1 file`` or ``3 files``, and
+    ``{keys:entry|entries}`` uses the second form unless the number is 1. In facts that are not prose, unprintable
+    characters are escaped as in Python, so that a fact cannot start a new line.
     """
     return _Sentence().vformat(template, (), facts)
 
@@ -52,7 +52,7 @@ _NUMBER_FORMATS = frozenset("bcdeEfFgGnoxX")
 
 
 def _number(value: Fact) -> str:
-    """Return a number of things, whole or not; None is an unknown one."""
+    """Return a number of things, whole or not; None is an unknown number."""
     if value is None:
         return "an unknown number of"
     if isinstance(value, float) and value.is_integer():

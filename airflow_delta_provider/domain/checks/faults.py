@@ -1,4 +1,4 @@
-"""``FT``: what the provider or the platform failed to do."""
+"""``FT``: failures of the provider or the platform."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check does not look at, by its level: said once in a report, so that nobody takes it for checked."""
+"""The limits of check levels: a report lists once what a level does not cover, so that nobody takes it for checked."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _NOT_CHECKED = {
 
 
 def not_checked(level: str, *, has_conditions: bool = False) -> list[str]:
-    """Return what a check at a level leaves to a deeper one, in phrases.
+    """Return the subjects that a check at this level leaves to a deeper level, in phrases.
 
-    :param has_conditions: whether the table has conditions on its rows, which the check would evaluate
+    :param has_conditions: whether the table has conditions on its rows, which a deeper check would evaluate
     """
     return [*_NOT_CHECKED.get(level, ()), *([_CONDITIONS] if has_conditions and level in _NOT_CHECKED else [])]

@@ -1,1 +1,1 @@
-"""Lines and commits that are like ones which were judged before, and with which nothing was wrong."""
+"""Recognition of lines and commits that match earlier ones without findings."""

@@ -1,9 +1,11 @@
-"""Commits that do what commits before them did, with which nothing was wrong: no rule has to look at them.
+"""Commits that do the same as earlier commits without findings: no rule has to check them.
 
-Most commits of a table append new files, or delete rows by new deletion vectors, and differ in little else. Rules about
-a commit as a whole go by its ``commitInfo``, by the kinds of its actions, by protocol and metadata, and by what it does
-to which files. Where all of that is as in a commit that was judged, so is what the rules find. What of it depends on
-the files themselves, :func:`change_by` checks.
+Most commits of a table append new files, or delete rows with new deletion vectors, and differ in little else. Rules
+about a commit as a whole depend on its ``commitInfo``, the kinds of its actions, protocol and metadata, and its
+effect
+on files. If all of these match a commit that was checked, the rules find the same. :func:`change_by` checks the
+parts
+that depend on the files themselves.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _Files = Mapping[FileKey, LiveFile]
 
 
 class Effect(Enum):
-    """What a usual commit does."""
+    """The effect of a usual commit."""
 
     APPEND = auto()
     """It adds new files."""
@@ -34,16 +36,16 @@ class Effect(Enum):
     """It gives live files other deletion vectors."""
 
 
-#: What a commit does to files, and whether it sets a high water mark of row ids, and a transaction identifier.
+#: The effect of a commit, whether it sets a high water mark of row ids, and whether it sets a transaction identifier.
 Doing = tuple[Effect, bool, bool]
 
 
 class UsualCommit(NamedTuple):
-    """A commit all of whose lines are known.
+    """A commit whose lines all match known patterns.
 
-    :param info: the line of its ``commitInfo``
+    :param info: line of its ``commitInfo``
     :param timestamp: its in-commit timestamp
-    :param known: what commits did that were right and had such a ``commitInfo``
+    :param known: effects of commits without findings that had such a ``commitInfo``
     :param marks: its domain metadata of row tracking
     :param transactions: its ``txn`` actions, as in the log
     """
@@ -58,17 +60,16 @@ class UsualCommit(NamedTuple):
 
     @property
     def actions(self) -> int:
-        """How many actions it has."""
+        """Number of its actions."""
         return 1 + sum(map(len, (self.adds, self.removes, self.marks, self.transactions)))
 
     def others(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield the actions that are about no file and change the table, each by its kind."""
+        """Yield the table-level actions (not about files), each with its kind."""
         yield from (("txn", body) for body in self.transactions)
         for mark in self.marks:
             yield "domainMetadata", {"domain": mark.domain, "configuration": mark.configuration}
 
     def at(self, version: int) -> Commit:
-        """Return it as the commit of a version."""
         return Commit(
             version,
             parse_line(self.info)["commitInfo"],
@@ -81,10 +82,10 @@ class UsualCommit(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a usual commit does to the files.
+    """The change that a usual commit makes to the files.
 
-    :param added: by their keys
-    :param gone: the files that it takes away, by their keys
+    :param added: added files by key
+    :param gone: removed files by key
     """
 
     effect: Effect
@@ -93,7 +94,7 @@ class Change(NamedTuple):
 
 
 def doing_of(change: Change, marks: Collection[Any], transactions: Collection[Any]) -> Doing | None:
-    """Return what a commit does, None where no other commit may be judged like it.
+    """Return what a commit does; None if other commits must not be treated like it.
 
     :param marks: its domain metadata
     :param transactions: its ``txn`` actions
@@ -102,9 +103,9 @@ def doing_of(change: Change, marks: Collection[Any], transactions: Collection[An
 
 
 def change_by(adds: Sequence[LiveFile], removes: Sequence[RemovedFile], live: _Files) -> Change | None:
-    """Return what a commit does, if it is usual, and right as far as the commit and the live files show.
+    """Return the change of a commit, if it is usual and consistent with the live files; otherwise None.
 
-    :param live: before the commit
+    :param live: live files before the commit
     """
     if not adds:
         return None

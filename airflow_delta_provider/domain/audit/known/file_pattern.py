@@ -1,7 +1,8 @@
-"""How the log writes files that nothing is wrong with: further lines like one of them need not be parsed and judged.
+"""Patterns of file actions without findings: matching lines need not be parsed and checked.
 
-Rules about single actions go by which fields an action has, and by their values. All of that is part of a pattern, but
-for the values left open here, which are checked where a rule is about them.
+Rules about single actions depend on their fields and values. A pattern fixes all of these except the values left
+open
+here; open values are checked if a rule depends on them.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ _NUMBERS = frozenset(
 )
 _ROWS = "numRecords"
 _VECTOR = ("pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
-#: The open values that a file, or what is checked of it, is made of; in addition to the statistics of an ``add``.
+#: Open values from which a file is built or that are checked, in addition to the statistics of an ``add``.
 _READ = frozenset(
     {("path",), ("partitionValues",), ("size",), ("baseRowId",), ("defaultRowCommitVersion",)}
     | {("deletionVector", name) for name in _VECTOR}
 )
-#: Make files of tuples of their fields; faster than to call the classes.
+#: Build files from tuples of their fields; faster than calling the classes.
 _LIVE: Callable[[Iterable[Any]], LiveFile] = partial(tuple.__new__, LiveFile)
 _REMOVED: Callable[[Iterable[Any]], RemovedFile] = partial(tuple.__new__, RemovedFile)
-#: By the types in Python that bounds of a column usually have, what they look like, and what reads them.
+#: Usual Python types of a column's bounds, with their form in JSON and the function that parses them.
 _BOUND_FORMS: dict[tuple[type, ...], tuple[Open, Callable[[str], Any] | None]] = {
     (int,): (Open.INTEGER, int),
     (float, int): (Open.NUMBER, float),
@@ -52,21 +53,21 @@ _BOUND_FORMS: dict[tuple[type, ...], tuple[Open, Callable[[str], Any] | None]] =
     (bool,): (Open.BOOLEAN, "true".__eq__),
 }
 _BOUNDS = [(part,) for part in BOUNDS]
-#: By the type of a value in Python, what others of the type look like.
+#: Forms in JSON of values by Python type.
 _OF_ANY = {int: Open.INTEGER, float: Open.NUMBER, str: Open.PLAIN_TEXT, bool: Open.BOOLEAN}
-#: Partition values that one pattern knows; then it begins anew, as later files are of later partitions.
+#: Maximum number of partition values per pattern. Then it forgets them, as later files are in later partitions.
 _MOST = 2_000
 
 
 class FilePattern:
     """The pattern of an ``add`` or ``remove`` action.
 
-    :param line: of a commit, with an action that nothing is wrong with
-    :param kind: of the action
-    :param file: what it says
-    :param stats: its statistics; None for none, and in a ``remove``
-    :param columns: as statistics name them
-    :raises NoPatternError: if others cannot be known by it
+    :param line: line of a commit, with an action without findings
+    :param kind: kind of the action
+    :param file: parsed action
+    :param stats: its statistics; None if it has none, and for a ``remove``
+    :param columns: columns by their names in statistics
+    :raises NoPatternError: if it cannot serve as a pattern for others
     """
 
     def __init__(self, line: str, kind: str, file: LiveFile | RemovedFile, stats: str | None, columns: Columns) -> None:
@@ -96,7 +97,7 @@ class FilePattern:
             raise NoPatternError("it is unusual")
 
     def _look_at_statistics(self, places: Mapping[Keys, int]) -> None:
-        """Choose what of the statistics is checked in each line, by the places of its open values."""
+        """Choose the statistics that are checked in each line, by the places of their open values."""
         for keys, place in places.items():
             if keys[:2] == ("stats", COUNTS):
                 self._counts.append(place)
@@ -105,12 +106,12 @@ class FilePattern:
                 self._bounds.append((place, upper, _BOUND_FORMS[column.usual][1], column.plain))
 
     def lacks(self, line: str) -> bool:
-        """Whether a line fits but for its partition values, which are not known."""
+        """Return True if a line fits except for its partition values, which are unknown."""
         found = self.pattern.fits(line)
         return found is not None and self._partition is not None and found[self._partition] not in self._partitions
 
     def take(self, line: str) -> bool:
-        """Take the partition values of another action that nothing is wrong with; return whether it fits otherwise."""
+        """Record the partition values of another action without findings. Return True if it fits otherwise."""
         found = self.pattern.fits(line)
         if found is not None and self._partition is not None:
             if len(self._partitions) >= _MOST:
@@ -119,7 +120,7 @@ class FilePattern:
         return found is not None
 
     def read(self, rows: Sequence[tuple[str, ...]]) -> Sequence[LiveFile | RemovedFile | None]:
-        """Return what lines say of files; None for one that may be wrong.
+        """Return the files of lines; None for a file that may be wrong.
 
         :param rows: the values of lines that fit
         """
@@ -131,9 +132,9 @@ class FilePattern:
         return [self.read([row])[0] for row in rows]
 
     def _are_right(self, columns: Sequence[Sequence[str]]) -> bool:
-        """Whether the open values are right wherever a rule is about them.
+        """Return True if the open values satisfy the rules about them.
 
-        :param columns: by their places, the values of each line
+        :param columns: for each place, the values of all lines
         """
         if self._partition is not None and not self._partitions.issuperset(columns[self._partition]):
             return False
@@ -153,7 +154,7 @@ class FilePattern:
         return True
 
     def _files(self, columns: Sequence[Sequence[str]]) -> list[LiveFile] | list[RemovedFile]:
-        """Return what the values say."""
+        """Return the files that the values describe."""
         known = self._file
 
         def numbers(place: int | None, otherwise: N) -> Iterable[N | int]:
@@ -182,11 +183,11 @@ class FilePattern:
         return list(map(_LIVE, zip(paths, sizes, bases, versions, rows, vectors, changes)))
 
     def _needs(self, keys: Keys) -> bool:
-        """Whether :meth:`read` looks at an open value, and not only at its form."""
+        """Return True if :meth:`read` needs an open value itself, not only its form."""
         return keys[1:] in _READ or (self.kind == "add" and keys[1] == "stats")
 
     def _choose(self, keys: Keys, value: Any) -> Open | str | None:
-        """Leave open what differs from file to file, where rules know what is right."""
+        """Return the form of a value that differs from file to file, if rules can check it; otherwise None."""
         name = keys[-1] if keys else ""
         above = keys[1:-1]
         if above in ((), ("deletionVector",)):
@@ -213,7 +214,7 @@ class FilePattern:
     def _column(self, path: Keys) -> ColumnKind:
         """Return a column by its path in statistics.
 
-        :raises NoPatternError: if there is no telling of its bounds what others have to be
+        :raises NoPatternError: if the correct form of its bounds is unknown
         """
         found, columns = None, self._columns
         for name in path:
@@ -225,7 +226,7 @@ class FilePattern:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether statistics are JSON without escapes, so that others like them are recognized by their form."""
+    """Return True if statistics are JSON without escapes, so that others can be recognized by their form."""
     try:
         return isinstance(read_statistics(text), dict) and "\\" not in text
     except ValueError:
@@ -233,13 +234,13 @@ def _is_plain(text: str) -> bool:
 
 
 def _are_open(text: str, columns: Columns) -> bool:
-    """Whether a look at the open values of statistics shows that others like them are right, too."""
+    """Return True if the open values of statistics suffice to check other statistics of this form."""
     try:
         stats = read_statistics(text)
     except ValueError:
         return False
     if not isinstance(stats, dict) or not stats.get(_ROWS):
-        return False  # rules take files without rows for others
+        return False  # rules treat files without rows differently
     if stats.keys() == {_ROWS}:
         return type(stats[_ROWS]) is int and stats[_ROWS] > 0
     return is_sound(stats, columns)

@@ -1,4 +1,4 @@
-"""How the log writes the ``commitInfo`` of commits that nothing is wrong with: others like it need not be parsed."""
+"""Patterns of the ``commitInfo`` of commits without findings: matching lines need not be parsed."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from airflow_delta_provider.domain.formats.json_pattern import JsonPattern, Keys
 _KIND = "commitInfo"
 _TIMESTAMP = "inCommitTimestamp"
 _NUMBERS = frozenset({"timestamp", _TIMESTAMP, "readVersion"})
-#: Maps of texts that differ from commit to commit. Rules read neither, but for parameters of commits that restore a
-#: version or change the metadata.
+#: Maps of strings that differ from commit to commit. Rules read neither, except for the parameters of commits that
+#: restore a version or change the metadata.
 _MAPS = frozenset({"operationParameters", "operationMetrics"})
-#: A text that is not empty, as rules ask of transaction ids.
+#: A string that is not empty, as rules require for transaction ids.
 _SOME_TEXT = r"[^\"\\\x00-\x1f]+"
 
 
 class InfoPattern:
     """The pattern of a ``commitInfo`` action: others differ in their times, metrics, parameters and ids.
 
-    :param line: of a commit that nothing is wrong with
-    :raises NoPatternError: if others cannot be known by it
+    :param line: line of a commit without findings
+    :raises NoPatternError: if it cannot serve as a pattern for others
     """
 
     def __init__(self, line: str) -> None:
@@ -29,7 +29,6 @@ class InfoPattern:
             raise NoPatternError("it is unusual")
 
     def fits(self, line: str) -> bool:
-        """Whether a line fits."""
         return self._pattern.fits(line) is not None
 
     def timestamp(self, line: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Commits whose lines are mostly like ones that were judged before: those are neither parsed nor judged again."""
+"""Commits with lines that mostly match checked lines: matching lines are neither parsed nor checked again."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.json_pattern import LinePatterns, NoPatternError
 from airflow_delta_provider.domain.formats.json_values import parse_json
 
-#: Lines of files without a pattern that are judged before the first pattern is made, which takes about as long. Before
-#: each further one, twice as many.
+#: Number of unmatched lines that are checked before the first pattern is made, which takes about as long. The number
+#: doubles for each further pattern.
 FEW = 50
-#: Patterns of one table.
+#: Maximum number of patterns per table.
 _MOST = 8
-#: Kinds of actions whose lines are known; of domains, only that of row tracking.
+#: Kinds of actions that can have patterns; for domains, only row tracking.
 _LEARNT = ("add", "remove", "domainMetadata", "txn")
 _Pattern = FilePattern | MarkPattern | TransactionPattern
 
 
 class CommitLines(Sequence[Action]):
-    """The actions of a commit. Those that are known are parsed only where somebody looks at them all.
+    """The actions of a commit. Actions that match a pattern are parsed only if a caller reads them all.
 
-    :param content: what was read of its file
+    :param content: contents of the commit's file
     """
 
     def __init__(self, content: CommitText) -> None:
@@ -52,8 +52,8 @@ class CommitLines(Sequence[Action]):
     def values(self, where: str) -> list[ActionValue]:
         """Return the values of all actions, in order.
 
-        :param where: as of :func:`read_actions`
-        :raises BrokenLogError: if an action lacks what its kind must have
+        :param where: location for error messages, as in :func:`read_actions`
+        :raises BrokenLogError: if an action lacks a required field of its kind
         """
         found: list[ActionValue] = []
         for entry in self._content.entries:
@@ -64,7 +64,6 @@ class CommitLines(Sequence[Action]):
         return found
 
     def all(self) -> Sequence[Action]:
-        """Parse all lines."""
         if self._actions is None:
             lines = [line for line in self._content.text.split("\n") if line and not line.isspace()]
             self._actions = [
@@ -75,11 +74,11 @@ class CommitLines(Sequence[Action]):
 
     @property
     def size(self) -> int:
-        """About how many bytes it has."""
+        """Approximate size in bytes."""
         return len(self._content.text)
 
     def others(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield the actions that are about no file, each by its kind."""
+        """Yield the actions that are not about files, each with its kind."""
         for entry in self._content.entries:
             if not isinstance(entry, tuple):
                 yield from (item for item in entry.items() if item[0] not in ("add", "remove") and item[1] is not None)
@@ -103,7 +102,7 @@ class CommitLines(Sequence[Action]):
 
 
 class KnownLines:
-    """What lines of a table's commits look like that nothing is wrong with."""
+    """Patterns of the lines without findings in a table's commits."""
 
     def __init__(self) -> None:
         self._head: tuple[Any, ...] = (None, None, None)
@@ -119,10 +118,10 @@ class KnownLines:
         return lines.all() if any(_changes_head(action) for _, action in lines.unknown) else lines
 
     def learn(self, lines: CommitLines, state: TableState, is_right: Callable[[Action], bool]) -> None:
-        """Take a commit that was judged: others may look like its files.
+        """Learn patterns from a checked commit.
 
-        :param state: after it
-        :param is_right: tells whether nothing is wrong with an action, wherever it stands
+        :param state: the state after it
+        :param is_right: returns True if an action has no finding, whichever commit it is in
         """
         patterns = self._of(state)
         for line, action in lines.unknown:
@@ -133,23 +132,23 @@ class KnownLines:
                 patterns.learn(line, kind, action)
 
     def read_usual(self, contents: Sequence[bytes], before: TableState) -> Iterator[UsualCommit]:
-        """Yield what commits do, up to the first that has a line which is not known.
+        """Yield the contents of commits, up to the first with a line that matches no pattern.
 
-        :param contents: of their files
+        :param contents: contents of their files
         :param before: the state before the first of them
         """
         return self._of(before).read_usual(contents)
 
     def learn_usual(self, lines: CommitLines, state: TableState, doing: Doing) -> None:
-        """Take a commit that nothing is wrong with, and all of whose lines are known but for its ``commitInfo``.
+        """Learn from a commit without findings whose lines all match patterns, except its ``commitInfo``.
 
-        :param state: after it
+        :param state: the state after it
         """
         ((line, _),) = lines.unknown
         self._of(state).learn_info(line, doing)
 
     def _of(self, state: TableState) -> _Patterns:
-        """Return the patterns under what decides on single actions: protocol, metadata, clustering."""
+        """Return the patterns for the protocol, metadata and clustering on which checks of single actions depend."""
         clustering, (protocol, metadata, known) = state.domains.get(CLUSTERING), self._head
         if state.protocol is not protocol or state.metadata is not metadata or clustering != known:
             self._head = (state.protocol, state.metadata, clustering)
@@ -165,23 +164,23 @@ def _changes_head(action: Action) -> bool:
 
 
 class _Known(NamedTuple):
-    """Patterns of lines, and what matches a line with all of them.
+    """Patterns of lines, and a matcher that applies all of them to a line.
 
-    :param lines: None if there are no patterns
+    :param lines: the matcher; None if there are no patterns
     """
 
     patterns: tuple[_Pattern, ...] = ()
     lines: LinePatterns | None = None
 
 
-#: The patterns of ``commitInfo``, each with what commits did that were right and had such a one.
+#: Patterns of ``commitInfo``, each with the effects of the commits without findings that had such a line.
 _Infos = Mapping[InfoPattern, frozenset[Doing]]
 
 
 class _Patterns:
-    """The patterns of lines under one head. Threads that audit alike tables share them.
+    """The patterns of lines for one head. Threads that audit similar tables share them.
 
-    A thread that reads is not disturbed: to learn, one thread at a time replaces values that are never changed.
+    Readers are not disturbed: to learn, one thread at a time replaces values that are never modified.
     """
 
     def __init__(self, columns: Columns) -> None:
@@ -192,9 +191,9 @@ class _Patterns:
         self._left = FEW
 
     def read(self, text: str) -> list[ActionValue | str]:
-        """Return for each line of a text what it says, if it is known to be right, and else the line.
+        """Return the value of each line that matches a pattern and is correct; otherwise the line itself.
 
-        :param text: all its lines end
+        :param text: lines, each with a line end
         """
         known = self._known
         if known.lines is None:
@@ -213,9 +212,9 @@ class _Patterns:
         return found
 
     def read_usual(self, contents: Sequence[bytes]) -> Iterator[UsualCommit]:
-        """Yield what commits do, up to the first that has a line which is not known.
+        """Yield the contents of commits, up to the first with a line that matches no pattern.
 
-        :param contents: of their files
+        :param contents: contents of their files
         """
         infos = self._infos
         whole = [*takewhile(_ends, contents)] if infos else ()
@@ -238,7 +237,7 @@ class _Patterns:
             yield UsualCommit(info, pattern.timestamp(info), infos[pattern], *of.values())
 
     def learn_info(self, line: str, doing: Doing) -> None:
-        """Learn from the ``commitInfo`` of a commit that nothing is wrong with."""
+        """Learn from the ``commitInfo`` of a commit without findings."""
         with self._learning:
             infos = self._infos
             pattern = _fitting(infos, line)
@@ -249,7 +248,7 @@ class _Patterns:
                 self._infos = {**infos, pattern: infos.get(pattern, frozenset()) | {doing}}
 
     def wants(self, line: str) -> bool:
-        """Take a line that is not known; return whether to learn from it."""
+        """Count an unmatched line. Return True if a pattern should be learned from it."""
         with self._learning:
             patterns = self._known.patterns
             if any(pattern.lacks(line) for pattern in patterns):
@@ -261,7 +260,7 @@ class _Patterns:
             return True
 
     def learn(self, line: str, kind: str, action: Action) -> None:
-        """Learn from a line that nothing is wrong with."""
+        """Learn from a line without findings."""
         with self._learning, suppress(NoPatternError):
             patterns = self._known.patterns
             if not any(pattern.take(line) for pattern in patterns):
@@ -286,12 +285,12 @@ def _fitting(infos: _Infos, line: str) -> InfoPattern | None:
 
 
 def _ends(content: bytes) -> bool:
-    """Whether the last line of a file ends, so that others may follow."""
+    """Return True if the last line of a file has a line end, so that other files can be appended."""
     return content.endswith(b"\n")
 
 
 class _Head:
-    """What decides whether single actions are right, as a key."""
+    """A key of everything on which checks of single actions depend."""
 
     def __init__(self, state: TableState, clustering: str | None) -> None:
         self.metadata = metadata = state.metadata
@@ -308,5 +307,5 @@ class _Head:
 
 @lru_cache(maxsize=16)
 def _patterns_of(head: _Head) -> _Patterns:
-    """Return the patterns; kept, since tables of one owner are often alike."""
+    """Return the patterns for a head. They are cached, since tables of one owner are often alike."""
     return _Patterns(columns_of(head.metadata) or {})

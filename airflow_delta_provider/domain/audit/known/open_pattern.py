@@ -1,4 +1,4 @@
-"""How the log writes actions that are about no file, where nothing is wrong with them: lines with others are alike.
+"""Patterns of actions without findings that are not about files.
 
 They are the high water mark of row ids, and the transaction identifiers of applications.
 """
@@ -20,27 +20,27 @@ _NUMBERS = frozenset({"version", "lastUpdated"})
 
 
 class OpenPattern:
-    """A pattern of lines, each of which is right that fits it."""
+    """A pattern of lines; every line that matches it is correct."""
 
     pattern: JsonPattern
     """Of its lines; with the values that :meth:`read` takes."""
 
     def lacks(self, line: str) -> bool:
-        """Whether a line fits but for what is not known: never."""
+        """Return False: these patterns have no values that have to be known."""
         del line
         return False
 
     def take(self, line: str) -> bool:
-        """Whether another action fits."""
+        """Return True if another action fits."""
         return self.pattern.fits(line) is not None
 
 
 class MarkPattern(OpenPattern):
     """The pattern of a ``domainMetadata`` action of row tracking.
 
-    :param line: of a commit, with an action that nothing is wrong with
-    :param domain: what it says
-    :raises NoPatternError: if others cannot be known by it
+    :param line: line of a commit, with an action without findings
+    :param domain: parsed action
+    :raises NoPatternError: if it cannot serve as a pattern for others
     """
 
     kind = "domainMetadata"
@@ -56,7 +56,7 @@ class MarkPattern(OpenPattern):
             raise NoPatternError("it is unusual")
 
     def read(self, rows: Sequence[tuple[str, ...]]) -> list[DomainMetadata]:
-        """Return what lines say.
+        """Return the actions of lines.
 
         :param rows: the values of lines that fit
         """
@@ -67,9 +67,9 @@ class MarkPattern(OpenPattern):
 class TransactionPattern(OpenPattern):
     """The pattern of a ``txn`` action: others of the same application differ in version and time.
 
-    :param line: of a commit, with an action that nothing is wrong with
-    :param body: what it says
-    :raises NoPatternError: if others cannot be known by it
+    :param line: line of a commit, with an action without findings
+    :param body: parsed action
+    :raises NoPatternError: if it cannot serve as a pattern for others
     """
 
     kind = "txn"
@@ -83,7 +83,7 @@ class TransactionPattern(OpenPattern):
             raise NoPatternError("it is unusual")
 
     def read(self, rows: Sequence[tuple[str, ...]]) -> list[dict[str, Any]]:
-        """Return what lines say.
+        """Return the actions of lines.
 
         :param rows: the values of lines that fit
         """

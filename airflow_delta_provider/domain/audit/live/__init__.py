@@ -1,1 +1,1 @@
-"""What is known of the live files while a history is gone through, in addition to the files themselves."""
+"""Facts about the live files that an audit tracks in addition to the files themselves."""

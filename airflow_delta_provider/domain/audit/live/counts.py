@@ -1,4 +1,4 @@
-"""The live files of a table, counted by size and by what their deletion vectors delete: what checksum files repeat."""
+"""Counts of a table's live files by size and by deleted rows, as checksum files repeat them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 
-#: The least numbers of deleted rows of each bin but the first, in which no rows are deleted.
+#: Lower bounds of the bins of deleted rows, except the first bin, which has no deleted rows.
 _DELETED = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 2_147_483_647)
 
 
 class LiveCounts:
-    """Takes changes of the live files.
+    """Running counts of the live files.
 
-    :param files: those that are live now
-    :param bounds: the least size of each bin, ascending and from 0
+    :param files: files that are live now
+    :param bounds: lower bound of each size bin, ascending from 0
     """
 
     def __init__(self, files: Iterable[LiveFile], bounds: tuple[int, ...]) -> None:
@@ -33,9 +33,9 @@ class LiveCounts:
         self.take(files, 1)
 
     def take(self, files: Iterable[LiveFile], by: int) -> None:
-        """Take files that were added.
+        """Count files that were added or removed.
 
-        :param by: 1; -1 for files that are gone
+        :param by: 1 for added files, -1 for removed files
         """
         for file in files:
             if self.bounds:

@@ -1,4 +1,4 @@
-"""The paths of a table's live files, in four bytes each: enough to know that a file is new."""
+"""The paths of a table's live files in four bytes each: enough to know that a file is new."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ from zlib import crc32
 
 from airflow_delta_provider.domain.delta.file_path import is_odd, plain_path
 
-#: Paths that are remembered, some 11 MB as text; of a table with more, the files are read.
+#: Maximum number of paths to save, about 11 MB as text. If a table has more, its files are read again.
 MOST = 2_000_000
 _FOUR_BYTES = "I"
 
 
 @dataclass(frozen=True)
 class LivePaths:
-    """Checksums of paths, ascending. One in some thousand new paths may be taken for a live one; never the reverse."""
+    """Checksums of paths, ascending. About one in some thousand new paths is mistaken for a live one; never the
+    reverse.
+    """
 
     checksums: array[int]
 
     def and_also(self, paths: Iterable[str]) -> LivePaths | None:
-        """Return these paths and others; None for too many."""
+        """Return these paths and others; None if there are too many."""
         found = array(
             _FOUR_BYTES, sorted([*self.checksums, *(_checksum(name) for path in paths for name in _names(path))])
         )
         return LivePaths(found) if len(found) <= MOST else None
 
     def may_have(self, path: str) -> bool:
-        """Whether a path, or another one of its file, may be among them; if not, it is not."""
+        """Return True if a path, or another spelling of it, may be live; False is certain."""
         return any(self._may_have(_checksum(name)) for name in _names(path))
 
     def _may_have(self, checksum: int) -> bool:
@@ -57,7 +59,7 @@ NO_PATHS = LivePaths(array(_FOUR_BYTES))
 
 
 def _names(path: str) -> list[str]:
-    """Return a path, and what all paths of its file come to, where that is another."""
+    """Return a path and its plain spelling, if that differs."""
     return [path, plain_path(path)] if is_odd(path) else [path]
 
 

@@ -1,4 +1,4 @@
-"""Which live files have paths that can be written in other ways: no file may be live under two."""
+"""Live files whose paths can be spelled in several ways: no file may be live under two of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from airflow_delta_provider.domain.delta.transition import Transition
 
 
 class LiveSpellings:
-    """Remembers the paths that are odd, by what they come to.
+    """Remembers the odd paths by their plain spelling.
 
-    :param root: where the table is, a URI; None where nobody knows
+    :param root: URI of the table; None if unknown
     """
 
     def __init__(self, root: str | None) -> None:
@@ -21,17 +21,17 @@ class LiveSpellings:
 
     @property
     def has_odd(self) -> bool:
-        """Whether there was a path that can be written in other ways."""
+        """Whether any path so far can be spelled in several ways."""
         return bool(self._odd)
 
     def begin(self, files: Iterable[LiveFile]) -> None:
-        """Take the files that are live where the history begins."""
+        """Take the files that are live at the start of the history."""
         self._odd |= {plain_path(file.path, self._root): file.path for file in files if is_odd(file.path)}
 
     def take(self, transition: Transition, is_live: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
-        """Take a commit, and yield the paths that it adds with those under which the same files stay live.
+        """Record a commit. Yield each path that it adds, with the path under which the same file stays live.
 
-        :param is_live: whether a path is live after the commit
+        :param is_live: returns True if a path is live after the commit
         """
         paths = dict.fromkeys([file.path for file in transition.commit.adds])
         if not self._odd and not is_any_odd(paths):

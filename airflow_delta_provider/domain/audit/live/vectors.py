@@ -1,4 +1,4 @@
-"""Which live files have deletion vectors: no path may be live twice."""
+"""Deletion vectors of live files: no path may be live twice."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from airflow_delta_provider.domain.delta.transition import Transition
 
 
 class LiveVectors:
-    """Remembers which deletion vector each file with one has."""
+    """Remembers the deletion vector of each file that has one."""
 
     def __init__(self) -> None:
         self._vectors: dict[str, str] = {}
 
     def begin(self, files: Iterable[LiveFile]) -> None:
-        """Take the files that are live where the history begins."""
+        """Take the files that are live at the start of the history."""
         self._vectors |= {file.path: file.key[1] for file in files if file.deletion_vector is not None}
 
     def has_none_of(self, paths: Iterable[str]) -> bool:
-        """Whether no file of these paths ever had a vector."""
+        """Return True if no file of these paths ever had a vector."""
         return self._vectors.keys().isdisjoint(paths)
 
     def follow(self, added: Iterable[FileKey], gone: Container[FileKey]) -> bool:
-        """Whether files get vectors whose last keys, as far as they are known, are those of files that go."""
+        """Return True if each file that gets a vector replaces its last known key."""
         known = self._vectors
         return all((path, known.get(path, "")) in gone for path, _ in added)
 
     def note(self, keys: Iterable[FileKey]) -> None:
-        """Take the keys of files that are added with vectors."""
+        """Record the keys of files that are added with vectors."""
         self._vectors.update(keys)
 
     def take(self, transition: Transition, live: Container[FileKey]) -> list[LiveFile]:
-        """Take a commit, and return the files that it adds while they stay live with another deletion vector.
+        """Record a commit. Return the files that it adds while they stay live with another deletion vector.
 
-        :param live: the keys of what is live after the commit
+        :param live: the keys that are live after the commit
         """
-        # Without a vector, then and now, a file has one key.
+        # A file that never has a vector has only one key.
         adds = [f for f in transition.commit.adds if f.deletion_vector is not None or f.path in self._vectors]
         twice = [file for file in adds if any(key != file.key and key in live for key in self.keys(file.path))]
         self._vectors |= {file.path: file.key[1] for file in adds if file.deletion_vector is not None}

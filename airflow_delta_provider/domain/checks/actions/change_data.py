@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-#: Operations that update rows, or delete some of a file, where they write files.
+#: Operations that update rows, or delete some rows of a file, when they write files.
 _CHANGE_ROWS = frozenset({"UPDATE", "MERGE", "DELETE"})
 
 CHANGE_DATA_AS_DATA = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Add CDC File").warning(
@@ -44,7 +44,7 @@ def _as_data(commit: Commit) -> Iterator[Finding]:
     for body in commit.change_data:
         path = body.get("path") if isinstance(body, Mapping) else None
         if not isinstance(path, str):
-            continue  # AC16 says it
+            continue  # AC16 reports it
         if body.get("dataChange") is True:
             yield CHANGE_DATA_AS_DATA.found("The change data file {path} has dataChange true.", path=path)
             return
@@ -58,12 +58,12 @@ def _no_change_data(transition: Transition) -> Iterator[Finding]:
 
 @on_demand(NO_CHANGE_DATA)
 def check_partial_rewrite(transition: Transition) -> Finding:
-    """Return what to say of a commit that may replace partitions, but keeps other files of theirs."""
+    """Return the finding about a commit that may replace partitions but keeps some of their files."""
     return _without_change_data(transition)
 
 
 def may_replace_partitions(transition: Transition) -> bool:
-    """Whether a commit without change data rewrites rows, unless it removes all files of some partitions."""
+    """Return True if a commit without change data rewrites rows, unless it removes all files of some partitions."""
     return (
         bool(transition.before.metadata.partition_columns)
         and not _says_so(transition.commit)
@@ -72,7 +72,7 @@ def may_replace_partitions(transition: Transition) -> bool:
 
 
 def _rewrites_rows(transition: Transition) -> bool:
-    """Whether a commit removes files and adds others without change data, and does not replace the table."""
+    """Return True if a commit removes files and adds others without change data, and does not replace the table."""
     commit, before = transition.commit, transition.before
     if commit.change_data or not commit.removes or not before.metadata.properties.change_data_feed:
         return False
@@ -93,7 +93,7 @@ def _removed(transition: Transition) -> list[RemovedFile]:
 
 
 def _without_change_data(transition: Transition) -> Finding:
-    """Undecided where the operation does not say that it changes rows: it may remove some and insert others."""
+    """Return the finding; undecided unless the operation changes rows: it may remove rows and insert others."""
     commit, removed = transition.commit, _removed(transition)
     known: dict[str, Any] = {"path": removed[0].path, "property": ENABLE_CHANGE_DATA_FEED, "files": len(removed)}
     if _says_so(commit):

@@ -1,4 +1,4 @@
-"""Deletion vectors that a commit adds, or leaves without their feature: AC06, AC10, AC13 and AC21."""
+"""Deletion vectors that a commit adds, or keeps without the table feature: AC06, AC10, AC13 and AC21."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _vectors(finding: Finding, transition: Transition) -> Details:
 
 
 def _vector_is_there(later: Transition, finding: Finding, details: Details) -> bool:
-    """Until the file is added without a deletion vector, or with another, which is checked again."""
+    """Return True until the file is added without a deletion vector, or with another one, which is checked again."""
     vectors = set(details["vectors"])
     return not any(file.path == finding.path and file.key[1] not in vectors for file in later.commit.adds)
 
@@ -129,7 +129,7 @@ def _broken(added: list[LiveFile]) -> Iterator[Finding]:
     for file in added:
         vector, rows = file.deletion_vector, file.num_records
         if vector is None or rows is None or vector.cardinality > rows:
-            continue  # AC10 says it
+            continue  # AC10 reports it
         try:
             check_descriptor(vector, rows)
         except BrokenDeletionVectorError as error:
@@ -145,7 +145,7 @@ def _broken(added: list[LiveFile]) -> Iterator[Finding]:
 
 @on_demand(DELETION_VECTOR_WITHOUT_FEATURE)
 def check_vectors_left(transition: Transition, live: Mapping[FileKey, LiveFile]) -> Iterator[Finding]:
-    """Yield that a commit takes the feature away while files have deletion vectors.
+    """Yield a finding if a commit removes the feature while files have deletion vectors.
 
     :param live: the files after the commit
     """
@@ -174,7 +174,7 @@ def _not_enabled(transition: Transition, added: list[LiveFile]) -> Iterator[Find
     for file in added:
         live = transition.before_files.get(file.path)
         if file.deletion_vector is None or live is None or live.key == file.key:
-            continue  # with its rows it came from elsewhere, or as it was
+            continue  # it came with its rows from elsewhere, or is unchanged
         had = 0 if live.deletion_vector is None else live.deletion_vector.cardinality
         if file.deletion_vector.cardinality > had:
             yield VECTOR_NOT_ENABLED.found(

@@ -32,7 +32,7 @@ def _applications(commit: Commit) -> list[str]:
 
 
 def _until_once(names: Callable[[Commit], list[str]]) -> Healing:
-    """Until a commit has one action about the subject of the finding."""
+    """Return the healing of violations that are open until a commit has one action for the finding's subject."""
     return Healing(lambda later, finding, _: names(later.commit).count(finding.subject or "") != 1)
 
 

@@ -1,4 +1,4 @@
-"""``AC``: the actions of a commit, beyond what the other families say of them. PROTOCOL.md, Actions."""
+"""``AC``: the actions of a commit, as far as no other family covers them. PROTOCOL.md, Actions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Whether the actions of a commit are allowed there, and their fields are there with their types: AC16 and AC17.
+"""Actions that are not allowed in commits, and fields of actions that are missing or of a wrong type: AC16 and AC17.
 
-Other modules check protocol and metadata, and what identifies and places files.
+Other modules check protocol and metadata, and the fields that identify and locate files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 class _Kind(NamedTuple):
-    """What a value has to be: for people, its type in Python, and what else holds of it."""
+    """The kind of a value: its name for people, its type in Python, and a further condition."""
 
     name: str
     python: type
@@ -42,7 +42,7 @@ _LATEST = 1 << 63
 #: Fields that few ``add`` actions have.
 _UNUSUAL = frozenset({"tags", "clusteringProvider"})
 _OF_CHECKPOINTS = frozenset({"sidecar", "checkpointMetadata"})
-#: By the kind of an action, its fields that other modules do not look at; what a remove copies is judged in the add.
+#: Fields per kind of action that no other module checks. The values that a remove copies are checked in the add.
 _FIELDS: Mapping[str, Mapping[str, _Kind]] = {
     "add": {
         "path": _PATH,
@@ -67,7 +67,7 @@ _FIELDS: Mapping[str, Mapping[str, _Kind]] = {
     "txn": {"appId": _TEXT, "version": _LONG, "lastUpdated": _LONG},
     "domainMetadata": {"removed": _BOOLEAN},
 }
-#: Those of them that have to be there; AC08 says it of partition values.
+#: Required fields; AC08 reports missing partition values of an add.
 _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "add": ("modificationTime", "dataChange"),
     "remove": ("dataChange",),
@@ -102,9 +102,9 @@ OF_CHECKPOINTS = _commit.warning(
 
 @on_action(WRONG_FIELD, OF_CHECKPOINTS)
 def _fields(action: Action) -> Iterator[Finding]:
-    """Yield whether an action lacks a field that it must have, has one of another type, or belongs elsewhere.
+    """Yield a finding if an action lacks a required field, has a field of a wrong type, or is not allowed in commits.
 
-    :param action: of a commit, as in the log
+    :param action: action of a commit, as in the log
     """
     for kind, body in action.items():
         if kind == "add" and _is_usual(body):
@@ -116,7 +116,7 @@ def _fields(action: Action) -> Iterator[Finding]:
 
 
 def _is_usual(add: Any) -> bool:
-    """Whether an ``add`` action is as most are, so that nothing more has to be looked at. Fast."""
+    """Return True if an ``add`` action is like most and needs no further checks. Fast."""
     try:
         time, values = add["modificationTime"], add["partitionValues"]
         return (

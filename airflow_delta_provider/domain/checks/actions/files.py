@@ -1,4 +1,4 @@
-"""Files that a commit adds and removes, against those of the table: AC03, AC09, AC14, AC15, AC22, AC23 and AC27."""
+"""Files that a commit adds and removes, compared with the live files: AC03, AC09, AC14, AC15, AC22, AC23 and AC27."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _rows_not_kept(transition: Transition) -> Iterator[Finding]:
         return
     gone = transition.before_files.values()
     if not {file.key for file in commit.removes} <= {file.key for file in gone}:
-        return  # the log does not say how many rows a file had that was not live
+        return  # the log does not record the number of rows of a file that was not live
     before, after = _rows(gone), _rows({file.key: file for file in commit.adds}.values())
     if before is not None and after is not None and before != after:
         yield ROWS_NOT_KEPT.found(
@@ -101,7 +101,7 @@ def _rows_not_kept(transition: Transition) -> Iterator[Finding]:
 
 
 def _rows(files: Iterable[LiveFile]) -> int | None:
-    """Return how many rows files have that are not deleted; None where the log does not say."""
+    """Return the number of rows of files that are not deleted; None if the log does not record it."""
     rows = 0
     for file in files:
         if file.num_records is None:
@@ -130,7 +130,11 @@ REMOVED_NOT_LIVE = _pair.error(
 
 @on_transition(REMOVED_NOT_LIVE)
 def _removed_not_live(transition: Transition) -> Iterator[Finding]:
-    """If the commit changes no data, only where files replace others; else it may remove what was not a data file."""
+    """Yield findings about removed files that were not live.
+
+    If the commit changes no data, only replaced files are checked; otherwise it may remove files that are not data
+    files.
+    """
     commit = transition.commit
     if not commit.removes:
         return
@@ -153,10 +157,10 @@ def _removed_not_live(transition: Transition) -> Iterator[Finding]:
 
 
 def _until_as_before(name: str, said: Callable[[LiveFile], int | None]) -> Healing:
-    """Until the file is added with the number that it had before the commit.
+    """Return the healing of a violation that is open until the file is added with its earlier number again.
 
-    :param name: of that number in the details
-    :param said: returns what an ``add`` action says
+    :param name: name of that number in the details
+    :param said: returns the number from an ``add`` action
     """
 
     def before(finding: Finding, transition: Transition) -> Details:
@@ -272,7 +276,7 @@ LIVE_UNDER_TWO_PATHS = _pair.error(
 
 @on_demand(LIVE_UNDER_TWO_PATHS)
 def check_paths(twice: Iterable[tuple[str, str]]) -> Iterator[Finding]:
-    """Yield that a commit makes a file live under two paths.
+    """Yield a finding if a commit makes a file live under two paths.
 
     :param twice: paths that it adds, each with another path of the same file that is live after it
     """
@@ -284,5 +288,5 @@ def check_paths(twice: Iterable[tuple[str, str]]) -> Iterator[Finding]:
 
 
 def _is_absolute(path: str) -> bool:
-    """Whether a path can be written in several ways, which some engines treat as the same."""
+    """Return True if a path can be spelled in several ways that some engines treat as the same."""
     return path.startswith("/") or ":" in path

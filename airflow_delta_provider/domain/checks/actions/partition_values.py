@@ -1,4 +1,4 @@
-"""The partition values of files that a commit names: AC08, AC12, AC24 and AC28.
+"""The partition values of files in a commit: AC08, AC12, AC24 and AC28.
 
 PROTOCOL.md, Partition Value Serialization.
 """
@@ -57,7 +57,7 @@ WRONG_PARTITION_VALUE = _commit.error(
 
 @on_demand(NO_PARTITION_VALUES, WRONG_PARTITION_VALUE)
 def check_partition_values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
-    """Yield what is wrong with the partition values of a file that a commit adds.
+    """Yield findings about the partition values of a file that a commit adds.
 
     :param add: the body of the ``add`` action, as in the log
     :param metadata: the table's metadata after the commit
@@ -79,9 +79,9 @@ OTHER_PARTITION_VALUES = _commit.error(
 
 @on_demand(OTHER_PARTITION_VALUES)
 def check_other_partition_values(kind: str, body: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
-    """Yield what is wrong with the partition values in a ``remove`` or a ``cdc`` action, where it has any.
+    """Yield findings about the partition values in a ``remove`` or ``cdc`` action, if it has any.
 
-    :param metadata: the table's metadata before the commit, of a file that was there then
+    :param metadata: the table's metadata; for a file that was there before the commit, the metadata before it
     """
     if not isinstance(body.get("partitionValues"), Mapping):
         return
@@ -98,16 +98,19 @@ def check_other_partition_values(kind: str, body: Mapping[str, Any], metadata: M
 
 
 def _are_columns(extra: list[str] | None, metadata: Metadata) -> bool:
-    """Whether the table has all columns by which a removed file is placed, and none is compared but these.
+    """Return True if a removed file only has additional partition values, all of them for columns of the table.
 
-    Those that are NULL may be missing: Delta Spark leaves them out. The table may have been partitioned by others.
+    Missing values are no fault: Delta Spark leaves out NULLs. The table may have been partitioned by other columns.
     """
     columns = {column.field.name.lower() for column in metadata.readable_columns or ()}
     return extra is not None and {name.lower() for name in extra} <= columns
 
 
 def _columns(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
-    """Of a mapped table, only whether there is a map at all: the family of column mapping compares the names."""
+    """Yield findings about the names of partition columns.
+
+    For a mapped table, only a missing map is reported: the family of column mapping compares the names.
+    """
     values = add.get("partitionValues")
     if metadata.properties.is_mapped:
         if values is None and not metadata.partition_columns and metadata.readable_columns is not None:
@@ -158,7 +161,7 @@ def _values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
     for name, value in values.items():
         column = kinds.get(str(name).lower())
         if column is None or not value or not isinstance(value, str):
-            continue  # AC16 is about what is not a string
+            continue  # AC16 reports values that are not strings
         if is_partition_value(value, column.type, widened=column.widened):
             continue
         yield WRONG_PARTITION_VALUE.found(
@@ -172,7 +175,10 @@ def _values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
 
 
 class _Column(NamedTuple):
-    """A partition column; ``widened``: whether it may have had another type before."""
+    """A partition column.
+
+    :param widened: whether it may have had another type before
+    """
 
     name: str
     type: DataType
@@ -213,7 +219,7 @@ OTHER_PARTITION_WRITTEN = _commit.warning(
 
 @on_demand(OTHER_PARTITION_WRITTEN)
 def check_overwritten_partitions(transition: Transition, actions: Iterable[Action]) -> Iterator[Finding]:
-    """Yield that an overwrite adds files to partitions that its predicate excludes.
+    """Yield a finding if an overwrite adds files to partitions that its predicate excludes.
 
     :param actions: actions of the commit, as in the log
     """
@@ -276,7 +282,7 @@ def _excluded(
         column = columns[name]
         physical = physical_name(column.field, mode).lower()
         if physical not in values:
-            continue  # which AC08 or the family of column mapping reports
+            continue  # AC08 or the family of column mapping reports it
         value = values[physical] or None
         known = comparable(value, column.data_type) if isinstance(value, str) else None
         if value is None or (known is not None and known not in possible):

@@ -1,4 +1,4 @@
-"""What a commit says of itself: AC20."""
+"""The provenance information of a commit: AC20."""
 
 from __future__ import annotations
 

@@ -46,11 +46,11 @@ CONTRADICTORY_STATISTICS = _commit.error(
 
 @on_demand(MALFORMED_STATISTICS, CONTRADICTORY_STATISTICS)
 def check_statistics(add: Mapping[str, Any], metadata: Metadata, *, is_new: bool) -> Iterator[Finding]:
-    """Yield what is wrong with the statistics of a file that a commit adds.
+    """Yield findings about the statistics of a file that a commit adds.
 
     :param add: the body of the ``add`` action, as in the log
     :param metadata: the table's metadata after the commit
-    :param is_new: whether the file was not in the table before: a column may have had another type then
+    :param is_new: whether the file was not in the table before; a column of an older file may have had another type
     """
     text = add.get("stats")
     if not text or not isinstance(text, str):
@@ -117,7 +117,10 @@ def _column(kind: ColumnKind, least: Any, most: Any, path: Any) -> Finding | Non
 
 
 def _is_above(low: Any, high: Any, slack: int) -> bool:
-    """Whether a lower bound is above the upper one; of strings, in UTF-8 and in UTF-16, as engines compare them."""
+    """Return True if a lower bound is above the upper bound.
+
+    Strings are compared in UTF-8 and in UTF-16, as engines use both orders.
+    """
     if isinstance(low, str):
         return low > high and _utf_16(low) > _utf_16(high)
     return bool(low - high >= slack > 0) if slack else bool(low > high)
@@ -128,7 +131,10 @@ def _utf_16(text: str) -> bytes:
 
 
 def _nulls(kind: ColumnKind, count: Any, rows: Any, stats: Mapping[str, Any], path: Any) -> Finding | None:
-    """Bounds that are wide say of nulls only whether there are none, or nothing but nulls."""
+    """Return a finding about a null count.
+
+    Wide bounds only show whether there are no nulls or nothing but nulls.
+    """
     if count is None or isinstance(count, Mapping) or not kind.counted:
         return None
     if type(count) is not int or count < 0:

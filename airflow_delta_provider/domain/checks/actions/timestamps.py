@@ -1,4 +1,4 @@
-"""The time at which a commit says that it was made: AC01, AC02 and AC11."""
+"""The in-commit timestamps of commits: AC01, AC02 and AC11."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _timestamp(transition: Transition) -> Iterator[Finding]:
         )
     made = None if previous is None else previous.info.get("timestamp")
     if not has_timestamps(transition.before) and isinstance(made, int) and int(now or 0) < made:
-        # The file of the previous commit, which decides, was hardly written before.
+        # The file time of the previous commit, which decides, is hardly earlier.
         yield TIMESTAMP_NOT_LATER.found(
             "The commit enables in-commit timestamps with {now}, which is before {made}, when the previous commit was "
             "made.",
@@ -63,7 +63,7 @@ def _timestamp(transition: Transition) -> Iterator[Finding]:
 
 
 def _is_timestamp(transition: Transition) -> bool:
-    """Whether a commit begins with a ``commitInfo`` that has a timestamp."""
+    """Return True if a commit begins with a ``commitInfo`` that has a timestamp."""
     now = transition.commit.info.get("inCommitTimestamp")
     return isinstance(now, int) and not isinstance(now, bool) and transition.commit.first_kind == "commitInfo"
 
@@ -73,14 +73,14 @@ def _due(_: Finding, transition: Transition) -> Details:
 
 
 def _enablement_is_wrong(later: Transition, _: Finding, details: Details) -> bool:
-    """Until the properties are right, or the timestamps are off."""
+    """Return True until the properties are right, or the timestamps are disabled."""
     right = dict(details["due"]).items() <= later.after.metadata.configuration.items()
     enabled_again = bool(later.commit.metadata) and not has_timestamps(later.before)
     return has_timestamps(later.after) and not right and not enabled_again
 
 
 def _is_possible(name: str, value: str, transition: Transition) -> bool:
-    """Whether an enablement may have been at a version, or at a time, going by a later commit."""
+    """Return True if an enablement may have been at a version or time, as seen from a later commit."""
     latest = transition.commit.version if name == ENABLEMENT_VERSION else transition.commit.info["inCommitTimestamp"]
     return value.isdecimal() and 0 < int(value) <= latest
 
@@ -99,7 +99,10 @@ NO_ENABLEMENT = _pair.error(
 
 @on_transition(NO_ENABLEMENT)
 def _enablement(transition: Transition) -> Iterator[Finding]:
-    """Of a later commit, only what it removes is wrong: other values may be the right ones at last."""
+    """Yield a finding about the enablement properties.
+
+    For a later commit, only missing or impossible values are wrong: others may be corrections.
+    """
     if not has_timestamps(transition.after) or not _is_timestamp(transition):
         return
     configuration, due = transition.after.metadata.configuration, due_enablement(transition)

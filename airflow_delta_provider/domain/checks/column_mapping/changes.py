@@ -1,4 +1,4 @@
-"""What a commit must not do to column mapping: CM09 to CM13."""
+"""Changes of column mapping that a commit must not make: CM09 to CM13."""
 
 from __future__ import annotations
 
@@ -186,8 +186,8 @@ def _reused_id(transition: Transition) -> Iterator[Finding]:
 def _schemas(transition: Transition) -> tuple[MappedSchema, MappedSchema] | None:
     """Return the mappings before and after a commit.
 
-    None where it changes no metadata, replaces every file or restores an earlier version: then nothing that is live
-    was written under another mapping. None also where a schema cannot be read.
+    None if it changes no metadata, replaces every file or restores an earlier version: then no live file was written
+    under another mapping. None also if a schema cannot be read.
     """
     before, after = transition.before.metadata, transition.after.metadata
     if before == after or transition.replaces_all or transition.restores:
@@ -197,12 +197,12 @@ def _schemas(transition: Transition) -> tuple[MappedSchema, MappedSchema] | None
 
 
 def _mapped(transition: Transition) -> tuple[MappedSchema, MappedSchema] | None:
-    """Return the same of a table that is mapped before and after the commit."""
+    """Return the same for a table that is mapped before and after the commit; otherwise None."""
     schemas = _schemas(transition)
     return schemas if schemas is not None and all(schema.is_mapped for schema in schemas) else None
 
 
 def _kept(old: MappedSchema, now: MappedField) -> bool:
-    """Whether the physical path of ``now`` belonged to a column of the same name before."""
+    """Return True if the physical path of ``now`` belonged to a column of the same name before."""
     other = old.by_path.get(now.path) if now.path is not None else None
     return other is not None and other.column.parts == now.column.parts

@@ -48,7 +48,7 @@ def _names(state: TableState) -> Iterator[Finding]:
             continue
         field = field_called(parts, logical)
         if None in {of.path for of in ([field] if field else schema.fields if schema.is_mapped else ())}:
-            continue  # a missing physical name is the fault
+            continue  # the fault is the missing physical name
         name = ".".join(parts[0])
         if field is not None:
             what = "the physical name of that column is {physical}"
@@ -56,7 +56,7 @@ def _names(state: TableState) -> Iterator[Finding]:
             what = f"the table has no column with this {'physical ' if schema.is_mapped else ''}name"
         yield CLUSTERING_NAMES.found(
             f"The table is clustered by {{name}}, but {what}.",
-            # Delta Spark itself leaves it so where it disables column mapping.
+            # Delta Spark itself leaves the names like this when it disables column mapping.
             severity=Severity.WARNING if was_mapped else None,
             column=name if field is None else field.column,
             name=name,

@@ -1,6 +1,6 @@
-"""Under which names an ``add`` action tracks columns: partition values (AC08, CM14) and statistics (CM15).
+"""The column names in an ``add`` action: partition values (AC08, CM14) and statistics (CM15).
 
-In data files themselves (CM18), other checks find them; CM19 is what jobs find that change columns.
+Other checks find wrong names in the data files themselves (CM18). Jobs that change columns report CM19.
 
 PROTOCOL.md, Add File and Remove File, and Writer Requirements for Column Mapping.
 """
@@ -52,8 +52,8 @@ STATISTICS = _commit.error(
 class _Level:
     """The fields of one struct.
 
-    :param below: by physical name, the struct below it, None where there is none
-    :param foreign: columns by logical names that have no column in data files, with their physical names
+    :param below: nested structs by physical name; None for a field that is not a struct
+    :param foreign: columns by logical name, if no column of the struct has that name in data files
     """
 
     below: dict[str, _Level | None] = field(default_factory=dict)
@@ -67,11 +67,11 @@ class _Level:
 
 @dataclass(frozen=True)
 class _FileNames:
-    """What a mapped table's files may be described by.
+    """The names that can describe a mapped table's files.
 
-    :param partitions: logical by physical names of the partition columns; None where they are not known
+    :param partitions: logical names of the partition columns by physical name; None if unknown
     :param has_foreign: whether any logical name is foreign to the files
-    :param gone: how many ids no column has any more: at most so many columns were dropped
+    :param gone: number of ids that no column has any more: an upper limit for dropped columns
     """
 
     partitions: Mapping[str, str] | None
@@ -82,16 +82,19 @@ class _FileNames:
 
 @on_demand(PARTITION_VALUES, STATISTICS)
 def check_added_file(add: Mapping[str, Any], metadata: Metadata, *, current: bool = False) -> Iterator[Finding]:
-    """Yield what is wrong with the names in an ``add`` action.
+    """Yield findings about the names in an ``add`` action.
 
-    Statistics may lack columns, and those of an older file that is added again may have columns that
-    were dropped since, whose physical names may be what columns are called today. So a logical name
-    in them is a fault only where more names are used so than columns can have been dropped.
+    Statistics may lack columns. Statistics of an older file that is added again may have columns that were dropped
+    since,
+    and their physical names may equal present logical names. So a logical name in statistics is a fault only if
+    there are
+    more such names than columns can have been dropped.
 
     :param add: the body of the action, as in the log
     :param metadata: the table's metadata after the commit
-    :param current: whether the file is known to be written under this very schema, so that it has no
-        statistics of dropped columns
+    :param current: whether the file is known to be written under this schema, so that it has no statistics of
+        dropped
+        columns
     """
     properties = metadata.properties
     if not properties.is_mapped:
@@ -171,7 +174,7 @@ def _collect(level: _Level, values: Any, used: dict[tuple[str, ...], MappedField
 def _file_names(
     schema_string: str, partition_columns: tuple[str, ...], mode: MappingMode, max_column_id: int | None
 ) -> _FileNames | None:
-    """Return the names, None where the table is not mapped; kept, since a commit adds many files."""
+    """Return the names; None if the table is not mapped. Cached, since a commit adds many files."""
     configuration = {COLUMN_MAPPING_MODE: mode.value, MAX_COLUMN_ID: str(max_column_id)}
     schema = MappedSchema.of(Metadata("", schema_string, configuration=configuration))
     if not schema.is_mapped:
@@ -181,7 +184,7 @@ def _file_names(
     for mapped in schema.fields:
         level = levels.get(mapped.column.parts[:-1])
         if level is None or mapped.name is None:
-            continue  # below an array or a map, of which there are no statistics
+            continue  # below an array or a map, which have no statistics
         below = _Level() if isinstance(mapped.column.data_type, StructType) else None
         level.below[mapped.name] = below
         if below is not None:

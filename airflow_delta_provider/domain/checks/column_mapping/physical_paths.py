@@ -1,4 +1,4 @@
-"""The physical paths of a mapped table over its history: none is used twice: CM16. PROTOCOL.md, Field Path."""
+"""The physical paths of a mapped table over its history; none may be used twice: CM16. PROTOCOL.md, Field Path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def _path_is_taken(later: Transition, finding: Finding, details: Details) -> bool:
-    """Until no column has the physical path of the details."""
+    """Return True until no column has the physical path of the details."""
     path = None if details["path"] is None else tuple(details["path"])
     if path is None or not later.commit.metadata or later.commit.version <= (finding.version or 0):
         return True
@@ -30,9 +30,9 @@ _HEALING = Healing(_path_is_taken, needs_details=True)
 
 
 def until_path_of_column_is_free(finding: Finding, state: TableState) -> StillOpen:
-    """Return what decides until when the column of a finding has the physical path that was another's.
+    """Return the check whether the column of a finding still has the physical path of a dropped column.
 
-    :param state: in which the column has it
+    :param state: a state in which the column has it
     """
     schema = MappedSchema.readable(state.metadata)
     if schema is None:
@@ -54,12 +54,13 @@ REUSED_PATH = FAMILY.of(Scope.HISTORY).error(
 
 @on_demand(REUSED_PATH)
 class PhysicalPaths:
-    """Takes the commits of a table, oldest first, and knows which column ids each physical path has had.
+    """Tracks the column ids that each physical path has had, over the commits of a table, oldest first.
 
-    Paths that differ in case only count as one: Spark finds columns in data files whatever their case.
+    Paths that differ only in case count as one: Spark ignores case when it looks for columns in data files.
 
-    It forgets them where every file is replaced, and where the mapping is removed: ids start again
-    after that, and no file is left that a forgotten path could lead into.
+    The ids are dropped when every file is replaced and when the mapping is removed: ids start again after that, and
+    no
+    file is left that contains a forgotten path.
     """
 
     def __init__(self) -> None:
@@ -67,7 +68,7 @@ class PhysicalPaths:
         self._begun = False
 
     def apply_commit(self, transition: Transition) -> Iterator[Finding]:
-        """Yield the columns that a commit adds where a dropped one lies in the data files."""
+        """Record a commit. Yield findings about columns that it adds at the path of a dropped column."""
         schemas = self._schemas(transition)
         if schemas is None:
             return
@@ -77,25 +78,25 @@ class PhysicalPaths:
         self._learn(schemas[1])
 
     def check(self, transition: Transition) -> Iterator[Finding]:
-        """Yield what :meth:`apply_commit` would, and apply nothing."""
+        """Yield the findings of :meth:`apply_commit` without recording the commit."""
         schemas = self._schemas(transition)
         if schemas is not None:
             yield from self._reused(transition, *schemas)
 
     @property
     def column_ids(self) -> Mapping[PhysicalPath, frozenset[int]]:
-        """The ids that each path has had; of a version that changed no metadata since, its schema has them, too."""
+        """The ids that each path has had, including those of the schema that was recorded last."""
         return {path: frozenset(ids) for path, ids in self._ids.items()}
 
     def restore_saved(self, column_ids: Mapping[PhysicalPath, frozenset[int]]) -> None:
-        """Resume from what an earlier history knew."""
+        """Resume from the ids that an earlier audit saved."""
         self._ids = {}
         for path, ids in column_ids.items():
             self._ids.setdefault(lowered(path), set()).update(ids)
         self._begun = False
 
     def _schemas(self, transition: Transition) -> tuple[MappedSchema, MappedSchema] | None:
-        """Return the mappings before and after a commit; None where it changes none, or one cannot be read."""
+        """Return the mappings before and after a commit; None if it changes none, or one cannot be read."""
         before, after = transition.before.metadata, transition.after.metadata
         if self._begun and before == after:
             return None

@@ -37,12 +37,12 @@ from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Columns that one rule reports one by one; of more it reports the first, and how many there are.
+#: Maximum number of columns that one rule reports one by one. If there are more, it reports the first and their number.
 MOST_FINDINGS = 10
-#: Characters of a wrong value that are shown.
+#: Maximum number of characters shown of a wrong value.
 _MOST_TEXT = 60
 _ADD_AGAIN = Restore(instead="add the column again with an engine that supports column mapping")
-#: Evidence that a column is wrong, and the facts in it.
+#: Evidence that a column is wrong, and its facts.
 _Wrong = tuple[str, dict[str, Any]]
 _state = FAMILY.of(Scope.STATE, SPEC)
 
@@ -180,7 +180,7 @@ def _duplicate_paths(state: TableState) -> Iterator[Finding]:
     for field in () if schema is None else schema.fields:
         if field.path is None:
             continue
-        path = lowered(field.path)  # Spark finds columns in data files whatever their case
+        path = lowered(field.path)  # Spark ignores case when it looks for columns in data files
         if any(path[:length] in twice for length in range(1, len(path))):
             continue
         if path in first:
@@ -276,7 +276,7 @@ def _left_metadata(state: TableState) -> Iterator[Finding]:
 
 
 def _readable(state: TableState) -> MappedSchema | None:
-    """Return the schema; None where it, or its mode, cannot be read."""
+    """Return the schema; None if it or its mode cannot be read."""
     if state.metadata.properties.unknown_mapping_mode is not None:
         return None
     return MappedSchema.readable(state.metadata)
@@ -288,7 +288,7 @@ def _mapped(state: TableState) -> MappedSchema | None:
 
 
 def _ever_mapped(state: TableState) -> MappedSchema | None:
-    """Return the same, but None where the mode is an orphan property: CM01 says it all."""
+    """Return the same, but None if the mode is an orphan property: CM01 covers that."""
     schema = _mapped(state)
     if schema is None or _is_supported(state) or any(field.is_mapped for field in schema.fields):
         return schema
@@ -300,7 +300,7 @@ def _is_supported(state: TableState) -> bool:
 
 
 def _each(rule: Rule, wrong: Sequence[_Wrong]) -> Iterator[Finding]:
-    """Yield a finding per column, or one for all where they are many."""
+    """Yield a finding per column, or one for all if there are many."""
     many = len(wrong) > MOST_FINDINGS
     for evidence, facts in wrong[:1] if many else wrong:
         if many:

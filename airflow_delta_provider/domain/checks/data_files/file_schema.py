@@ -1,10 +1,11 @@
-"""Whether data files have the columns of the table.
+"""Comparison of the schemas of data files with the table's schema.
 
-Their types (TW16), what they are found by (CM18), whether timestamps are instants (DF11), and variants in a form that
-the table's features allow (TF29); and whether Iceberg can read them, where it has to (TF30).
+It checks types (TW16), the names or ids that readers find columns by (CM18), whether timestamps are instants (DF11),
+whether the table's features allow the form of variants (TF29), and the requirements of Iceberg, if enabled (TF30).
 PROTOCOL.md, Reader Requirements for Type Widening and for Column Mapping, and Delta Data Type to Parquet Type
-Mappings; parquet-format, ``LogicalTypes.md``. What engines are known to write is never a violation, even if the
-protocol does not name it: only a type that no reader can read as the column's is.
+Mappings; parquet-format, ``LogicalTypes.md``. Types that engines are known to write are never a violation, even if
+the
+protocol does not name them; only a type that no reader can read as the column's type is one.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 #: The features that allow shredded variants.
 _SHREDDING = {VARIANT_SHREDDING.name, VARIANT_SHREDDING_PREVIEW.name}
-#: Schemas of files that are remembered with what is wrong with them.
+#: Maximum number of cached file schemas.
 _MOST_SCHEMAS = 1000
 
 
 class FileSchemas:
     """Compares the schemas of a table's files with the table's own.
 
-    :param metadata: the table's
-    :param protocol: the table's
+    :param metadata: metadata of the table
+    :param protocol: protocol of the table
     """
 
     def __init__(self, metadata: Metadata, protocol: Protocol) -> None:
@@ -56,12 +57,12 @@ class FileSchemas:
 
     @on_demand(NOT_FOUND_IN_FILE, UNREACHABLE_TYPE, SHREDDED_WITHOUT_FEATURE, OTHER_TIMESTAMP, NOT_WRITTEN_FOR_ICEBERG)
     def check(self, elements: tuple[SchemaElement, ...], path: str) -> list[Finding]:
-        """Return what is wrong with the schema of a file.
+        """Return findings about the schema of a file.
 
-        Columns that the file lacks are fine, and so are those that the table lacks.
+        Columns that the file lacks are fine, and so are columns that the table lacks.
 
-        :param elements: of the file's schema, depth-first, the root first, as they make one tree
-        :param path: of the file, as in the log
+        :param elements: elements of the file's schema, depth-first, the root first, forming one tree
+        :param path: path of the file, as in the log
         """
         return [found.rule.found(found.evidence, path=path, **found.known) for found in self._problems(elements)]
 

@@ -1,4 +1,4 @@
-"""Data files and deletion vectors, one by one: DF01 to DF05, DF12, DF13; rows written again: DF10."""
+"""Single data files and deletion vectors: DF01 to DF05, DF12, DF13; rewritten rows: DF10."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ MISSING = _data.error(
 
 @on_demand(MISSING)
 def missing_file(path: str) -> Finding:
-    """Return the finding about a live file that does not exist."""
     if "://" in path or path.startswith(("/", "file:")):
         return MISSING.found(
             "{path} is part of the table and of another one, and the file does not exist.",
@@ -54,7 +53,6 @@ DAMAGED = _data.error(
 
 @on_demand(DAMAGED)
 def damaged_file(path: str, problem: object) -> Finding:
-    """Return the finding about a file whose footer cannot be read."""
     return DAMAGED.found("{path} cannot be read: {problem}.", path=path, problem=Prose(problem))
 
 
@@ -71,7 +69,7 @@ ROW_COUNT = _data.error(
 
 @on_demand(ROW_COUNT)
 def wrong_row_count(path: str, rows: int, num_records: int) -> Finding:
-    """Return the finding about a file that has another number of rows than its statistics."""
+    """Return the finding about a file whose number of rows differs from its statistics."""
     return ROW_COUNT.found(
         "{path} has {rows:row}, but numRecords in its statistics is {num_records}.",
         path=path,
@@ -117,7 +115,6 @@ ENCRYPTED = _data.undecided(
 
 @on_demand(ENCRYPTED)
 def encrypted_file(path: str, problem: object) -> Finding:
-    """Return the finding about a file whose footer is encrypted."""
     return ENCRYPTED.found("{path} cannot be inspected: {problem}.", path=path, problem=Prose(problem))
 
 
@@ -161,10 +158,10 @@ ROWS_DIFFER = FAMILY.of(Scope.OUTCOME).error(
 def rewritten_otherwise(
     table: str, expected: tuple[int, Mapping[str, int]], found: tuple[int, Mapping[str, int]]
 ) -> Iterator[Finding]:
-    """Yield how the rows of new files differ from those that should be there.
+    """Yield findings if the rows of new files differ from the expected rows.
 
     :param expected: number of rows, and a checksum of the values of each column
-    :param found: likewise
+    :param found: the same for the new files
     """
     if expected[0] != found[0]:
         yield ROWS_DIFFER.found(

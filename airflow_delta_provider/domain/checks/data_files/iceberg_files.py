@@ -1,8 +1,9 @@
-"""Data files of tables that are kept compatible with Apache Iceberg: TF30, from their footers.
+"""Data files of tables with Iceberg compatibility: TF30, from their footers.
 
-PROTOCOL.md, Writer Requirements for IcebergCompatV1 and V2. The first version binds all files of the table, the second
-those that are written while it is enabled: :meth:`IcebergFiles.bound` says whether a file had to be without a problem
-when it was written.
+PROTOCOL.md, Writer Requirements for IcebergCompatV1 and V2. The first version binds all files of the table, the
+second
+the files that are written while it is enabled: :meth:`IcebergFiles.bound` tells whether a file had to be free of a
+problem when it was written.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ _TIMESTAMPS = frozenset({"timestamp", "timestamp_ntz"})
 
 
 class IcebergFiles:
-    """What a table requires of its files for the sake of Iceberg.
+    """A table's requirements on its files for Iceberg compatibility.
 
-    :param metadata: the table's
-    :param protocol: the table's
+    :param metadata: metadata of the table
+    :param protocol: protocol of the table
     """
 
     def __init__(self, metadata: Metadata, protocol: Protocol) -> None:
@@ -44,7 +45,7 @@ class IcebergFiles:
         self._partitions: Sequence[Column] = ()
         self._nested: Mapping[str, Any] = {}
         columns = metadata.readable_columns
-        if self._active and columns is not None and self._mode is not MappingMode.NONE:  # TF25 says it of that
+        if self._active and columns is not None and self._mode is not MappingMode.NONE:  # TF25 reports mode none
             names = {str(name).lower() for name in metadata.partition_columns}
             self._columns = [column for column in columns if len(column.parts) == 1]
             self._partitions = [column for column in self._columns if column.parts[0].lower() in names]
@@ -53,7 +54,7 @@ class IcebergFiles:
             }
 
     def problems(self, root: FileNode) -> Iterator[SchemaProblem]:
-        """Yield what a file does not fulfil."""
+        """Yield the requirements that a file does not meet."""
         if not self._columns:
             return
         for compat in self._active:
@@ -87,9 +88,9 @@ class IcebergFiles:
         return None
 
     def bound(self, finding: Finding) -> bool:
-        """Whether a file that was written under this metadata had to be without a problem.
+        """Return True if a file written under this metadata had to be free of a problem.
 
-        :param finding: about the file, under the same or later metadata
+        :param finding: finding about the file, under the same or later metadata
         """
         facts = finding.facts or {}
         if not any(compat.name == finding.subject for compat in self._active):
@@ -100,7 +101,7 @@ class IcebergFiles:
 
 
 class _SecondVersion(SchemaWalk):
-    """Looks for timestamps and nested ids, and for nothing else."""
+    """Checks only timestamps and nested ids."""
 
     def _leaf(self, column: Column, node: FileNode) -> None:
         data_type = column.data_type
@@ -114,7 +115,7 @@ class _SecondVersion(SchemaWalk):
         for child, node in zip(children(column), nodes):
             key = ".".join((said_name(child) or "", *child.field_path))
             number = nested.get(key) if isinstance(nested, Mapping) else None
-            if is_id(number) and node.element.field_id != number:  # TF25 says it of an id that is missing
+            if is_id(number) and node.element.field_id != number:  # TF25 reports a missing id
                 evidence = "{path} holds {column} " + (
                     "without a field id" if node.element.field_id is None else "with field id {stored}"
                 )
@@ -131,7 +132,7 @@ class _SecondVersion(SchemaWalk):
         super()._below(column, nodes)
 
     def _wrong_type(self, column: Column, node: FileNode, types: Sequence[DataType]) -> None:
-        """Say nothing: TW16 does."""
+        """Do nothing: TW16 reports it."""
 
 
 def _problem(evidence: str, compat: Feature, column: Column, **facts: Any) -> SchemaProblem:

@@ -1,4 +1,4 @@
-"""Conditions that rows in data files have to satisfy: DF06 to DF09."""
+"""Conditions that the rows in data files must satisfy: DF06 to DF09."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.checks.rule import Rule, Scope, causes
 from airflow_delta_provider.domain.delta.row_condition import ConditionKind, RowCondition
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Characters of an expression that are shown.
+#: Maximum number of characters shown of an expression.
 _MOST_TEXT = 300
 _data = FAMILY.of(Scope.DATA, remedy="Correct or delete the rows, and update the engine that wrote them.")
 
@@ -21,9 +21,10 @@ _data = FAMILY.of(Scope.DATA, remedy="Correct or delete the rows, and update the
 class BrokenCondition:
     """A condition that rows of a file do not satisfy.
 
-    :param path: of the file, as in the log
-    :param rows: how many do not satisfy it
-    :param certain: whether other engines find the same; else the condition says what it depends on
+    :param path: path of the file, as in the log
+    :param rows: number of rows that do not satisfy it
+    :param certain: whether other engines get the same result; otherwise the condition names what the result depends
+        on
     """
 
     condition: RowCondition
@@ -77,7 +78,7 @@ _SAID = {
 def broken_condition(found: BrokenCondition, since: int | None = None) -> Finding:
     """Return the finding about rows that do not satisfy a condition.
 
-    :param since: the version that brought the condition, where it is newer than the file
+    :param since: version that added the condition, if it is newer than the file
     """
     condition = found.condition
     rule = _RULES[condition.kind] if found.certain else CONDITION_NOT_EVALUATED
@@ -97,7 +98,6 @@ def broken_condition(found: BrokenCondition, since: int | None = None) -> Findin
 
 @on_demand(CONDITION_NOT_EVALUATED)
 def not_evaluated(condition: RowCondition, problem: str) -> Finding:
-    """Return the finding about a condition that could not be evaluated."""
     return CONDITION_NOT_EVALUATED.found(
         "Whether the rows satisfy {subject}, {expression!r}, is unknown: {problem}."
         if condition.expression

@@ -1,4 +1,4 @@
-"""Goes through the schema of a table and that of a data file together, and says where they contradict each other."""
+"""Parallel walk through the schemas of a table and of a data file, which collects contradictions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME,
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, Repetition
 
-#: Meanings that Delta does not have a type for, or that say nothing: columns of them are not checked.
+#: Logical types that Delta does not have, or that carry no information: their columns are not checked.
 _NOT_CHECKED = frozenset(
     {
         LogicalKind.UNKNOWN,
@@ -47,13 +47,13 @@ _NOT_CHECKED = frozenset(
         LogicalKind.GEOGRAPHY,
     }
 )
-#: Meanings of groups, by what else than that they may not stand for.
+#: Logical types of groups that contradict a Delta type.
 _GROUPS: tuple[tuple[type, frozenset[LogicalKind]], ...] = (
     (StructType, frozenset({LogicalKind.LIST, LogicalKind.MAP})),
     (ArrayType, frozenset({LogicalKind.MAP})),
     (MapType, frozenset({LogicalKind.LIST})),
 )
-#: Physical names as engines make them up: no two columns ever have the same one. Converted tables have others.
+#: Physical names that engines generate: no two columns ever have the same one. Converted tables have other names.
 _MADE_UP = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 #: The field that only shredded variants have.
 _TYPED_VALUE = "typed_value"
@@ -61,10 +61,10 @@ _TYPED_VALUE = "typed_value"
 
 @dataclass(frozen=True)
 class SchemaProblem:
-    """What is wrong with all files of one schema: a finding without the path of the file.
+    """A problem of all files with one schema: a finding without the path of the file.
 
-    :param evidence: a sentence in which ``{path}`` stands for the file
-    :param known: what else the finding says
+    :param evidence: sentence with ``{path}`` as the placeholder of the file
+    :param known: further fields and facts of the finding
     """
 
     rule: Rule
@@ -74,9 +74,9 @@ class SchemaProblem:
 
 @dataclass
 class SchemaWalk:
-    """Goes through both schemas together.
+    """Walks through both schemas in parallel.
 
-    :param foreign: columns that the file has under logical names only
+    :param foreign: columns that the file has only under logical names
     :param may_shred: whether variants may be shredded
     """
 
@@ -145,7 +145,7 @@ class SchemaWalk:
             yield column, found[0] if len(found) == 1 else None
 
     def _place(self, column: Column, node: FileNode) -> None:
-        """Compare what is at one place of both schemas."""
+        """Compare a column with the node at the same place of the file's schema."""
         data_type = column.data_type
         if data_type == VARIANT and not self.may_shred:
             self._variant(column, node)
@@ -165,7 +165,7 @@ class SchemaWalk:
             self._below(column, key_and_value(node))
 
     def _variant(self, column: Column, node: FileNode) -> None:
-        """Look for what a variant has only where it is shredded (parquet-format, ``VariantShredding.md``)."""
+        """Report a variant that is shredded (parquet-format, ``VariantShredding.md``)."""
         if any(child.element.name == _TYPED_VALUE for child in node.children):
             self.problems.append(
                 SchemaProblem(
@@ -180,12 +180,12 @@ class SchemaWalk:
             self._place(child, node)
 
     def _others(self, nodes: Sequence[FileNode]) -> None:
-        """Look at what a struct of the file has in addition to the columns: none of it can be wrong."""
+        """Accept the nodes of a struct that are not columns: none of them can be wrong."""
 
     def _leaf(self, column: Column, node: FileNode) -> None:
         changes = changes_of(column)
         if changes is None:
-            return  # the state's violation
+            return  # a violation of the table's state
         types = [column.data_type]
         for change in changes:
             if change.field_path == (".".join(column.field_path) or None):
@@ -215,6 +215,6 @@ class SchemaWalk:
 
 
 def said_name(column: Column) -> str | None:
-    """Return the physical name of a field; None where it has none."""
+    """Return the physical name of a field; None if it has none."""
     name = field_metadata(column.field).get(PHYSICAL_NAME)
     return name if isinstance(name, str) and name else None

@@ -1,7 +1,8 @@
-"""What Delta types are stored as in Parquet, and timestamps that say something else: DF11.
+"""Parquet types that store Delta types, and timestamps with a contradicting annotation: DF11.
 
-PROTOCOL.md, Delta Data Type to Parquet Type Mappings; parquet-format, ``LogicalTypes.md``; and what engines are known
-to write, even if the protocol does not name it.
+PROTOCOL.md, Delta Data Type to Parquet Type Mappings; parquet-format, ``LogicalTypes.md``; and types that engines
+are
+known to write, even if the protocol does not name them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from airflow_delta_provider.domain.delta.data_type import DataType, DecimalType,
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType, SchemaElement, TimeUnit
 from airflow_delta_provider.domain.report.verdict import Severity
 
-#: What Delta types are stored as: physical types with what they are said to mean.
+#: Parquet types of Delta types: physical types with their logical types.
 _INT32 = {(PhysicalType.INT32, None), (PhysicalType.INT32, LogicalKind.INTEGER)}
 _TIMESTAMP = {(PhysicalType.INT96, None), (PhysicalType.INT64, LogicalKind.TIMESTAMP)}
 _STORED: dict[str, set[tuple[PhysicalType, LogicalKind | None]]] = {
@@ -36,14 +37,14 @@ _BYTES = (PhysicalType.BYTE_ARRAY, PhysicalType.FIXED_LEN_BYTE_ARRAY)
 
 
 def is_checked(data_type: DataType) -> bool:
-    """Whether it is known what a column of that type is stored as."""
+    """Return True if the Parquet types of a Delta type are known."""
     if isinstance(data_type, PrimitiveType):
         return data_type.name in _STORED or data_type.name == "binary" or is_text(data_type)
     return isinstance(data_type, DecimalType)
 
 
 def may_be(element: SchemaElement, data_type: DataType) -> bool:
-    """Whether a leaf of a file may hold values of a type that is checked."""
+    """Return True if a leaf of a file may hold values of a type that is checked."""
     logical = element.logical_type
     kind = None if logical is None else logical.kind
     if isinstance(data_type, DecimalType):
@@ -53,7 +54,7 @@ def may_be(element: SchemaElement, data_type: DataType) -> bool:
         return logical.precision is None or said == (data_type.precision, data_type.scale)
     assert isinstance(data_type, PrimitiveType)
     if logical is not None and kind is LogicalKind.TIMESTAMP and logical.unit is TimeUnit.NANOS:
-        return False  # which Spark refuses to read
+        return False  # Spark refuses to read nanoseconds
     if data_type.name in _STORED:
         return (element.physical_type, kind) in _STORED[data_type.name]
     return element.physical_type in _BYTES and kind is not LogicalKind.DECIMAL
@@ -83,9 +84,9 @@ OTHER_TIMESTAMP = FAMILY.of(Scope.DATA).error(
     source="PROTOCOL.md, Primitive Types",
     follows_from=UNREACHABLE_TYPE.follows_from,
 )
-#: What ``isAdjustedToUTC`` has to be in files.
+#: Required values of ``isAdjustedToUTC`` in files.
 _ADJUSTED = {"timestamp": True, "timestamp_ntz": False}
-#: Trino writes timestamps so, and Spark and deltalake read them right.
+#: Trino writes timestamps like this, and Spark and deltalake read them correctly.
 _HARMLESS: Mapping[str, Any] = {
     "severity": Severity.WARNING,
     "effect": "Delta Spark and deltalake read the values right; readers that go by the type in the file take instants "
@@ -94,9 +95,9 @@ _HARMLESS: Mapping[str, Any] = {
 
 
 def is_other_timestamp(element: SchemaElement, data_type: DataType) -> bool:
-    """Whether a leaf says of its timestamps that they are instants and they are not by their type, or vice versa.
+    """Return True if a leaf's ``isAdjustedToUTC`` contradicts the column's type.
 
-    Files that do not state ``isAdjustedToUTC`` say nothing: those with INT96, or with the converted type alone.
+    False for files that do not state it: those with INT96, or with only the converted type.
     """
     logical, adjusted = element.logical_type, _ADJUSTED.get(str(data_type))
     if logical is None or logical.kind is not LogicalKind.TIMESTAMP or logical.inferred or adjusted is None:
@@ -105,7 +106,7 @@ def is_other_timestamp(element: SchemaElement, data_type: DataType) -> bool:
 
 
 def other_timestamp(data_type: DataType) -> tuple[str, Mapping[str, Any]]:
-    """Return the evidence of a finding about a column of that type, and what else it says."""
+    """Return the evidence of a finding about a column of that type, and its further fields."""
     adjusted = _ADJUSTED[str(data_type)]
     evidence = "{path} stores {column}, a {type}, with isAdjustedToUTC {stored}; it must be {adjusted}."
     stored, right = (str(value).lower() for value in (not adjusted, adjusted))

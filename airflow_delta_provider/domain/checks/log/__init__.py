@@ -1,1 +1,1 @@
-"""The family ``LG``: files of the log, and what they say together."""
+"""The family ``LG``: the files of the log, and their consistency."""

@@ -1,4 +1,4 @@
-"""Tables of which the log does not show what they are: LG06 and LG19, and TF17 of features of readers.
+"""Tables whose log does not show their state: LG06 and LG19, and TF17 for reader features.
 
 PROTOCOL.md, Catalog-managed tables.
 """
@@ -29,7 +29,7 @@ MANAGED_BY_CATALOG = FAMILY.of(Scope.STATE).undecided(
 
 @on_state(MANAGED_BY_CATALOG)
 def check_state(state: TableState) -> Iterator[Finding]:
-    """Yield that a catalog knows more of the table than its log."""
+    """Yield a finding if a catalog manages the table and so may know more than its log."""
     managing = sorted(state.protocol.features.intersection(CATALOG_MANAGED))
     if managing:
         yield MANAGED_BY_CATALOG.found(
@@ -60,7 +60,7 @@ def _timestamps(state: TableState) -> Iterator[Finding]:
 
 @on_demand(UNKNOWN_FEATURE)
 def why_undecidable(state: TableState) -> Iterator[Finding]:
-    """Yield why the log does not show what the table is."""
+    """Yield the reasons why the log does not show the table's state."""
     yield from catalog_managed.check_state(state)
     unknown = sorted((state.protocol.reader_features or frozenset()) - FEATURES.keys())
     if unknown:

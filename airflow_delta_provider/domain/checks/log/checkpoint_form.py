@@ -1,4 +1,4 @@
-"""Checkpoints by themselves: which actions they hold, and in which files. LG14 and LG15."""
+"""The form of checkpoints: their actions, and the files that contain them. LG14 and LG15."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ MALFORMED_CHECKPOINT = _history.error(
 
 @on_demand(MALFORMED_CHECKPOINT)
 class CheckpointForm:
-    """Takes the actions of a checkpoint, part by part.
+    """Checks the form of a checkpoint, whose actions it takes part by part.
 
-    :param names: of its files in ``_delta_log``
+    :param names: names of its files in ``_delta_log``
     """
 
     def __init__(self, version: int, names: Sequence[str]) -> None:
@@ -61,18 +61,18 @@ class CheckpointForm:
 
     @property
     def missing(self) -> str | None:
-        """The kind of action that every checkpoint has, but this one lacks."""
+        """The kind of required action that this checkpoint lacks; None if it has all."""
         return next((kind for kind in ("protocol", "metaData") if not self._count(kind)), None)
 
     def _count(self, kind: str) -> int:
         return self._kinds[kind, False] + self._kinds[kind, True]
 
     def is_of(self, version: int, name: str | None) -> bool:
-        """Whether it is the checkpoint of a version, of that file if one is named."""
+        """Return True if it is the checkpoint of a version and, if a name is given, has a file of that name."""
         return self._version == version and (name is None or name in self._names)
 
     def has(self, kind: str, body: Mapping[str, Any]) -> bool:
-        """Whether its protocol or its metadata are as in an action of that kind."""
+        """Return True if its protocol or metadata equals an action of that kind."""
         if kind == "protocol":
             return self._protocol == Protocol.from_json(body)
         known = self.metadata
@@ -80,21 +80,20 @@ class CheckpointForm:
 
     @property
     def sidecars(self) -> list[str]:
-        """The paths of its sidecar files."""
         return [body["path"] for body in self._sidecars]
 
     @property
     def actions(self) -> int:
-        """How many actions it holds, with those of its sidecar files."""
+        """Number of its actions, including those in sidecar files."""
         return sum(self._kinds.values())
 
     @property
     def adds(self) -> int:
-        """How many ``add`` actions it holds."""
+        """Number of its ``add`` actions."""
         return self._count("add")
 
     def begin(self, part: CheckpointPart) -> None:
-        """Take note that the actions of a part follow."""
+        """Start a part; its actions follow."""
         self._in_sidecar = part.is_sidecar
         self.bytes += part.size
         if part.is_sidecar:
@@ -103,7 +102,7 @@ class CheckpointForm:
     def take(self, kind: str, body: Mapping[str, Any]) -> None:
         """Take an action.
 
-        :raises KeyError: if it lacks what its kind must have; TypeError, ValueError and AttributeError likewise
+        :raises KeyError: if it lacks a required field of its kind; TypeError, ValueError and AttributeError likewise
         """
         self._kinds[kind, self._in_sidecar] += 1
         if kind in _FILE_KINDS:
@@ -135,7 +134,7 @@ class CheckpointForm:
         self._keys.add(what)
 
     def check(self) -> Iterator[Finding]:
-        """Yield what is wrong with it."""
+        """Yield a finding with all problems of the checkpoint, if it has any."""
         problems = [*self._of_actions(), *self._of_spec(), *self._of_sidecars(), *self._of_tags()]
         if problems:
             yield MALFORMED_CHECKPOINT.found(
@@ -156,7 +155,7 @@ class CheckpointForm:
             yield f"it has the domainMetadata of {domain}, which was removed"
 
     def _of_spec(self) -> Iterator[str]:
-        """Yield how it follows neither specification, or one that it must not follow."""
+        """Yield violations of the V1 and V2 specifications, and mixtures of both."""
         multi_part, uuid_named = any(map(is_multi_part, self._names)), any(map(is_uuid_named, self._names))
         supported = self._protocol is not None and self._protocol.supports(V2_CHECKPOINT)
         if multi_part and supported:
@@ -209,9 +208,9 @@ class CheckpointForm:
 
 
 def named_action(kind: str, key: Any) -> str:
-    """Return what an action is about, for people.
+    """Return the name of an action's subject, for people.
 
-    :param key: its application or domain; of the kind ``file`` that of the file; empty where its kind is enough
+    :param key: its application or domain; the file's key for the kind ``file``; empty if the kind is enough
     """
     if kind == "file":
         return f"the file {key[0]}"
@@ -229,9 +228,9 @@ INCOMPLETE_CHECKPOINT = _history.warning(
 
 @on_demand(INCOMPLETE_CHECKPOINT)
 def incomplete_checkpoint(version: int, found: int, parts: int, name: str) -> Finding:
-    """Return the finding about a multi-part checkpoint of which parts are missing.
+    """Return the finding about a multi-part checkpoint with missing parts.
 
-    :param name: of a part that is there
+    :param name: name of an existing part
     """
     return INCOMPLETE_CHECKPOINT.found(
         "Of the checkpoint of version {version} in {parts} parts, {found} are there.",

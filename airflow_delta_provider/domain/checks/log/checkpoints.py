@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 _checkpoints = FAMILY.of(
     Scope.HISTORY,
     CHECKPOINTS,
-    # What a checkpoint lacks or has too much may be the commits' damage, or be a matter of its form.
+    # A missing or additional action may come from a fault in the commits or in the checkpoint's form.
     follows_from=Causes(("LG14",), later=True, any_commit=True),
     needs=(Need.LOG,),
 )
@@ -40,11 +40,11 @@ CONTRADICTING_CHECKPOINT = _checkpoints.error(
 
 @on_demand(DOMAIN_NOT_IN_CHECKPOINT, CONTRADICTING_CHECKPOINT)
 def check_checkpoint(checkpointed: TableState, replayed: TableState, segment: LogSegment) -> Iterator[Finding]:
-    """Yield how the state that a checkpoint leads to contradicts the commits that it replaces.
+    """Yield findings if the state from a checkpoint contradicts the commits that it replaces.
 
-    :param checkpointed: what it leads to, with files
-    :param replayed: what the commits add up to, with files
-    :param segment: what ``checkpointed`` was read from
+    :param checkpointed: state from the checkpoint, with files
+    :param replayed: state from the commits, with files
+    :param segment: the log segment from which ``checkpointed`` was read
     """
     if found := list(differences(checkpointed, replayed)):
         yield _contradiction(segment, found)
@@ -59,11 +59,11 @@ def check_comparison(
     originals: Originals,
     retained_since: Callable[[], float],
 ) -> Iterator[Finding]:
-    """Yield how all that a checkpoint holds contradicts the commits that it replaces.
+    """Yield findings if the contents of a checkpoint contradict the commits that it replaces.
 
     :param segment: the checkpoint
-    :param files: all that it adds or removes
-    :param retained_since: returns the time, in milliseconds since 1970, after which tombstones have to be there
+    :param files: all files that it adds or removes
+    :param retained_since: returns the time, in milliseconds since 1970, after which tombstones must be kept
     """
     if found := list(compared.differences(files, originals, retained_since)):
         yield _contradiction(segment, found)

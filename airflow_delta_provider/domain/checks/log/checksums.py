@@ -40,13 +40,13 @@ CONTRADICTING_CHECKSUM = FAMILY.of(Scope.STATE).error(
     needs=(Need.STATE, Need.FILES, Need.LOG),
 )
 _OF_ONE = ("numMetadata", "numProtocol")
-#: What PROTOCOL.md calls it, and what Delta Spark called it before.
+#: The name in PROTOCOL.md, and the earlier name in Delta Spark.
 _HISTOGRAMS = ("fileSizeHistogram", "histogramOpt")
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 class Counts(Shape):
-    """The live files, counted."""
+    """Counts of the live files."""
 
     numbers: list[int]
     bytes: list[int]
@@ -57,14 +57,14 @@ class Counts(Shape):
 
 @dataclass(frozen=True)
 class Version:
-    """What a version is, as far as it is known.
+    """The facts about a version, as far as they are known.
 
-    :param files: number of live files; None where it is unknown
-    :param size: bytes of all live files; None likewise
+    :param files: number of live files; None if unknown
+    :param size: size of all live files in bytes; None if unknown
     :param info: the ``commitInfo`` of its commit
-    :param counts: returns the live files, counted by bins of these sizes; None likewise
-    :param snapshot: all that the commits add up to; None likewise
-    :param originals: looks ``add`` actions up in the log
+    :param counts: returns the live files counted in bins with these lower bounds; None if unknown
+    :param snapshot: the sum of all commits; None if unknown
+    :param originals: looks up ``add`` actions in the log
     """
 
     state: TableState
@@ -78,7 +78,7 @@ class Version:
 
 @on_demand(CONTRADICTING_CHECKSUM)
 def check_checksum(content: bytes, version: Version) -> Iterator[Finding]:
-    """Yield how a checksum file contradicts its version."""
+    """Yield findings if a checksum file contradicts its version."""
     number = version.state.version
     try:
         wire = parse_json(content)
@@ -91,7 +91,7 @@ def check_checksum(content: bytes, version: Version) -> Iterator[Finding]:
         yield _finding(number, "contradicts the log: {differences}", differences=wrong)
     lacking = [field for field in ("protocol", "metadata") if wire.get(field) is None]
     if lacking:
-        # Those of Databricks Runtime 6 to 8 have neither.
+        # Checksum files of Databricks Runtime 6 to 8 have neither.
         yield _finding(
             number,
             "has no {lacking}",

@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 _KINDS = ("protocol", "metaData", "domainMetadata", "txn", "add", "remove")
 _NOT_PRESERVED = ("commitInfo", "cdc", "checkpointMetadata", "sidecar")
-#: What an action is about, of which the newest counts: a kind with a domain, an application or a file.
+#: The identity of an action, of which the newest counts: its kind with a domain, an application or a file.
 _Key = tuple[str, Hashable]
 
 
@@ -39,13 +39,13 @@ CONTRADICTING_COMPACTION = HISTORY.error(
 def check_compaction(
     compaction: CompactionFile, content: bytes, commits: Iterable[Sequence[Action]]
 ) -> Iterator[Finding]:
-    """Yield how a log compaction file contradicts its commits.
+    """Yield findings if a log compaction file contradicts its commits.
 
     :param commits: their actions, oldest first
     :raises BrokenLogError: if a commit is malformed
     """
     expected: dict[_Key, ActionValue] = {}
-    #: What the commits first mention by adding it: its removal need not be in the file.
+    #: Keys that the commits first mention by adding them: their removal may be missing in the file.
     born: set[_Key] = set()
     for actions in commits:
         for value in _bodies(actions):

@@ -1,4 +1,4 @@
-"""Files of the log that cannot be read: LG09, LG10 and LG21."""
+"""Log files that cannot be read: LG09, LG10, LG20 and LG21."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ DAMAGED_COMMIT = FAMILY.of(Scope.COMMIT).error(
 
 @on_demand(DAMAGED_COMMIT)
 def damaged_commit(version: int, error: Exception) -> Finding:
-    """Return the finding about a commit that cannot be read."""
     text = str(error)
     return DAMAGED_COMMIT.found(
         "{error}. What the commit did is not checked.",
@@ -41,9 +40,9 @@ UNREAD = HISTORY.undecided(
 
 @on_demand(UNREAD)
 def unread_file(path: str, problem: str, remedy: str | None, version: int | None = None) -> Finding:
-    """Return the finding about a file of the log that the job cannot or must not read.
+    """Return the finding about a log file that the job cannot or must not read.
 
-    :param path: below the table
+    :param path: path relative to the table
     """
     return UNREAD.found(
         "{path} was not read: {problem}.", remedy=remedy, version=version, path=path, problem=Prose(problem)
@@ -73,7 +72,7 @@ UNREAD_CHECKPOINT = HISTORY.undecided(
 def damaged_checkpoint(version: int, name: str, error: Exception) -> Finding:
     """Return the finding about a checkpoint that is damaged, or that cannot be read here.
 
-    :param name: of its first file
+    :param name: name of its first file
     """
     if isinstance(error, UnreadCheckpointError):
         return UNREAD_CHECKPOINT.found(

@@ -1,4 +1,4 @@
-"""Files that are added or removed twice, or live twice: LG03 and LG04."""
+"""Files that are added, removed or live twice: LG03 and LG04."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def _file_twice(commit: Commit) -> Iterator[Finding]:
 
 @on_transition(FILE_TWICE)
 def _removed_twice(transition: Transition) -> Iterator[Finding]:
-    """With several deletion vectors; a file that was live with all of them has to be removed with each."""
+    """Yield a finding about a file that is removed with several deletion vectors.
+
+    A file that was live with all of them has to be removed with each.
+    """
     if not transition.not_live:
         return
     keys = {file.key for file in transition.commit.removes}
@@ -73,7 +76,7 @@ TWO_DELETION_VECTORS = FAMILY.of(Scope.STATE).error(
 
 @on_transition(TWO_DELETION_VECTORS)
 def _two_vectors(transition: Transition) -> Iterator[Finding]:
-    """As far as the commit's own actions show it."""
+    """Yield a finding about a file that the commit itself adds with several deletion vectors."""
     adds = transition.commit.adds
     if len({file.path for file in adds}) == len(adds):
         return
@@ -87,9 +90,9 @@ def _two_vectors(transition: Transition) -> Iterator[Finding]:
 
 @on_demand(TWO_DELETION_VECTORS)
 def check_live_vectors(live: Sequence[LiveFile]) -> Iterator[Finding]:
-    """Yield that a commit makes a file live twice.
+    """Yield a finding if a commit makes a file live twice.
 
-    :param live: files that are live after it under a path that it adds, and with another deletion vector
+    :param live: files that are live after it with another deletion vector, under a path that it adds
     """
     for file in live[:1]:
         yield _live_twice(file)

@@ -15,7 +15,7 @@ FAMILY = RuleFamily(
     "PROTOCOL.md, Delta Log Entries",
 )
 
-#: Rules about commits and checkpoints further back than one commit.
+#: Rules about more commits and checkpoints than a single commit.
 HISTORY = FAMILY.of(Scope.HISTORY, needs=(Need.LOG,))
 
 BRING_BACK = "Restore the file from a backup or another replica of the log."

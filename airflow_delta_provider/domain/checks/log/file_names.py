@@ -1,4 +1,4 @@
-"""The names of the files in the log, and which versions there may be files of: LG16, LG17 and LG18."""
+"""The names of log files, and the versions that they belong to: LG16, LG17 and LG18."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MALFORMED_NAME = HISTORY.error(
 
 @on_demand(MALFORMED_NAME)
 def check_names(names: Collection[str]) -> Iterator[Finding]:
-    """Yield which files of the log have malformed names."""
+    """Yield findings about log files with malformed names."""
     for name in malformed_names(names):
         yield MALFORMED_NAME.found(
             "{name} is not named like a file of the log: versions have 20 digits, numbers of parts 10, and a log "
@@ -46,7 +46,7 @@ WITHOUT_COMMIT = HISTORY.error(
 
 @on_demand(WITHOUT_COMMIT)
 def check_versions(names: Collection[str]) -> Iterator[Finding]:
-    """Yield which files belong to versions after the newest commit."""
+    """Yield findings about files of versions after the newest commit."""
     newest = max(commit_versions(names), default=None)
     if newest is None:
         return
@@ -72,7 +72,7 @@ UNREADABLE_COMMITS = HISTORY.warning(
 
 @on_demand(UNREADABLE_COMMITS)
 def check_oldest(names: Collection[str]) -> Iterator[Finding]:
-    """Yield that the oldest commits lead nowhere, though later ones do."""
+    """Yield a finding if the oldest commits cannot be used, because the first checkpoint is newer."""
     commits, checkpoints = commit_versions(names), checkpoint_versions(names)
     oldest = min(commits, default=0)
     first = min(checkpoints, default=None)

@@ -1,4 +1,4 @@
-"""How far back the log is kept, and how far an audit came: LG01, LG02 and LG13."""
+"""The kept part of the log, and the part that an audit covered: LG01, LG02 and LG13."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ HISTORY_NOT_KEPT = HISTORY.undecided(
 def not_kept(first: int, since: int | None) -> Finding:
     """Return the finding about a log that begins too late.
 
-    :param first: the first version that it leads to
-    :param since: the version after which commits were to be checked; None for all
+    :param first: first version that the log can reconstruct
+    :param since: version after which commits were to be checked; None for all
     """
     if since is not None:
         return HISTORY_NOT_KEPT.found(
@@ -51,8 +51,8 @@ def not_kept(first: int, since: int | None) -> Finding:
 def state_of_older_release(version: int, codes: Sequence[str]) -> Finding:
     """Return the finding about an audit that resumes from the state of an older release.
 
-    :param version: the last one that was audited then
-    :param codes: of the rules that need more of the past
+    :param version: last version that the older release audited
+    :param codes: codes of the rules that need more of the past
     """
     return HISTORY_NOT_KEPT.found(
         "An older release of this package audited the table up to version {version} and saved too little for {codes}, "
@@ -76,9 +76,9 @@ GAP = HISTORY.error(
 def gap(first: int, end: int, *, unreadable: bool) -> Finding:
     """Return the finding about commits that are missing between others.
 
-    :param first: the first of them
-    :param end: the last of them
-    :param unreadable: whether the table cannot be read after the gap; else it is a warning
+    :param first: first missing version
+    :param end: last missing version
+    :param unreadable: whether the table cannot be read after the gap; otherwise the finding is a warning
     """
     named = commit_name(first) if first == end else f"{commit_name(first)} to {commit_name(end)}"
     return GAP.found(
@@ -117,8 +117,8 @@ def out_of_time(version: int, last: int, seconds: float | None) -> Finding:
 def out_of_time_reading(version: int, read: str, files: int, seconds: float | None) -> Finding:
     """Return the finding about an audit that stopped after its last commit.
 
-    :param read: what was read of the files
-    :param files: how many there are
+    :param read: parts of the files that were read
+    :param files: number of data files
     """
     return OUT_OF_TIME.found(
         "The audit took more than {seconds:g} seconds and stopped while it read data files: of {files:file} it read "

@@ -36,10 +36,10 @@ _KINDS = ("protocol", "metaData")
 def check_pointer(
     content: bytes, checkpoints: Mapping[int, Sequence[LogSegment]], forms: Sequence[CheckpointForm] = ()
 ) -> Iterator[Finding]:
-    """Yield what is wrong with ``_last_checkpoint``.
+    """Yield a finding if ``_last_checkpoint`` is damaged or wrong.
 
-    :param checkpoints: the whole checkpoints, by their versions
-    :param forms: what checkpoints were found to hold, as far as they were read
+    :param checkpoints: complete checkpoints by version
+    :param forms: the contents of checkpoints, as far as they were read
     """
     try:
         pointer = LastCheckpoint.parse(content)
@@ -77,7 +77,7 @@ def _knew_more(pointer: LastCheckpoint, forms: Sequence[CheckpointForm]) -> bool
 
 
 def _misleading(pointer: LastCheckpoint, forms: Sequence[CheckpointForm]) -> Iterator[str]:
-    """Yield what leads readers to other actions than the checkpoint has, as they need not open it."""
+    """Yield fields that lead readers to other actions than the checkpoint has, as readers need not open it."""
     v2 = pointer.v2
     form = None if v2 is None else next((form for form in forms if form.is_of(pointer.version, v2.path)), None)
     if v2 is None or form is None:
@@ -91,7 +91,7 @@ def _misleading(pointer: LastCheckpoint, forms: Sequence[CheckpointForm]) -> Ite
 
 
 def _wrong(pointer: LastCheckpoint, segments: Sequence[LogSegment], forms: Sequence[CheckpointForm]) -> Iterator[str]:
-    """Yield what makes readers mistrust it."""
+    """Yield fields that make readers distrust the pointer."""
     if pointer.parts is not None and pointer.parts not in [len(segment.checkpoint_files) for segment in segments]:
         yield f"parts is {pointer.parts}, and there is no checkpoint of so many"
     if pointer.v2 is not None and not any(pointer.v2.path in segment.checkpoint_files for segment in segments):

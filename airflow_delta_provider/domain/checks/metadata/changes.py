@@ -1,4 +1,4 @@
-"""What a commit does to the metadata: MD03, MD04, MD08, MD10 to MD12, MD16 and MD27."""
+"""Changes that a commit makes to the metadata: MD03, MD04, MD08, MD10 to MD12, MD16 and MD27."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
 _commit = FAMILY.of(Scope.COMMIT)
-#: What a rule needs that compares a commit's metadata with that of the version before.
+#: Needs of a rule that compares a commit's metadata with the metadata of the version before.
 OF_EARLIER = (Need.STATE, Need.FILES, Need.VERSIONS)
 _pair = FAMILY.of(Scope.PAIR, needs=OF_EARLIER)
 
@@ -66,9 +66,10 @@ def _several(transition: Transition) -> Iterator[Finding]:
 
 
 def is_compared(transition: Transition) -> bool:
-    """Whether the metadata of a commit is compared with that of the version before.
+    """Return True if the metadata of a commit is compared with the version before.
 
-    It is not where there are several ones, of which each reader may follow another, nor where an earlier version of the
+    It is not if there are several metaData actions, as readers may follow different ones, or if an earlier version
+    of the
     table is restored.
     """
     return len(transition.commit.metadata) == 1 and not (transition.restores and transition.past.had_identity)
@@ -160,7 +161,7 @@ def _partitioning_changed(transition: Transition) -> Iterator[Finding]:
     before, after = _partitioning(transition.before.metadata), _partitioning(transition.after.metadata)
     if before is None or after is None:
         return
-    # A column that is renamed keeps its physical name, and files know only that one.
+    # A renamed column keeps its physical name, and files contain only that name.
     if before.keys() != after.keys() and set(before.values()) != set(after.values()):
         yield PARTITIONING_CHANGED.found(
             "The commit changed the partition columns from {before} to {after}, but kept files that are partitioned "
@@ -207,7 +208,7 @@ def _column_lost(transition: Transition) -> Iterator[Finding]:
     if before is None or after is None or any(state.metadata.properties.is_mapped for state in states):
         return
     left = {lowered(column.parts) for column in after}
-    left |= {(str(name).lower(),) for name in transition.before.metadata.partition_columns}  # which are in no file
+    left |= {(str(name).lower(),) for name in transition.before.metadata.partition_columns}  # these are in no file
     gone = [column for column in before if column.kinds[-1] == "field" and lowered(column.parts) not in left]
     if gone:
         more = " and {more:more column|more columns}" if len(gone) > 1 else ""
@@ -220,7 +221,7 @@ def _column_lost(transition: Transition) -> Iterator[Finding]:
 
 
 def _partitioning(metadata: Metadata) -> dict[str, str] | None:
-    """Return the names in files of the partition columns by their names, or None where they are unknown."""
+    """Return the physical names of the partition columns by their names; None if they are unknown."""
     columns = metadata.readable_columns
     if columns is None:
         return None
@@ -228,7 +229,7 @@ def _partitioning(metadata: Metadata) -> dict[str, str] | None:
     physical = {c.parts[0].lower(): physical_name(c.field, mode) for c in columns if len(c.parts) == 1}
     names = [str(name).lower() for name in metadata.partition_columns]
     if not all(name in physical for name in names):
-        return None  # MD05 says so
+        return None  # MD05 reports it
     return {name: physical[name].lower() for name in names}
 
 

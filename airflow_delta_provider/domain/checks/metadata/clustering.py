@@ -1,4 +1,7 @@
-"""Clustering, with partitions and without statistics: MD14, MD32, MD34 and MD38. PROTOCOL.md, Clustered Table."""
+"""Clustering combined with partitions, and without statistics: MD14, MD32, MD34 and MD38.
+
+PROTOCOL.md, Clustered Table.
+"""
 
 from __future__ import annotations
 
@@ -47,13 +50,13 @@ def _clustered_and_partitioned(state: TableState) -> Iterator[Finding]:
     if not state.metadata.partition_columns:
         return
     columns = clustering_columns(state.domains.get(CLUSTERING))
-    says_none = CLUSTERING in state.domains  # as CLUSTER BY NONE does
+    says_none = CLUSTERING in state.domains  # CLUSTER BY NONE leaves an empty domain
     if columns or (state.protocol.supports(CLUSTERING_FEATURE) and not says_none):
         yield CLUSTERED_AND_PARTITIONED.found(
             "The table is partitioned by {partitioned} and clustered by {clustered}; only one of the two is allowed."
             if columns
             else "The table is partitioned by {partitioned}, but the protocol has clustering; only one is allowed.",
-            # Delta Spark partitions a table that was clustered: it cannot take the feature away.
+            # Delta Spark partitions a table that was clustered: it cannot remove the feature.
             severity=None if columns else Severity.WARNING,
             effect=None if columns else "Engines that go by the feature take the table for a clustered one.",
             partitioned=list(map(str, state.metadata.partition_columns)),
@@ -76,7 +79,10 @@ STATISTICS_END = FAMILY.of(Scope.PAIR, CLUSTERED).warning(
 
 @on_change(STATISTICS_END)
 def _statistics_end(transition: Transition) -> Iterator[Finding]:
-    """Yield a clustering column that a commit moves behind those with statistics, or leaves out of their list."""
+    """Yield a finding about a clustering column for which the table no longer keeps statistics.
+
+    The commit moves it behind the columns with statistics, or leaves it out of their list.
+    """
     before, after = transition.before, transition.after
     if CLUSTERING not in before.domains or CLUSTERING not in after.domains or before.metadata == after.metadata:
         return
@@ -108,9 +114,9 @@ _STATISTICS = ("minValues", "maxValues", "nullCount")
 
 @on_demand(NO_STATISTICS)
 def check_clustering_statistics(add: Mapping[str, Any], paths: Iterable[PhysicalPath]) -> Iterator[Finding]:
-    """Yield whether an ``add`` action says nothing about a clustering column.
+    """Yield a finding if an ``add`` action has no statistics of a clustering column.
 
-    :param paths: of the clustering columns in files: :func:`clustering_paths`
+    :param paths: paths of the clustering columns in files: :func:`clustering_paths`
     """
     for column in _without_statistics(add, paths)[:1]:
         yield NO_STATISTICS.found(
@@ -138,12 +144,12 @@ NEW_WITHOUT_STATISTICS = FAMILY.of(Scope.PAIR, CLUSTERED).warning(
 
 @on_demand(NEW_WITHOUT_STATISTICS)
 def check_newly_clustered(add: Mapping[str, Any], paths: Iterable[PhysicalPath]) -> Iterator[Finding]:
-    """Yield what an older file does not say of the columns that a table is newly clustered by.
+    """Yield findings about columns that a table is newly clustered by and that have no statistics in an older file.
 
-    A warning: Delta Spark clusters tables by such columns.
+    They are warnings: Delta Spark clusters tables by such columns.
 
     :param add: the ``add`` action of the file
-    :param paths: of these columns in files
+    :param paths: paths of these columns in files
     """
     for column in _without_statistics(add, paths):
         yield NEW_WITHOUT_STATISTICS.found(
@@ -159,7 +165,7 @@ def _without_statistics(add: Mapping[str, Any], paths: Iterable[PhysicalPath]) -
 
 
 def clustering_paths(state: TableState) -> tuple[PhysicalPath, ...]:
-    """Return where the columns that a table is clustered by lie in files, as far as its schema has them."""
+    """Return the paths in files of the columns that a table is clustered by, as far as its schema has them."""
     configuration, metadata = state.domains.get(CLUSTERING), state.metadata
     if configuration is None or metadata.readable_columns is None:
         return ()
@@ -168,7 +174,7 @@ def clustering_paths(state: TableState) -> tuple[PhysicalPath, ...]:
 
 @lru_cache(maxsize=64)
 def _paths(schema_string: str, mode: MappingMode, configuration: str) -> tuple[PhysicalPath, ...]:
-    """Return the paths; kept, since most commits change neither the schema nor the columns."""
+    """Return the paths. Cached, since most commits change neither the schema nor the columns."""
     schema = MappedSchema.of(Metadata("", schema_string, configuration={COLUMN_MAPPING_MODE: mode.value}))
     fields = fields_by_path(schema) if schema.is_mapped else fields_by_name(schema)
     found = (field_called(parts, fields) for parts in clustering_columns(configuration))

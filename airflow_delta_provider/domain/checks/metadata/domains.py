@@ -150,12 +150,12 @@ def _removed(transition: Transition) -> Iterator[Finding]:
 
 
 def _stays_open(_: Transition, __: Finding, ___: Details) -> bool:
-    """Whether the finding is open: it is about the commit, which no later one changes."""
+    """Return True: the finding is about the commit itself, which no later commit changes."""
     return True
 
 
 def _are_alike(one: str, other: str) -> bool:
-    """Whether two configurations are the same, written alike or not: Delta Spark writes those of its domains anew."""
+    """Return True if two configurations are equal as JSON: Delta Spark serializes those of its domains again."""
     try:
         return one == other or bool(json.loads(one) == json.loads(other))
     except (ValueError, RecursionError):

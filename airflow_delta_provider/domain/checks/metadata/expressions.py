@@ -1,7 +1,7 @@
-"""Expressions that the metadata holds: MD20 to MD22.
+"""Expressions in the metadata: MD20 to MD22.
 
-PROTOCOL.md, CHECK Constraints, Column Invariants, Generated Columns and Default Columns. Names are looked up as Spark
-does, without regard to case; an expression that is not understood, and names what no column has, is undecided.
+PROTOCOL.md, CHECK Constraints, Column Invariants, Generated Columns and Default Columns. Names are looked up as in
+Spark, ignoring case. An expression is undecided if it is not understood and contains a name that no column has.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from airflow_delta_provider.domain.report.verdict import Severity
 class _Expression:
     """An expression in the metadata.
 
-    :param holder: what has it, as the subject of a sentence
-    :param text: None where the log has none: ``wire`` is of another form
-    :param is_condition: whether its value has to be Boolean
+    :param holder: description of the object with the expression, as the subject of a sentence
+    :param text: the expression; None if ``wire`` has another form
+    :param wire: the value in the log
+    :param is_condition: whether its value must be Boolean
     """
 
     holder: str

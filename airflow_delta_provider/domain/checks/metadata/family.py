@@ -21,5 +21,5 @@ FAMILY = RuleFamily(
 )
 
 RESTORE = Restore()
-#: Characters of a wrong value that are shown.
+#: Maximum number of characters shown of a wrong value.
 MOST_TEXT = 300

@@ -1,7 +1,8 @@
-"""Guards of rows that a data write takes away: MD37.
+"""Guards of rows that a data write removes: MD37.
 
-A guard is NOT NULL, a CHECK constraint, an invariant, a generation expression or a default. Only statements that change
-a table's definition may take one away.
+A guard is NOT NULL, a CHECK constraint, an invariant, a generation expression or a default. Only statements that
+change
+a table's definition may remove one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.delta.writer import writer_of
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Operations that write rows or arrange them, and must leave the table's definition as it is, but for new columns.
+#: Operations that write or arrange rows. They must not change the table's definition, except to add columns.
 _DATA_WRITES = frozenset(
     {"WRITE", "STREAMING UPDATE", "MERGE", "UPDATE", "DELETE", "TRUNCATE", "OPTIMIZE", "REORG", "COPY INTO"}
 )
@@ -35,9 +36,9 @@ _KEYS = {
     ALLOW_COLUMN_DEFAULTS.field_key: "the default",
     INVARIANTS.field_key: "the invariant",
 }
-#: Guards that no statement sets on a column that is there.
+#: Guards that no statement can set on an existing column.
 _FOR_GOOD = (GENERATED_COLUMNS.field_key, INVARIANTS.field_key)
-#: Characters of an expression that are shown.
+#: Maximum number of characters shown of an expression.
 _MOST_TEXT = 100
 
 
@@ -46,8 +47,8 @@ class _Guard:
     """A guard of rows.
 
     :param kind: key of the field's metadata, or one of the two names above
-    :param of: name of a constraint, else the column's id or, without one, its path
-    :param text: for people
+    :param of: name of a constraint; otherwise the column's id or, without one, its path
+    :param text: description for people
     """
 
     kind: str
@@ -65,7 +66,7 @@ def _lost_keys(_: Finding, transition: Transition) -> Details:
 
 
 def _still_lost(later: Transition, _: Finding, details: Details) -> bool:
-    """Until all guards are there again, or the columns are gone, or the table is replaced."""
+    """Return True until all guards exist again, their columns are removed, or the table is replaced."""
     operation = (later.commit.operation or "").upper()
     if not later.commit.metadata:
         return True
@@ -118,7 +119,7 @@ def _guards_lost(transition: Transition) -> Iterator[Finding]:
 
 
 def _lost(transition: Transition) -> list[_Guard]:
-    """Return the guards that a commit takes away, unless their columns are removed, too."""
+    """Return the guards that a commit removes, except those whose columns it also removes."""
     before, after = transition.before.metadata, transition.after.metadata
     columns, now = _columns(after), {guard.key for guard in _guards(after)}
     guards = [guard for guard in _guards(before) if guard.key not in now]
@@ -128,7 +129,7 @@ def _lost(transition: Transition) -> list[_Guard]:
     left = []
     for guard in guards:
         is_there = columns.get(guard.of)
-        # In a table that is overwritten as a whole, a column of another type is another column.
+        # If the whole table is overwritten, a column of another type is another column.
         if guard.column is None or (is_there and (not whole or is_there.data_type == guard.column.data_type)):
             left.append(guard)
     return left
@@ -160,7 +161,7 @@ def _guards(metadata: Metadata) -> Iterator[_Guard]:
 
 
 def _columns(metadata: Metadata) -> dict[Any, Column]:
-    """Return the columns and nested fields by their ids, those without one by their paths."""
+    """Return the columns and nested fields by id, those without an id by path."""
     is_mapped = metadata.properties.is_mapped
     fields = (column for column in metadata.readable_columns or () if column.kinds[-1] == "field")
     return {(is_mapped and _id(column)) or lowered(column.parts): column for column in fields}

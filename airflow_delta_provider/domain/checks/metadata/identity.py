@@ -55,7 +55,7 @@ def _broken(state: TableState) -> Iterator[Finding]:
 
 
 def _wrong(column: Column) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with an identity column: the name of a property, and its value."""
+    """Yield the faults of an identity column: the name of a property, and its value."""
     metadata = column.field.metadata
     for name, needed in (("start", True), ("step", True), ("highWaterMark", False)):
         value = metadata.get(f"{KEY}.{name}")
@@ -134,7 +134,7 @@ def _changed(transition: Transition) -> Iterator[Finding]:
 
 
 def _identity_columns(metadata: Metadata) -> Iterator[Column]:
-    """Yield the columns whose metadata speaks of identity."""
+    """Yield the columns with identity keys in their metadata."""
     if KEY in metadata.schema_string:
         yield from filter(_is_identity, metadata.readable_columns or ())
 
@@ -153,7 +153,7 @@ IDENTITY_SET_BACK = _pair.warning(
 
 @on_change(IDENTITY_SET_BACK)
 def _set_back(transition: Transition) -> Iterator[Finding]:
-    """Compare marks by names in files, as Delta does: a column that was made again by an old name is another one."""
+    """Compare marks by names in files, as Delta does: a column that was dropped and created again is another one."""
     is_restore = transition.restores and transition.past.had_identity
     if len(transition.commit.metadata) != 1 or (transition.keeps_no_file and not is_restore):
         return
@@ -172,7 +172,7 @@ def _set_back(transition: Transition) -> Iterator[Finding]:
         if is_restore and (
             type(start) is not int or column.field.metadata.get(START) != start or (mark - start) * step < 0
         ):
-            continue  # RESTORE keeps no mark that is not one of the column's own values
+            continue  # RESTORE keeps only marks that are one of the column's own values
         now = column.field.metadata.get(HIGH_WATER_MARK)
         now = now if type(now) is int else None
         if now is None or (now - mark) * step < 0:
@@ -194,7 +194,7 @@ def _set_back(transition: Transition) -> Iterator[Finding]:
 
 
 def _assigned(finding: Finding, transition: Transition) -> Details:
-    """Return the value, and the column by its name in files, which it keeps when it is renamed."""
+    """Return the value, and the column's name in files, which stays the same if the column is renamed."""
     names = {str(column): name for name, column in _by_name_in_files(transition.after.metadata).items()}
     return {"value": (finding.facts or {})["value"], "field": names[str(finding.column)]}
 
@@ -229,12 +229,13 @@ ASSIGNED_AGAIN = _pair.warning(
 
 @on_demand(PAST_MARK, ASSIGNED_AGAIN)
 def check_identity_values(transition: Transition, actions: Iterable[Action], *, are_new: bool) -> Iterator[Finding]:
-    """Yield the identity columns of which files have wrong values, by the statistics of those that a commit adds.
+    """Yield findings about identity columns with wrong values in added files, according to their statistics.
 
-    Columns that take other values than their own are left out: their marks need not cover those.
+    Columns that accept explicit values are left out: their marks need not cover those values.
 
-    :param actions: of the commit, as in the log
-    :param are_new: whether the rows of a commit that only adds files are new: it neither creates nor restores the table
+    :param actions: actions of the commit, as in the log
+    :param are_new: whether the rows of a commit that only adds files are new: it neither creates nor restores the
+        table
     """
     after = _by_name_in_files(transition.after.metadata)
     if not after:
@@ -248,10 +249,10 @@ def check_identity_values(transition: Transition, actions: Iterable[Action], *, 
 
 
 def _of_file(add: Mapping[str, Any], name: str, column: Column, before: Column | None) -> Iterator[Finding]:
-    """Yield what is wrong with the values of a column in a file.
+    """Yield findings about the values of a column in a file.
 
-    :param name: of the column, in the file
-    :param before: the column before the commit; None where the file may have older rows
+    :param name: name of the column in the file
+    :param before: the column before the commit; None if the file may have older rows
     """
     identity, bounds = Identity.of(column.field.metadata), _bounds(add, name)
     if identity is None or bounds is None:

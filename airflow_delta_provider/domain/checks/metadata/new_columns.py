@@ -70,7 +70,7 @@ def _required_column(transition: Transition) -> Iterator[Finding]:
 
 
 def _new_columns(before: Metadata, after: Metadata) -> Iterator[Column]:
-    """Yield the fields that there was neither a name nor an id for before."""
+    """Yield the fields that had neither their name nor their id before."""
     columns = before.readable_columns
     if columns is None:
         return

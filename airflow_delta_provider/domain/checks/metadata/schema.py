@@ -1,4 +1,4 @@
-"""The schema of one version: MD02, MD05, MD06, MD19, and MD13 of types. PROTOCOL.md, Schema Serialization Format."""
+"""The schema of one version: MD02, MD05, MD06, MD19, and MD13 for types. PROTOCOL.md, Schema Serialization Format."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ UNKNOWN_TYPE_OR_VALUE = _state.error(
 
 @on_state(BROKEN_SCHEMA, UNKNOWN_TYPE_OR_VALUE)
 def check_readable(state: TableState) -> Iterator[Finding]:
-    """Yield why the schema of ``state`` cannot be read: it is damaged, or has a type that only Spark knows."""
+    """Yield a finding if the schema of ``state`` cannot be read: it is damaged, or has a type that only Spark knows."""
     schema = state.metadata.schema_string
     if not schema:
         yield BROKEN_SCHEMA.found("The metaData action has no schemaString.", version=state.version)
@@ -97,7 +97,7 @@ def check_readable(state: TableState) -> Iterator[Finding]:
 
 
 def _has_user_defined_type(schema: object) -> bool:
-    """Whether the text of a schema is JSON, of a struct with a type of Spark alone at any depth."""
+    """Return True if a schema is JSON and contains, at any depth, a type that only Spark knows."""
     try:
         wire = parse_json(str(schema))
     except ValueError:
@@ -193,7 +193,7 @@ FIELD_OF_SCHEMA_MISSING = _state.error(
     remedy=Restore(", and update the engine that wrote the schema"),
     source=SCHEMA,
 )
-#: Missing fields that are named.
+#: Maximum number of missing fields that are named.
 _MOST_NAMED = 5
 
 
@@ -257,7 +257,7 @@ def _unknown_types(state: TableState) -> Iterator[Finding]:
 
 
 def is_known_type(data_type: DataType) -> bool:
-    """Whether the protocol has a type, whatever it contains."""
+    """Return True if the protocol has a type; nested types are not checked."""
     if isinstance(data_type, PrimitiveType):
         return data_type.name in _PRIMITIVES or data_type.name.startswith(_GEOSPATIAL)
     if isinstance(data_type, DecimalType):
