@@ -98,12 +98,12 @@ REASSIGNED = _pair.warning(
     effect=_ROWS_SEEM_REPLACED,
     remedy="If nothing follows row ids, nothing needs to be done. Otherwise do not run this operation on the table.",
 )
-#: What it means if the same rows have other ids.
+#: The effect if the same rows have other ids.
 IF_SAME_ROWS = "If these are the same rows, consumers that follow row ids see them as deleted and inserted again."
 
 
 def is_reassigned(finding: Finding) -> bool:
-    """Whether a finding says that row ids were reassigned, and not only that they may have been."""
+    """Return True if a finding reports row ids that were reassigned, not only ids that may have been."""
     return finding.code == REASSIGNED.code and (finding.facts or {}).get("proven") is not False
 
 
@@ -115,7 +115,7 @@ UNREADABLE_METADATA = _state.error(
     source=_SNAPSHOT,
 )
 
-# Nothing to prove, or no way to.
+# Tables without anything to check, or that cannot be checked.
 NOT_TRACKED = _state.undecided(
     15,
     "no row tracking",

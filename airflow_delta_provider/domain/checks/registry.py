@@ -1,4 +1,4 @@
-"""All rules: by family, by code, and by what follows from what. Importing it imports, and so registers, all checks."""
+"""All rules by family and code, with their possible causes. Importing it imports and so registers all checks."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ FAMILIES: tuple[RuleFamily, ...] = (
     paimon_rows.FAMILY,
 )
 
-#: By code.
+#: All rules by code.
 RULES: Mapping[str, Rule] = {rule.code: rule for family in FAMILIES for rule in family.rules}
-#: Stands for the rules of other releases.
+#: Placeholder for the rules of other releases.
 UNKNOWN = Rule(RuleFamily("", "", ""), "", Severity.UNDECIDED, "unknown rule", Scope.PLATFORM)
 
 
 def rule_of(finding: Finding) -> Rule:
-    """Return the rule of a finding, which another release may have reported."""
+    """Return the rule of a finding; ``UNKNOWN`` if only another release has it."""
     return RULES.get(finding.code, UNKNOWN)
 
 
@@ -76,12 +76,12 @@ def _causes() -> Mapping[str, tuple[str, ...]]:
 
 
 def _code(rule: Rule | str) -> str:
-    """Return the code of a rule that is named by it, or given itself.
+    """Return the code of a rule that is given as its code or as an object.
 
     :raises KeyError: if there is none
     """
     return rule.code if isinstance(rule, Rule) else RULES[rule].code
 
 
-#: By the code of what follows, the codes of what it may follow from, the likeliest first.
+#: Codes of possible causes by the code of the consequence, the likeliest first.
 CAUSES: Mapping[str, tuple[str, ...]] = _causes()

@@ -1,10 +1,10 @@
-"""Remedies that go back to an earlier version: what RESTORE can do depends on the finding and on the table."""
+"""Remedies that return to an earlier version, adapted to the finding and the table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Why RESTORE may be refused; the property is read from the table as it is now.
+#: The reason why RESTORE may be refused; the property is read from the current table.
 _TOO_OLD = (
     "Delta Spark refuses to go back to a version older than delta.deletedFileRetentionDuration ({retention}): set that "
     "property higher first. The data files of the version must still exist."
@@ -16,14 +16,14 @@ _MAKE_AGAIN = (
 
 @dataclass(frozen=True)
 class Place:
-    """A finding in the history of its table.
+    """A finding's place in the history of its table.
 
     :param version: version of the finding
     :param at_or_before: whether the log does not go back to a version without the finding
-    :param oldest: first version that the log leads to; None if it leads to no version
+    :param oldest: first version that the log can reconstruct; None if there is none
     :param newest: newest version of the table
-    :param retention: ``delta.deletedFileRetentionDuration`` of the table if the version before the finding is older,
-        else None
+    :param retention: ``delta.deletedFileRetentionDuration`` of the table if the version before the finding is older;
+        otherwise None
     """
 
     version: int
@@ -34,20 +34,20 @@ class Place:
 
     @property
     def sound(self) -> int | None:
-        """The newest version without the finding; None if the log leads to none."""
+        """The newest version without the finding; None if the log cannot reconstruct it."""
         known = self.oldest is not None and self.oldest < self.version and not self.at_or_before
         return self.version - 1 if known else None
 
 
 class Restore(str):
-    """A remedy that goes back to the version before a finding.
+    """A remedy that returns to the version before a finding.
 
-    As a text, it is the remedy for any table, as on the page of rules. :meth:`at` returns the one for a finding.
+    As a string, it is the remedy for any table, as on the page of rules. :meth:`at` returns the one for a finding.
 
     :param then: rest of the sentence, as in "RESTORE the table to the previous version<then>."
     :param first: sentence before that one
     :param instead: remedy that keeps the rows written since, or that needs no earlier version: a phrase that begins
-        with a verb in lower case
+      with a verb in lower case
     :param of_file: whether the version is the one before the file that the finding names was added
     """
 
@@ -63,7 +63,7 @@ class Restore(str):
         return self
 
     def at(self, place: Place) -> str:
-        """Return the remedy for a finding."""
+        """Return the remedy for a finding at this place."""
         if place.sound is None:
             missing = (
                 "Version 0 has no version before it."

@@ -1,4 +1,4 @@
-"""``RQ``: why requests are refused. A refused table was not changed, unless its report says so."""
+"""``RQ``: reasons for refusing a request. A refused table was not changed, unless its report says so."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ def broken_log(table: str, error: Exception) -> Finding:
 def catalog_managed(table: str, by: str) -> Finding:
     """Return the refusal of a table that its catalog manages.
 
-    :param by: the feature or property that says so
+    :param by: the feature or property that shows it
     """
     return CATALOG_MANAGED.found(
         "{table} is managed by its catalog ({by}), so its directory alone does not define the table.",

@@ -1,4 +1,4 @@
-"""A rule: the stable code of one kind of finding, and all that the package knows about it."""
+"""Rules: the stable codes of the kinds of findings, with all facts about them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.report.verdict import Severity
 
 
 class Scope(Enum):
-    """What a rule looks at."""
+    """The object that a rule checks."""
 
     STATE = "state"
     COMMIT = "commit"
@@ -30,12 +30,12 @@ class Scope(Enum):
 
     @property
     def meaning(self) -> str:
-        """What is looked at, in one phrase."""
+        """The checked object in one phrase."""
         return _MEANINGS[self]
 
     @property
     def is_table(self) -> bool:
-        """Whether the rule is about a table, and not about a request or what carries it out."""
+        """Whether the rule is about a table, not about a request or the platform that carries it out."""
         return self not in (Scope.REQUEST, Scope.PLATFORM)
 
 
@@ -54,10 +54,11 @@ _MEANINGS = {
 
 
 class Need(Enum):
-    """What a rule needs of the past, in addition to the commit that it checks.
+    """A need of a rule for the past, in addition to the commit that it checks.
 
-    An audit that begins at a version has the past from its commits. One that resumes from the state of an earlier
-    audit must not judge by less.
+    An audit that begins at a version has the past from its commits. An audit that resumes from a saved state must
+    not
+    check with less.
     """
 
     STATE = auto()
@@ -83,7 +84,7 @@ class Need(Enum):
 
 
 class FileAspect(Enum):
-    """What is wrong with a file: the first action that said so of it is to blame."""
+    """The faulty aspect of a file: a finding is attributed to the first action that recorded the present value."""
 
     PATH = "path"
     ROW_IDS = "row ids"
@@ -93,14 +94,14 @@ class FileAspect(Enum):
 
 @dataclass(frozen=True)
 class Causes:
-    """The rules that a violation may be a mere consequence of: it is shown below the finding that caused it.
+    """The rules that may have caused a violation: it is shown below the finding that caused it.
 
-    :param rules: the likeliest first; of the rule's own family also by code, for those that are defined later
-    :param later: whether it shows in later commits than the cause, too
-    :param earlier: whether it is wrong with files that were right before the cause
-    :param same_file: whether it follows only where both are about the same file
+    :param rules: the likeliest first; rules of the same family that are defined later are given by code
+    :param later: whether it can also appear in later commits than the cause
+    :param earlier: whether files that were right before the cause can be wrong through it
+    :param same_file: whether it follows only if both are about the same file
     :param any_commit: whether it follows from any error in a commit
-    :param afterwards: more rules, from which it follows in later commits only
+    :param afterwards: further rules, from which it follows only in later commits
     """
 
     rules: tuple[Rule | str, ...] = ()
@@ -118,14 +119,14 @@ def causes(
     same_file: bool = False,
     afterwards: tuple[Rule | str, ...] = (),
 ) -> Causes:
-    """Return causes; the parameters as in :class:`Causes`."""
+    """Return causes; the parameters are those of :class:`Causes`."""
     return Causes(rules, later, earlier, same_file, afterwards=afterwards)
 
 
-#: What follows from any error in a commit, as a file does that was derived from the commits.
+#: Causes of violations that follow from any error in a commit, such as those in files derived from the commits.
 ANY_COMMIT = Causes(later=True, any_commit=True)
 
-#: Shown with a finding: the action whose kind its subject names.
+#: Value of ``shows``: the action whose kind is the finding's subject is shown.
 OF_SUBJECT = "subject"
 
 
@@ -133,30 +134,32 @@ OF_SUBJECT = "subject"
 class Rule:
     """One entry of the catalogue.
 
-    :param family: that its code begins with
+    :param family: family with the prefix of its code
     :param code: stable code
-    :param severity: severity of its findings, where they do not say another
-    :param title: what is wrong, in a few words
-    :param scope: what it looks at
-    :param remedy: what to do about it, in a sentence
-    :param effect: what it can do to readers or writers of the table, in a sentence
-    :param source: where it comes from: sections of PROTOCOL.md
+    :param severity: severity of its findings, unless they have their own
+    :param title: the fault in a few words
+    :param scope: the object that it checks
+    :param remedy: the fix, in a sentence
+    :param effect: the effect on readers or writers of the table, in a sentence
+    :param source: its source: sections of PROTOCOL.md
     :param threads: public threads about it, as ``owner/repository#number``
-    :param follows_from: what its violations may be consequences of
-    :param leads_to: rules of families below whose violations may be consequences of this one
-    :param healing: until when it stays broken, where later commits can decide it; else until its files are gone, or
-        until the state is right again
-    :param needs: of the past
-    :param shows: kind of the action that is shown with a finding; ``remove``: of a file, its ``remove`` action first;
-        None: as its family
+    :param follows_from: possible causes of its violations
+    :param leads_to: rules of families below that a violation may cause to be broken
+    :param healing: condition for it to stay broken, if later commits can decide that; otherwise it stays broken
+        until its
+        files are removed, or until the state is right again
+    :param needs: its needs for the past
+    :param shows: kind of the action that is shown with a finding; ``remove`` prefers the ``remove`` action of the
+        file;
+        None: as in its family
     :param about_live_files: whether its findings name a file that is live as long as they are open
-    :param about_older_files: whether a change back to what was before the damage breaks it for what was written in
-        the meantime
-    :param survives_replacement: whether replacing all of the table does not heal it
-    :param reported_once: whether it is reported once, though it stays true
-    :param of_all_columns: whether its findings are about all columns of a table, of which they name one
-    :param blames: what is wrong with the file that its findings name: they belong to the commit that wrote that first;
-        None: as its family
+    :param about_older_files: whether undoing the damage breaks it for files that were written in the meantime
+    :param survives_replacement: whether replacing the whole table does not fix it
+    :param reported_once: whether it is reported only once, even if it stays true
+    :param of_all_columns: whether its findings are about all columns of a table, although they name only one
+    :param blames: faulty aspect of the file that its findings name: they belong to the commit that first wrote it
+        so;
+        None: as in its family
     """
 
     family: RuleFamily
@@ -196,14 +199,14 @@ class Rule:
     ) -> Finding:
         """Return a finding of this rule.
 
-        The facts of the evidence, and where it is, decide whether a later finding says the same: a value of which that
-        must not depend is given as :class:`~.evidence.Prose`.
+        The facts of the evidence and the place decide whether a later finding counts as the same. Pass a value as
+        :class:`~.evidence.Prose` if it must not affect this.
 
-        :param evidence: what is wrong, with names and numbers: a sentence, in which ``{name}`` stands for a fact
-        :param severity: if it is another than the rule's
-        :param effect: what it does to readers or writers, if it is something else than the rule says
-        :param remedy: what to do about it, if it is something else than the rule says
-        :param made_by: fields of the finding that say which commit it is about, if what runs the check does not know it
+        :param evidence: the fault with names and numbers: a sentence, in which ``{name}`` stands for a fact
+        :param severity: severity, if it differs from the rule's
+        :param effect: effect on readers or writers, if it differs from the rule's
+        :param remedy: the fix, if it differs from the rule's
+        :param made_by: fields of the finding that identify its commit, if the caller of the check does not know it
         :param facts: plain values, which the evidence may name
         """
         finding = Finding(
@@ -222,7 +225,7 @@ class Rule:
         return self.worded(replace(finding, evidence=sentence(evidence, {**where, **facts}), **made_by))
 
     def worded(self, finding: Finding) -> Finding:
-        """Return a finding of this rule with the message composed again; one that has no evidence stays as it is."""
+        """Return a finding of this rule with its message composed again; without evidence, it is unchanged."""
         if finding.evidence is None:
             return finding
         parts = (
@@ -237,16 +240,17 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class RuleFamily:
-    """Rules whose codes begin alike.
+    """Rules with a common prefix of their codes.
 
-    :param prefix: what their codes begin with
-    :param title: what they are about, in a few words
-    :param about: the same, in a sentence or two
-    :param source: where those come from that name no source of their own
+    :param prefix: prefix of their codes
+    :param title: their topic in a few words
+    :param about: their topic in a sentence or two
+    :param source: source of rules that name none of their own
     :param shows: kind of the action that is shown with findings
-    :param compares: whether its rules are about protocol and metadata, so that later commits can be compared with the
+    :param compares: whether its rules are about protocol and metadata, so that later commits can be compared with
+        the
         state before a violation
-    :param blames: what is wrong with files that findings name
+    :param blames: faulty aspect of the files that findings name
     """
 
     prefix: str
@@ -260,20 +264,19 @@ class RuleFamily:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """All rules of the family, by code."""
         return tuple(rule for _, rule in sorted(self._rules.items()))
 
     def of(self, scope: Scope, source: str | None = None, **shared: Any) -> RuleGroup:
-        """Return what makes those rules of the family that look at ``scope``.
+        """Return a group that makes the rules of the family that check ``scope``.
 
-        :param shared: what the rules have that do not say otherwise, such as ``remedy`` or ``needs``
+        :param shared: values for all rules of the group that do not have their own, such as ``remedy`` or ``needs``
         """
         return RuleGroup(self, scope, {"source": self.source if source is None else source, **shared})
 
     def register(self, rule: Rule) -> Rule:
-        """Take a rule into the family, and return it.
+        """Add a rule to the family and return it.
 
-        :raises ValueError: if the family has its code already
+        :raises ValueError: if the family already has its code
         """
         if rule.code in self._rules:
             raise ValueError(f"There are two rules with the code {rule.code}.")
@@ -283,11 +286,11 @@ class RuleFamily:
 
 @dataclass(frozen=True)
 class RuleGroup:
-    """Makes the rules of a family that look at one scope: ``group.error(1, "title", effect="…", remedy="…")``.
+    """A factory of rules of a family that check one scope: ``group.error(1, "title", effect="…", remedy="…")``.
 
-    The rest of what a rule has, such as ``healing`` or ``shows``, as in :class:`Rule`.
+    Other fields of a rule, such as ``healing`` or ``shows``, are passed by name as in :class:`Rule`.
 
-    :param shared: what its rules have that do not say otherwise
+    :param shared: values for all its rules that do not have their own
     """
 
     family: RuleFamily
@@ -295,15 +298,15 @@ class RuleGroup:
     shared: Mapping[str, Any]
 
     def error(self, number: int, title: str, **known: Any) -> Rule:
-        """Register and return the rule of that number, whose findings are errors."""
+        """Register and return the rule with that number, whose findings are errors."""
         return self._register(Severity.ERROR, number, title, known)
 
     def warning(self, number: int, title: str, **known: Any) -> Rule:
-        """Register and return the rule of that number, whose findings are warnings."""
+        """Register and return the rule with that number, whose findings are warnings."""
         return self._register(Severity.WARNING, number, title, known)
 
     def undecided(self, number: int, title: str, **known: Any) -> Rule:
-        """Register and return the rule of that number, whose findings say that something could not be decided."""
+        """Register and return the rule with that number, whose findings report something that could not be decided."""
         return self._register(Severity.UNDECIDED, number, title, known)
 
     def _register(self, severity: Severity, number: int, title: str, known: Mapping[str, Any]) -> Rule:

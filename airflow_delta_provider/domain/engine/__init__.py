@@ -1,1 +1,1 @@
-"""What a given engine release can do, and how a Spark session for it is set up."""
+"""Capabilities of engine releases, and the setup of Spark sessions for them."""

@@ -1,10 +1,10 @@
-"""Error classes with which the libraries of table formats say that another writer was faster."""
+"""Error classes by which the libraries of table formats report that another writer was faster."""
 
 from __future__ import annotations
 
 #: Another writer changed what the statement was planned on: plan again.
 METADATA_CONFLICTS = frozenset({"DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"})
-#: Another writer changed files only: the same statement may run again.
+#: Another writer changed only files: the same statement may run again.
 FILE_CONFLICTS = frozenset(
     {
         "DELTA_CONCURRENT_APPEND",

@@ -1,4 +1,4 @@
-"""Delta's library for Spark: its release for each Spark, where its jars come from, what a session sets for it."""
+"""Delta's library for Spark: the release for each Spark, the origin of its jars, and its session settings."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from airflow_delta_provider.domain.engine.spark_master import is_local
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-#: Where Delta's jars come from: Maven, or the platform.
+#: Origins of Delta's jars: Maven, or the platform.
 PACKAGES, PROVIDED = "packages", "provided"
 
 
 def default_delta_jars(master: str) -> str:
-    """Return where Delta's jars come from by default: a platform has its own, a local master none."""
+    """Return the default origin of Delta's jars: a platform has its own, a local master has none."""
     return PACKAGES if is_local(master) else PROVIDED
 
 
-#: The Delta release that goes with a Spark release: by its line, and by the first patch release that it goes with; as
-#: `make matrix` tries them. On Spark 4.1.4 Delta 4.1 and 4.2 lack a class in every change, on Spark 3.5.0 Delta 3.3.
+#: The Delta release for a Spark release: by Spark's minor version and the first patch release that it works with, as
+#: tested by `make matrix`. On Spark 4.1.4, Delta 4.1 and 4.2 lack a class in every change; so does Delta 3.3 on Spark
+#: 3.5.0.
 _DELTA_FOR_SPARK: Mapping[str, Mapping[int, str]] = {
     "4.2": {0: "4.4.0"},
     "4.1": {0: "4.3.1"},
@@ -35,11 +36,11 @@ _NAMED_SINCE = (4, 1)
 
 
 class UnknownSparkError(ValueError):
-    """A Spark release for which no Delta release is known."""
+    """A Spark release without a known Delta release."""
 
 
 def delta_coordinates(spark: str) -> str:
-    """Return the Maven coordinates of the Delta release that goes with a Spark release.
+    """Return the Maven coordinates of the Delta release for a Spark release.
 
     :raises UnknownSparkError: if none is known
     """
@@ -57,24 +58,24 @@ def delta_coordinates(spark: str) -> str:
 
 
 def coordinates_of(delta: str, spark: str) -> str:
-    """Return the Maven coordinates of a Delta release for a Spark release, whether or not they fit."""
+    """Return the Maven coordinates of a Delta release for a Spark release, even if the two do not fit."""
     minor = ".".join(spark.split(".")[:2])
     named = f"_{minor}" if version_of(minor) >= _NAMED_SINCE else ""
     scala = "2.12" if minor.startswith("3.") else "2.13"
     return f"io.delta:delta-spark{named}_{scala}:{delta}"
 
 
-#: Maven coordinates: a path may have colons, too, but names a jar.
+#: Maven coordinates. A path may also contain colons, but ends in ``.jar``.
 _COORDINATES = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
 
 
 def is_coordinates(jar: str) -> bool:
-    """Whether a text names a jar by Maven coordinates, ``group:artifact:version``."""
+    """Return True if a string gives a jar as Maven coordinates, ``group:artifact:version``."""
     return bool(_COORDINATES.fullmatch(jar)) and not jar.endswith(".jar")
 
 
 def split_jars(jars: str | Iterable[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the paths or URIs among jars, and the Maven coordinates; a text holds them separated by commas."""
+    """Return the paths or URIs among jars, and the Maven coordinates; a string separates jars by commas."""
     named = [jar.strip() for jar in jars.split(",")] if isinstance(jars, str) else [str(jar) for jar in jars]
     present = [jar for jar in named if jar]
     return (

@@ -1,4 +1,4 @@
-"""What the engine of a session can do."""
+"""Capabilities of the engine of a session."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 
 Version = tuple[int, ...]
 
-#: First Delta release that takes the whole matrix of type changes, and what those before it take: names of types.
+#: First Delta release with the whole matrix of type changes, and the changes in earlier releases: names of types.
 WIDENING_SINCE: Version = (4, 0)
 FIRST_WIDENINGS = (("byte", "short"), ("byte", "integer"), ("short", "integer"))
-#: First Delta release that enables a feature on a table that exists, where an earlier one knows it.
+#: First Delta release that can enable a feature on an existing table, if an earlier release already knows the feature.
 _ENABLED_SINCE: Mapping[str, Version] = {"columnmapping": (3, 3), "rowtracking": (3, 3)}
-#: First Delta release that takes the mode of column mapping back to none.
+#: First Delta release that can set the mode of column mapping back to none.
 _UNMAPPING_SINCE: Version = (3, 3)
-#: First Spark release whose ALTER COLUMN takes several columns, measured with Delta 4.4.
+#: First Spark release whose ALTER COLUMN accepts several columns, measured with Delta 4.4.
 _MANY_COLUMNS_SINCE: Version = (4, 2)
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Delta Spark, as it is in a session.
+    """Delta Spark in a session.
 
     :param spark: Spark's version
     :param delta: Delta's version
@@ -36,23 +36,24 @@ class Engine:
         return f"Delta {self.delta} on Spark {self.spark}"
 
     def knows(self, feature: str) -> bool:
-        """Whether this engine reads and writes tables with the feature."""
+        """Return True if this engine reads and writes tables with the feature."""
         return feature.casefold() in self.features
 
     def widens(self, old: str, new: str) -> bool:
-        """Whether it takes this change of the type-widening matrix, and reads tables with it.
+        """Return True if it makes this change of the type-widening matrix, and reads tables with it.
 
-        :param old: name of the type, as in a schema; ``new`` likewise
+        :param old: name of the old type, as in a schema
+        :param new: name of the new type, as in a schema
         """
         return version_of(self.delta) >= WIDENING_SINCE or (old, new) in FIRST_WIDENINGS
 
     @property
     def prefers_preview(self) -> bool:
-        """Whether the property of type widening alone adds the preview of the feature."""
+        """Whether setting the property of type widening alone adds the preview of the feature."""
         return version_of(self.delta) < WIDENING_SINCE
 
     def enabled_since(self, feature: str) -> str | None:
-        """Return the first Delta release that enables a feature on a table that exists; None if this one does."""
+        """Return the first Delta release that enables a feature on an existing table; None if this one does."""
         since = _ENABLED_SINCE.get(feature.casefold(), ())
         return ".".join(map(str, since)) if version_of(self.delta) < since else None
 
@@ -63,11 +64,11 @@ class Engine:
 
     @property
     def alters_many_columns(self) -> bool:
-        """Whether one ALTER TABLE, and so one commit, changes the types of several columns."""
+        """Whether one ALTER TABLE, and so one commit, can change the types of several columns."""
         return version_of(self.spark) >= _MANY_COLUMNS_SINCE
 
 
 def version_of(text: str) -> Version:
-    """Return the numbers that a version begins with: ``4.2.0-SNAPSHOT`` gives (4, 2, 0)."""
+    """Return the numbers at the start of a version: ``4.2.0-SNAPSHOT`` gives (4, 2, 0)."""
     match = re.match(r"\d+(?:\.\d+)*", text)
     return tuple(int(number) for number in match[0].split(".")) if match else ()

@@ -1,6 +1,6 @@
-"""The fleet: which engines read and write which tables, as people declare it, and what must stay so.
+"""The fleet: the engines that read and write tables, as users declare them, and the access that must be kept.
 
-A fleet file holds, each of them optional: ``engines``, ``profiles``, ``policy``, ``must_stay_readable_by`` and
+A fleet file contains, each optional: ``engines``, ``profiles``, ``policy``, ``must_stay_readable_by`` and
 ``must_stay_writable_by``. ``docs/guides/compatibility.md`` shows one.
 """
 
@@ -29,12 +29,14 @@ _VERSION = re.compile(r"\d+(?:\.\d+)*(?:[-.+]?[A-Za-z0-9]+)*")
 class Member:
     """An engine of the fleet, on one table.
 
-    :param name: what the fleet calls it
-    :param version: None where the fleet says none: then it may be any release, or is a service of today
+    :param name: its name in the fleet
+    :param profile: its profile
+    :param version: its version; None if the fleet gives none: then it may be any release, or is a service as of
+        today
     :param reads: whether it reads the table
-    :param writes: whether it writes it
-    :param must_read: whether the table has to stay readable by it
-    :param must_write: whether the table has to stay writable by it
+    :param writes: whether it writes the table
+    :param must_read: whether the table must stay readable for it
+    :param must_write: whether the table must stay writable for it
     """
 
     name: str
@@ -46,7 +48,7 @@ class Member:
     must_write: bool = False
 
     def is_called(self, name: str) -> bool:
-        """Return True if a policy, or an option, may call the engine so."""
+        """Return True if a policy or an option may use this name for the engine."""
         return _is_one_of(name, _names(self.name, self.profile, self.version))
 
 
@@ -54,7 +56,7 @@ class Member:
 class TableFleet:
     """The fleet of one table.
 
-    :param profiles: by name, those of this package and the fleet's own
+    :param profiles: profiles by name, from this package and from the fleet file
     """
 
     members: tuple[Member, ...] = ()
@@ -63,7 +65,7 @@ class TableFleet:
 
 @dataclass(frozen=True, kw_only=True)
 class _Engine:
-    """An entry of ``engines``, with one version; or what only a policy names."""
+    """An entry of ``engines`` with one version, or an engine that only a policy names."""
 
     name: str
     profile: Profile
@@ -73,7 +75,7 @@ class _Engine:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a policy may call it."""
+        """The names that a policy may use for it."""
         return _names(self.name, self.profile, self.version)
 
 
@@ -86,7 +88,7 @@ class _Policy:
 
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
-    """What a fleet file says."""
+    """The contents of a fleet file."""
 
     engines: tuple[_Engine, ...] = ()
     policies: tuple[_Policy, ...] = ()
@@ -94,10 +96,10 @@ class Fleet:
 
     @classmethod
     def parse(cls, wire: Any, features: Iterable[str] = ()) -> Fleet:
-        """Read plain values, as YAML or JSON has them.
+        """Read a fleet from plain values, as in YAML or JSON.
 
         :param features: names of table features, to find mistyped ones in profiles
-        :raises FleetError: if they make no sense
+        :raises FleetError: if the values are invalid
         """
         given = mapping_of((), wire, _KEYS)
         profiles = dict(PROFILES)
@@ -119,20 +121,20 @@ class Fleet:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names of its engines, those that only a policy names among them."""
+        """All names of its engines, including those that only a policy names."""
         policies = (engine for policy in self.policies for engine in (*policy.readable, *policy.writable))
         return tuple(name for engine in (*self.engines, *policies) for name in engine.names)
 
     def has_engine(self, name: str) -> bool:
-        """Return True if an engine of the fleet may be called so."""
+        """Return True if an engine of the fleet may have this name."""
         return _is_one_of(name, self.names)
 
     def on(self, fits: Callable[[str], bool]) -> TableFleet:
         """Return the fleet of one table.
 
-        Where no policy is about the table, it has to stay what its engines do with it.
+        If no policy matches the table, every engine that uses it now must keep its access.
 
-        :param fits: whether a pattern is that of the table
+        :param fits: returns True if a pattern matches the table
         """
         policies = [policy for policy in self.policies if any(map(fits, policy.tables))]
         engines = dict.fromkeys(
@@ -211,7 +213,7 @@ def _policy(
 def _meant(
     where: tuple[str | int, ...], name: Any, engines: tuple[_Engine, ...], profiles: Mapping[str, Profile]
 ) -> tuple[_Engine, ...]:
-    """Return the engines that a policy means: those declared by that name, else one that only the policy names."""
+    """Return the engines that a policy means: those declared with that name, or else one that only the policy names."""
     if not isinstance(name, str) or not name.strip():
         raise FleetError(where, f"it is {name!r}; it has to be the name of an engine.")
     declared = tuple(engine for engine in engines if _is_one_of(name, engine.names))
@@ -261,7 +263,7 @@ def _version(where: tuple[str | int, ...], value: Any, profile: Profile) -> str:
         except (TypeError, ValueError):
             what = f"{value!r} is not a day such as '2026-03-02'; {profile.label} is a service without releases."
             raise FleetError(where, what) from None
-    if isinstance(value, float):  # 1.10 is 1.1 then
+    if isinstance(value, float):  # 1.10 would be read as 1.1
         raise FleetError(where, f"{value!r} is a number. Write the version between quotes.")
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not _VERSION.fullmatch(text):
@@ -271,7 +273,7 @@ def _version(where: tuple[str | int, ...], value: Any, profile: Profile) -> str:
 
 
 def _patterns(where: tuple[str | int, ...], value: Any) -> tuple[str, ...]:
-    """Return patterns of tables; True is all, False none."""
+    """Return patterns of tables; True matches all tables, False none."""
     if isinstance(value, bool) or value is None:
         return _EVERYWHERE if value else ()
     listed = [value] if isinstance(value, str) else value

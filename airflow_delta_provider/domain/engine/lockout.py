@@ -1,4 +1,4 @@
-"""Which engines cannot read or write a table that has a feature: those of which it is known."""
+"""Engines that cannot read or write a table with a feature, as far as this is known."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from airflow_delta_provider.domain.engine.profiles.registry import PROFILES, eng
 
 
 def who_is_locked_out(feature: str, writers: Iterable[str]) -> str:
-    """Return who can no longer write a table that has ``feature``, in a sentence.
+    """Return a sentence that names the engines that can no longer write a table with ``feature``.
 
-    :param writers: who wrote the table recently
+    :param writers: recent writers of the table
     """
     engines = ", ".join(known_lockouts(Access.WRITE, [feature]))
     known = f"known are {engines}" if engines else "which those are is not known"
@@ -23,9 +23,9 @@ def who_is_locked_out(feature: str, writers: Iterable[str]) -> str:
 
 
 def known_lockouts(access: Access, features: Collection[str]) -> Iterator[str]:
-    """Yield the engines that are known to refuse tables with the features, and until which release they do.
+    """Yield the engines that are known to refuse tables with the features, and the release that ends this.
 
-    An engine that writes a feature as long as the table does not use it is not among them.
+    Engines that write a feature as long as the table does not use it are left out.
     """
     for profile in PROFILES.values():
         if access is Access.WRITE and profile.read_only:

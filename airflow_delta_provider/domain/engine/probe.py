@@ -1,4 +1,4 @@
-"""What a real engine did with a table when it was tried."""
+"""The result of trying a real engine on a table."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """One try of an engine that is installed.
+    """One trial of an installed engine.
 
-    :param engine: by the name of its profile
-    :param version: None where it is not installed
-    :param reads: whether it read the table; None where the try says nothing about that
-    :param message: what the engine said, where it did not read
+    :param engine: name of its profile
+    :param version: its version; None if it is not installed
+    :param reads: whether it read the table; None if the trial does not show that
+    :param message: the engine's message, if it did not read the table
     """
 
     engine: str
@@ -22,5 +22,4 @@ class Probe:
     message: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form used in reports."""
         return asdict(self)

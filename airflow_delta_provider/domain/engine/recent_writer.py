@@ -1,4 +1,4 @@
-"""An engine that recently wrote to a table, going by its log."""
+"""Engines that recently wrote to a table, according to its log."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from airflow_delta_provider.domain.engine.profiles.access import Demands
 class RecentWriter:
     """One release of an engine, and its commits within some days.
 
-    :param name: name and version, or how it signs where that is not known; None for commits that are not signed
-    :param commits: how many it made
+    :param name: name and version, or the signature if those are unknown; None for commits that are not signed
+    :param commits: number of its commits
     :param first: version of the oldest of them
     :param last: version of the newest of them
-    :param last_time: when that was made, ISO 8601, UTC; None where that is not known
-    :param managed: what the table demanded when it made the newest: that much it can write. None where not known
+    :param last_time: time of the newest commit, ISO 8601, UTC; None if unknown
+    :param managed: the table's demands at its newest commit, which the engine can meet; None if unknown
     """
 
     name: str | None
@@ -28,7 +28,6 @@ class RecentWriter:
     managed: Demands | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form used in reports."""
         return {
             "engine": self.name,
             "commits": self.commits,
@@ -40,11 +39,11 @@ class RecentWriter:
 
 @dataclass(frozen=True, kw_only=True)
 class RecentWriters:
-    """Who wrote to a table within some days.
+    """The writers of a table within some days.
 
-    :param days: how many those are
-    :param writers: the one of the newest commit first
-    :param since: version of the oldest commit of those days that the log still has; None where there is no commit
+    :param days: number of days
+    :param writers: writers, newest commit first
+    :param since: version of the oldest commit of those days that the log still has; None if there is no commit
     :param complete: whether the log has all commits of those days
     """
 

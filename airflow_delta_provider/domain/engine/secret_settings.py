@@ -1,8 +1,8 @@
-"""What must not be shown of settings: known by the words of their names, and by what values look like.
+"""Settings that must not be shown: they are recognized by the words of their names and by the form of their values.
 
-Names are those of Spark, Hadoop's connectors, JDBC, catalogs and their kin. All that is asked of a name is whether
-its value may be shown, so that a harmless value that is hidden costs little, and a secret one that is shown a lot;
-still, what people need to see is shown: endpoints, classes, switches, paths.
+Names are those of Spark, Hadoop's connectors, JDBC, catalogs and similar software. The only question about a name is
+whether its value may be shown. Hiding a harmless value costs little, and showing a secret one costs a lot. Still,
+values that people need to see are shown: endpoints, classes, switches, paths.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-#: What is shown instead of a secret.
+#: Text shown instead of a secret.
 HIDDEN = "******"
-#: For ``spark.redaction.regex``, which Spark goes by in its web UI, event logs and log lines; Java's syntax.
+#: Value of ``spark.redaction.regex``, which Spark applies to its web UI, event logs and log lines; in Java's syntax.
 REDACTION_REGEX = (
     "(?i)secret|password|passwd|passphrase|passcode|token|credential|authorization|jaas|api[._-]?key"
     "|(access|account|auth|fernet|licen[cs]e|service|shared|private|encryption|provided)[._-]?key|azure[.]sas"
@@ -22,7 +22,7 @@ REDACTION_REGEX = (
 )
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-#: Parts of a word, however it continues.
+#: Parts of a word that make it secret, whatever surrounds them.
 _SECRET_WITHIN = re.compile(r"password|passwd|passphrase|passcode|secret|apikey|accesskey|privatekey|keypass")
 #: Words, and ends of words, that are secret.
 _SECRET_END = re.compile(r"(?:tokens?|credentials?|authorization|bearer|cookies?|jaas|pwd)$")
@@ -32,47 +32,49 @@ _KEYS = frozenset(
     access account api auth encryption fernet licence license private provided sas service shared signing storage
     """.split()
 )
-#: A last word that alone says that the value is a secret.
+#: Last words that alone mark the value as a secret.
 _SECRET_LAST = frozenset({"pass", "sas", "signature"})
-#: Last words that say so together.
+#: Pairs of last words that mark the value as a secret.
 _SECRET_LAST_TWO = frozenset(
     {
         *(("x", "auth"), ("auth", "header"), ("alchemy", "conn"), ("keyfile", "dict"), ("webhook", "url")),
         *(("webhook", "uri"), ("connection", "string"), ("conn", "string"), ("conn", "str")),
     }
 )
-#: Last words that say so after another word: ``GITHUB_PAT``, and a column ``pat`` is none.
+#: Last words that mark the value as a secret only after another word: ``GITHUB_PAT`` is secret, a column ``pat`` is
+#: not.
 _SECRET_AFTER_ANOTHER = frozenset({"dsn", "pat", "webhook"})
-#: Words after a secret one that say that the value is something about it.
+#: Words after a secret word that show that the value is only information about the secret.
 _ABOUT = re.compile(
     "algorithm|bits|class|dir|directory|enabled?|endpoint|expires|expiry|file|format|handler|impl|interval|length|mode"
     "|ms|path|providers?|ratio|refresh|regex|server|size|timeout|ttl|type|uri|url|version"
 )
 _HARMLESS = frozenset({"spark.kerberos.renewal.credentials"})
 
-#: What comes before the value, and the value: of ``name=value``, of ``"name": "value"``, of the same in a string of
-#: JSON, and of ``name: value`` at the start of a line and within one. A name begins where no other name goes on, and a
-#: repetition ends where the next name begins, so no part of a text is read again for each other part.
+#: The part before the value, and the value: for ``name=value``, for ``"name": "value"``, for the same in a string of
+#: JSON, and for ``name: value`` at the start of a line and within one. A name begins only where no other name
+#: continues,
+#: and a repetition ends where the next name begins, so that no part of a text is read again for each other part.
 _PAIRS = (
     (r"(?<![/\w.-])([\w.-]+)\s*=\s*", r"""(["'])(?P<secret>[^"']+)|(?P<plain>[^\s,;&"']+)"""),
     (r"(?<=/)([\w.-]+)=", r"(?P<plain>[^/\s,;&\"']+)"),  # a partition's folder: the path goes on after it
     (r"""["']([A-Za-z][\w.-]*)["']\s*:\s*""", r"""(["'])(?P<secret>(?:\\.|(?!\1).)+)"""),
     (r"""(?<!\\)\\+["']([A-Za-z][\w.-]*)\\+["']\s*:\s*""", r"""\\+(["'])(?P<secret>.+?)(?<!\\)\\+\1"""),
     (r"(?im)^[ \t>-]*((?:set-)?cookie|(?:proxy-)?authorization|x-auth[\w-]*|passphrase):", r"(?P<plain>[^\n]+)"),
-    (r"(?m)^[ \t>-]*([A-Za-z][\w.-]*)[ \t]*:[ \t]+", r"(?m)(?P<plain>[^\s\"']\S*)[ \t]*$"),  # and no sentence
+    (r"(?m)^[ \t>-]*([A-Za-z][\w.-]*)[ \t]*:[ \t]+", r"(?m)(?P<plain>[^\s\"']\S*)[ \t]*$"),  # but not a sentence
     (r"(?<![\w.\"'-])([A-Za-z][\w.-]*):[ \t]+", r"(?P<plain>(?![A-Za-z][a-z]*\b(?![\d._/+=-]))[^\s,;&\"'()\[\]{}]+)"),
 )
-#: What values that are secret, in whole or in part, look like; the group ``secret`` is hidden.
+#: Forms of values that are secret in whole or in part; the group ``secret`` is hidden.
 _VALUES = (
     r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*://[^/@:\s]*:(?P<secret>[^/\s]+)@",  # a URI's user and password
-    r"(?<![a-z0-9+.-])(?:git\+)?https?://(?P<secret>[^/@:\s]+)@",  # a token in the place of the user
+    r"(?<![a-z0-9+.-])(?:git\+)?https?://(?P<secret>[^/@:\s]+)@",  # a token in place of the user
     r"jdbc:oracle:\w+:[^/\s@]{1,128}/(?P<secret>[^@\s]{1,128})@",
     r"\b(?:bearer|basic)\s+(?P<secret>[a-z0-9._~+/=-]{8,})",
     r"\bsig=(?P<secret>[^&\s\"']+)",  # a shared access signature of Azure
     r"\b(?P<secret>(?-i:(?:AKIA|ASIA)[A-Z0-9]{16}))\b",
     r"(?<![\w-])(?P<secret>eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)",  # a JSON web token
     r"\b(?P<secret>dapi[0-9a-f]{32})\b",
-    # Tokens of GitHub, GitLab, Slack, npm, PyPI, SendGrid, Stripe, Google and Vault, by how they begin.
+    # Tokens of GitHub, GitLab, Slack, npm, PyPI, SendGrid, Stripe, Google and Vault, by their prefixes.
     r"(?<![\w-])(?P<secret>(?-i:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{10,}"
     r"|xapp-[\w-]{10,}|npm_\w{36}|pypi-[\w-]{50,}|SG\.[\w-]{20,}\.[\w-]{20,}|[sr]k_live_\w{20,}|AIza[\w-]{35}"
     r"|hv[bs]\.[\w-]{20,}))",
@@ -85,7 +87,7 @@ _VALUES = (
 
 
 def is_secret(name: str) -> bool:
-    """Whether a setting of this name holds a secret."""
+    """Return True if a setting of this name has a secret value."""
     if name in _HARMLESS:
         return False
     words = [word.lower() for word in _WORD.findall(name)]
@@ -99,12 +101,12 @@ def is_secret(name: str) -> bool:
 
 
 def shown(name: str, value: str) -> str:
-    """Return what may be shown of a setting's value."""
+    """Return a setting's value, masked if it is secret."""
     return HIDDEN if is_secret(name) else masked_text(value)
 
 
 def masked_text(text: str) -> str:
-    """Return a text, such as a line of a log, without the secrets that are recognizable by form or name."""
+    """Return a string, such as a line of a log, without the secrets that are recognizable by form or name."""
     parts, end = [], 0
     for start, stop in sorted(_spans(text)):
         if start >= end:
@@ -114,7 +116,7 @@ def masked_text(text: str) -> str:
 
 
 def secrets_of(settings: Mapping[str, str]) -> Iterator[str]:
-    """Yield the values, and parts of values, that must not be shown wherever they turn up."""
+    """Yield the values, and parts of values, that must not be shown anywhere."""
     for name, value in settings.items():
         if is_secret(name):
             yield value
@@ -131,7 +133,7 @@ def _patterns() -> tuple[Sequence[re.Pattern[str]], Sequence[tuple[re.Pattern[st
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where a text has secrets."""
+    """Yield the start and end of each secret in a string."""
     values, pairs = _patterns()
     for pattern in values:
         yield from (match.span("secret") for match in pattern.finditer(text))
@@ -150,7 +152,7 @@ def _is_secret(words: list[str], index: int) -> bool:
         return False
     if word in ("key", "keys"):
         return index > 0 and words[index - 1] in _KEYS
-    if word == "sas":  # fs.azure.sas.CONTAINER.ACCOUNT; of longer names the next words decide
+    if word == "sas":  # fs.azure.sas.CONTAINER.ACCOUNT; for longer names the next words decide
         return index > 0 and words[index - 1] == "azure" and after not in ("token", "fixed")
     if word == "auth":
         return words[index - 1 :] == ["redis", "auth"]

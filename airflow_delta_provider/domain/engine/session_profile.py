@@ -1,4 +1,4 @@
-"""Settings of a Spark session for Delta jobs, each set only where the platform or its defaults file left it open."""
+"""Settings of a Spark session for Delta jobs, each set only if the platform or its defaults file does not set it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
 
 _SPARK_JARS, _SPARK_PACKAGES = "spark.jars", "spark.jars.packages"
 _DELTA = {EXTENSIONS: DELTA_EXTENSION, SESSION_CATALOG: DELTA_CATALOG}
-#: For one driver that does short jobs on small inputs; measured: a third of the wall time.
+#: For one driver that runs short jobs on small inputs; measured: saves a third of the wall time.
 _LEAN_LOCAL = {
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -29,15 +29,15 @@ _LEAN_LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-#: The first compiler only: a short job ends before the second one pays. It has room for 48 MiB of code by default,
-#: which some dozens of tables fill; then nothing is compiled any more, to the end of the job.
+#: Only the first compiler: a short job ends before the second one pays off. By default it has room for 48 MiB of code,
+#: which some dozens of tables fill; after that nothing is compiled until the end of the job.
 LEAN_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=160m -XX:+UseSerialGC -Xshare:auto"
 
 
 def missing_settings(master: str, present: Mapping[str, str]) -> dict[str, str]:
     """Return the settings to add to ``present`` for a session on ``master``.
 
-    Nothing that is present is replaced; Delta's extension is appended to a list of others.
+    Present settings are not replaced, except that Delta's extension is appended to a list of other extensions.
     """
     wanted = {**_DELTA, **(_LEAN_LOCAL if is_local(master) else {})}
     missing = {key: value for key, value in wanted.items() if key not in present}
@@ -51,7 +51,7 @@ def own_settings(master: str, delta_jars: str, present: Mapping[str, str], spark
     """Return the settings to add to ``present`` for a session that is started here, not by spark-submit.
 
     :param delta_jars: ``packages``, ``provided``, or jars or Maven coordinates separated by commas
-    :param present: what the platform's defaults set
+    :param present: settings from the platform's defaults
     :param spark: version of Spark
     :raises UnknownSparkError: if no release of Delta is known for it
     """
@@ -73,6 +73,6 @@ _CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t\f]*")
 
 
 def parse_defaults(text: str) -> dict[str, str]:
-    """Return the settings of such a file, a Java properties file."""
+    """Return the settings of a Spark defaults file, which is a Java properties file."""
     lines = _CONTINUED.sub(r"\1", text).splitlines()
     return {match[1]: match[2].strip() for match in map(_SETTING.fullmatch, lines) if match}

@@ -1,4 +1,4 @@
-"""What the URL of a Spark master may be, as Spark itself reads it."""
+"""The valid URLs of a Spark master, according to Spark's own parsing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 _LOCAL = re.compile(r"local(?:\[\s*([0-9]+|\*)\s*(?:,\s*[0-9]+\s*)?\])?")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*[0-9]+\s*,\s*[0-9]+\s*,\s*[0-9]+\s*\]")
-#: Host names as Java's URIs have them: no underscore, and the last part begins with a letter; or an address.
+#: Host names valid in Java's URIs: no underscore, and the last part begins with a letter; or an IP address.
 _HOST = re.compile(
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)*[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.?"
     r"|[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9A-Fa-f:.%]+\]"
@@ -23,11 +23,11 @@ _FORMS = (
 
 
 class MasterError(ValueError):
-    """A text that no Spark takes for a master; the message says what it may be."""
+    """A string that Spark does not accept as a master; the message lists the valid forms."""
 
 
 class MasterKind(Enum):
-    """Who runs the executors."""
+    """The system that runs the executors."""
 
     LOCAL = "local"
     STANDALONE = "spark"
@@ -38,10 +38,10 @@ class MasterKind(Enum):
 
 @dataclass(frozen=True)
 class SparkMaster:
-    """A master.
+    """A Spark master.
 
     :param text: its URL
-    :param addresses: hosts and ports, one of which has to be there
+    :param addresses: hosts with ports, at least one of which must be reachable
     """
 
     text: str
@@ -52,7 +52,7 @@ class SparkMaster:
     def parse(cls, text: str) -> SparkMaster:
         """Read the URL of a master.
 
-        :raises MasterError: if it is none
+        :raises MasterError: if it is not one
         """
         if match := _LOCAL.fullmatch(text):
             if match[1] and match[1] != "*" and not int(match[1]):
@@ -108,5 +108,5 @@ def _port(text: str, port: str) -> int:
 
 
 def is_local(master: str) -> bool:
-    """Whether the master is a thread pool inside the driver."""
+    """Return True if the master is a thread pool inside the driver."""
     return master == "local" or master.startswith("local[")

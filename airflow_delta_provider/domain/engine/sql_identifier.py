@@ -1,31 +1,31 @@
-"""Names as Spark SQL writes them: parts separated by dots, in backticks where they need it."""
+"""Names in the notation of Spark SQL: parts separated by dots, in backticks if necessary."""
 
 from __future__ import annotations
 
 import re
 
-#: What means something else in a name of a table: its parts, quotes, paths, patterns.
+#: Characters with another meaning in a table's name: separators, quotes, paths, patterns.
 _NEEDS_QUOTES = re.compile(r"[.`/*\s]|^$")
 
 
 class SqlNameError(ValueError):
-    """A text that is not a name: a part is empty, or a backtick is out of place."""
+    """A string that is not a name: a part is empty, or a backtick is misplaced."""
 
 
 def quote(name: str) -> str:
-    """Return ``name`` as a quoted SQL identifier; nothing in it can end the quotes."""
+    """Return ``name`` as a quoted SQL identifier; its contents cannot end the quotes."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def as_written(name: str) -> str:
-    """Return ``name`` as a part of a dotted name: quoted where it would be taken for something else."""
+    """Return ``name`` as a part of a dotted name, quoted if it would otherwise be misread."""
     return quote(name) if _NEEDS_QUOTES.search(name) else name
 
 
 def split_name(text: str) -> tuple[str, ...]:
     """Split a dotted name; parts in backticks are taken literally.
 
-    :raises SqlNameError: on an empty part or a backtick out of place
+    :raises SqlNameError: if a part is empty, or a backtick is misplaced
     """
     parts: list[str] = []
     rest = text
@@ -40,7 +40,7 @@ def split_name(text: str) -> tuple[str, ...]:
 def first_part(text: str, ends: str = ".") -> tuple[str, str]:
     """Return the first part of a dotted name, and the rest, which begins with one of ``ends`` or is empty.
 
-    :raises SqlNameError: if the part is empty, or a backtick is out of place
+    :raises SqlNameError: if the part is empty, or a backtick is misplaced
     """
     if text.startswith("`"):
         end = 1

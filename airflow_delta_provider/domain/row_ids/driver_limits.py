@@ -1,4 +1,4 @@
-"""How much of the proof that row ids are unique fits into the driver."""
+"""Limits for the part of the proof of unique row ids that fits into the driver."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds
 
 @dataclass(frozen=True)
 class DriverLimits:
-    """What is compared in this process; beyond any of these limits, Spark compares.
+    """Limits for comparing ids in this process; beyond any of them, Spark compares.
 
-    :param ids: materialized ids; Spark compares a million as fast, and ids far apart take 4 KiB per bucket
-    :param buckets: bit sets of ids: 64 MiB of them
+    :param ids: materialized ids; Spark compares a million as fast, and ids far apart need 4 KiB per bucket
+    :param buckets: bit sets of ids: 64 MiB in total
     :param rows: rows of files with materialized ids and deletion vectors: a bit each, and some text to ship it
     """
 
@@ -23,7 +23,7 @@ class DriverLimits:
     rows: int = 1 << 24
 
     def hold(self, files: Collection[FileIds], rows_with_vectors: int = 0) -> bool:
-        """Whether the ids of files that hold materialized ones fit.
+        """Return True if the ids of files with materialized ids fit.
 
         :param rows_with_vectors: physical rows of those files that have deletion vectors
         """

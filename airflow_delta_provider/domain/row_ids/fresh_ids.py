@@ -1,6 +1,6 @@
-"""Fresh row ids: each file assigns a range of them, ``baseRowId`` and one for each of its rows.
+"""Fresh row ids: each file assigns a range of them, starting with ``baseRowId``, one for each of its rows.
 
-PROTOCOL.md, Row IDs: the id is that of the file and the physical position, so deleted rows have one, too.
+PROTOCOL.md, Row IDs: an id is the file's base plus the physical position, so deleted rows also have one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.row_ids.row_file import RowFile
 
 F = TypeVar("F", bound=RowFile)
 
-#: Gives the number of physical rows of a file; None where it is not known.
+#: Returns the number of physical rows of a file; None if unknown.
 RowCount = Callable[[RowFile], "int | None"]
 
 
@@ -40,16 +40,16 @@ def base_of(file: RowFile) -> int:
 
 
 def last_id(file: RowFile) -> int | None:
-    """Return the highest id that the log shows a file to assign, None where it assigns none."""
+    """Return the highest id that a file assigns according to the log; None if it assigns none."""
     if file.base_row_id is None or file.num_records == 0:
         return None
     return file.base_row_id + (0 if file.num_records is None else file.num_records - 1)
 
 
 def last_ids(ordered: Iterable[F], rows_of: RowCount) -> Iterator[tuple[F, int]]:
-    """Yield the files that assign ids, each with the last of them.
+    """Yield the files that assign ids, each with its last id.
 
-    :param ordered: files by their bases; of one whose rows are not known, the id before its base is yielded
+    :param ordered: files by their bases; if the number of rows is unknown, the id before the base is yielded
     """
     for file in ordered:
         rows = rows_of(file)
@@ -58,7 +58,7 @@ def last_ids(ordered: Iterable[F], rows_of: RowCount) -> Iterator[tuple[F, int]]
 
 
 def are_apart(files: Iterable[RowFile]) -> bool:
-    """Whether each file assigns ids above those of the ones before it, as files of one commit do. Fast."""
+    """Return True if each file assigns ids above those of the files before it, as files of one commit do. Fast."""
     end = 0
     for file in files:
         base, rows = file.base_row_id, file.num_records
@@ -69,7 +69,7 @@ def are_apart(files: Iterable[RowFile]) -> bool:
 
 
 def end_if_apart(ordered: Iterable[RowFile], rows_of: RowCount) -> int | None:
-    """Return the id behind the last one, if all that files assign are known, not negative, and of one file each. Fast.
+    """Return the id after the last one; None if ids are unknown, negative or assigned by several files. Fast.
 
     :param ordered: files by their bases
     """
@@ -83,10 +83,11 @@ def end_if_apart(ordered: Iterable[RowFile], rows_of: RowCount) -> int | None:
 
 
 def overlaps(ordered: Iterable[F], rows_of: RowCount) -> Iterator[Overlap[F]]:
-    """Yield each file whose range begins inside that of an earlier one, with the one that reaches furthest.
+    """Yield each file whose range begins inside an earlier file's range, with the earlier file that reaches furthest.
 
-    None yielded means that all ranges are disjoint, those of files without rows or with an unknown number
-    left out. The same path twice gives one range, not two.
+    If nothing is yielded, all ranges are disjoint, except for files without rows or with an unknown number of rows,
+    which
+    are skipped. A path that occurs twice counts as one range.
 
     :param ordered: files by their bases
     """
@@ -104,7 +105,7 @@ def overlaps(ordered: Iterable[F], rows_of: RowCount) -> Iterator[Overlap[F]]:
 
 
 def trusted_mark(ordered: Iterable[RowFile], rows_of: RowCount, high_water_mark: int | None) -> int | None:
-    """Return the mark; None where fresh ids are above it: that is one violation, and what follows from it no other.
+    """Return the mark; None if fresh ids are above it, so that this violation causes no further ones.
 
     :param ordered: files by their bases
     """

@@ -1,7 +1,7 @@
-"""Row ids as bit sets by bucket, which prove uniqueness without holding an id as a number.
+"""Row ids as bit sets by bucket, which prove uniqueness without holding each id as a number.
 
 A bucket is :data:`IDS` ids; bit ``i`` of bucket ``b`` is the id ``b * IDS + i``. A reader makes
-them from any number of rows; here they are compared with each other and with the ids of files.
+buckets from any number of rows; here they are compared with each other and with the ids of files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount, base_of
 from airflow_delta_provider.domain.row_ids.row_file import RowFile
 
-#: Ids of one bucket.
+#: Number of ids in one bucket.
 IDS = 32768
 
 
@@ -21,9 +21,9 @@ IDS = 32768
 class IdBucket:
     """The ids of some rows that fall into one bucket.
 
-    :param number: which bucket; negative for negative ids
-    :param rows: how many rows have them
-    :param bits: which ids they are
+    :param number: number of the bucket; negative for negative ids
+    :param rows: number of rows with these ids
+    :param bits: the ids as a bit set
     """
 
     number: int
@@ -32,20 +32,19 @@ class IdBucket:
 
     @property
     def repeated(self) -> int:
-        """How many of the rows have an id that another one of them has."""
+        """Number of rows that have an id which another row before them has."""
         return self.rows - self.bits.bit_count()
 
     @property
     def first_id(self) -> int:
-        """The id of bit 0."""
         return self.number * IDS
 
 
 @dataclass(frozen=True, slots=True)
 class FaultyIds:
-    """Ids that should not be.
+    """Ids that should not exist.
 
-    :param count: how many there are
+    :param count: number of ids
     :param first: the first of them, ascending
     :param last: the last of them
     """
@@ -57,10 +56,10 @@ class FaultyIds:
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Ids of other rows that a live row of ``file`` has as well.
+    """Ids of other rows that a live row of ``file`` also has.
 
     :param ids: the first of them, ascending
-    :param count: how many there are
+    :param count: number of ids
     :param last: the last of them
     """
 
@@ -74,8 +73,8 @@ class Landing:
 class Landings:
     """Files with landings.
 
-    :param first: the first of them
-    :param files: how many there are
+    :param first: landings of the first files
+    :param files: number of files
     """
 
     first: tuple[Landing, ...] = ()
@@ -104,7 +103,7 @@ def ids_in(bits: int, first: int, limit: int) -> tuple[int, ...]:
 
 
 def impossible_ids(bucket: IdBucket, high_water_mark: int | None) -> int:
-    """Return those bits of a bucket that stand for a negative id, or one above the mark."""
+    """Return the bits of a bucket for ids that are negative or above the mark."""
     if bucket.number < 0:
         return bucket.bits
     if high_water_mark is None:
@@ -120,14 +119,15 @@ def landings(
     without: Callable[[RowFile], int],
     limit: int,
 ) -> Iterator[Landing]:
-    """Yield the files of ``ordered`` one of whose live rows has a fresh id that is in a bucket.
+    """Yield the files of ``ordered`` with a live row whose fresh id is in a bucket.
 
-    An id may lie in the range of a file only where the row that had it is deleted, or has another id by now.
+    An id may be in the range of a file only if the row that had it is deleted or now has another id.
 
-    :param buckets: of materialized ids
-    :param ordered: files by their bases, whose ranges are disjoint
-    :param without: gives the rows of a file that have no fresh id, as a bit set; asked only where an id lands
-    :param limit: how many ids a landing names
+    :param buckets: buckets of materialized ids
+    :param ordered: files by their bases, with disjoint ranges
+    :param without: returns the rows of a file that have no fresh id, as a bit set; called only if an id is in its
+        range
+    :param limit: maximum number of ids that a landing names
     """
     found: dict[int, Landing] = {}
     bases = [base_of(file) for file in ordered]

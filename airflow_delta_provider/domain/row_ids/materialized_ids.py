@@ -1,4 +1,4 @@
-"""What a data file's footer says of the row ids in it. PROTOCOL.md, Row IDs (Materialized Row IDs)."""
+"""The row ids in a data file, as far as its footer shows them. PROTOCOL.md, Row IDs (Materialized Row IDs)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, Ph
 
 
 class MaterializedTypeError(Exception):
-    """The column is not one of 64-bit integers; the message says what it is."""
+    """The column does not contain 64-bit integers; the message gives its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileIds:
-    """The row ids of one data file, as far as its footer shows; rows under deletion vectors included.
+    """The row ids of one data file, as far as its footer shows; rows under deletion vectors are included.
 
-    :param rows: how many rows there are
-    :param materialized: how many have a materialized id, or None where the footer does not say
-    :param minimum: a bound of the materialized ids, or None where there are none or the footer does not say
-    :param maximum: likewise
+    :param rows: number of rows
+    :param materialized: number of rows with a materialized id; None if the footer does not show it
+    :param minimum: lower bound of the materialized ids; None if there are none or the footer does not show it
+    :param maximum: upper bound of the materialized ids; None likewise
     """
 
     rows: int
@@ -29,22 +29,22 @@ class FileIds:
 
     @property
     def most_materialized(self) -> int:
-        """How many rows have a materialized id at most."""
+        """The maximum number of rows with a materialized id."""
         return self.rows if self.materialized is None else self.materialized
 
     @property
     def all_fresh(self) -> bool:
-        """Whether every row's id is its fresh one."""
+        """Whether every row has its fresh id."""
         return self.materialized == 0
 
     @property
     def all_materialized(self) -> bool:
-        """Whether every row's id is in the file."""
+        """Whether every row has a materialized id."""
         return self.materialized == self.rows
 
 
 def file_ids(footer: Footer, column: str | None) -> FileIds:
-    """Return what ``footer`` says of the materialized column ``column``.
+    """Return the footer's information about the materialized column ``column``.
 
     :raises MaterializedTypeError: if the column has another type than 64-bit integer
     :raises FooterError: if the footer is damaged or does not let this be read

@@ -7,27 +7,27 @@ from typing import NamedTuple, Protocol
 
 
 class RowFile(Protocol):
-    """What readers of row ids need to know of a data file."""
+    """The properties of a data file that readers of row ids need."""
 
     @property
     def path(self) -> str:
-        """Its path, as the metadata gives it."""
+        """Its path as in the metadata."""
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
 
     @property
     def base_row_id(self) -> int | None:
-        """Fresh id of its first row; None where its rows have no fresh ids."""
+        """Fresh id of its first row; None if its rows have no fresh ids."""
 
     @property
     def default_row_commit_version(self) -> int | None:
-        """Version or sequence number of rows that do not carry their own."""
+        """Version or sequence number of rows that do not have their own."""
 
     @property
     def num_records(self) -> int | None:
-        """Physical rows, deleted ones included; None where the metadata does not say."""
+        """Number of physical rows, including deleted ones; None if the metadata does not contain it."""
 
 
 class DescribedFile(NamedTuple):
@@ -44,7 +44,7 @@ class DescribedFile(NamedTuple):
 class LocatedRow:
     """A row: its file and its physical position there, from 0.
 
-    :param materialized: whether the id is in the file; else it follows from the file's base and the position
+    :param materialized: whether the id is in the file; otherwise it follows from the file's base and the position
     """
 
     row_id: int

@@ -1,4 +1,4 @@
-"""The metaData action of one version, in addition to its schema: MD01, MD07, MD09, MD13, MD17 and MD26."""
+"""The metaData action of one version, except its schema: MD01, MD07, MD09, MD13, MD17 and MD26."""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""``MG``: what a migration breaks, loses or cannot undo. Checked on its plan, before anything is changed."""
+"""``MG``: the damage and losses of a migration, and its irreversible effects.
+
+Checked on the plan, before any change.
+"""

@@ -1,4 +1,4 @@
-"""What a migration does to columns: MG01 to MG09."""
+"""Effects of a migration on columns: MG01 to MG09."""
 
 from __future__ import annotations
 
@@ -179,12 +179,12 @@ def _partitions(plan: PlannedMigration) -> Iterator[Finding]:
 
 
 _STRING, _BINARY, _TIMESTAMP = PrimitiveType("string"), PrimitiveType("binary"), PrimitiveType("timestamp")
-#: Digits that values of an integer type may have, and digits of which it holds every number.
+#: The most digits of a value of each integer type; a type holds every number with fewer digits.
 _MOST_DIGITS: dict[DataType, int] = {BYTE: 3, SHORT: 5, INTEGER: 10, LONG: 19}
 
 
 def holds_all(old: DataType, new: DataType) -> bool:
-    """Whether each value of ``old`` has its own in ``new``; nested types are compared part by part."""
+    """Return True if ``new`` holds each value of ``old`` distinctly; nested types are compared part by part."""
     if isinstance(old, ArrayType) and isinstance(new, ArrayType):
         return holds_all(old.element, new.element)
     if isinstance(old, MapType) and isinstance(new, MapType):

@@ -13,8 +13,8 @@ from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-#: By engine, in lower case. Of Spark SQL 4.2 those that ``sql_keywords()`` says are reserved, with
-#: ``spark.sql.ansi.enforceReservedKeywords``; of Trino those of its documentation, "Reserved keywords".
+#: Reserved words in lower case, by engine. Spark SQL 4.2: reserved according to ``sql_keywords()``, with
+#: ``spark.sql.ansi.enforceReservedKeywords``. Trino: the list in its documentation, "Reserved keywords".
 _RESERVED: Mapping[str, frozenset[str]] = {
     "Spark SQL (ANSI)": frozenset(
         """
@@ -40,7 +40,7 @@ _RESERVED: Mapping[str, frozenset[str]] = {
 
 
 def reserving(name: str) -> list[str]:
-    """Return the engines that reserve a name, in any case."""
+    """Return the engines that reserve a name, ignoring case."""
     return [engine for engine, words in _RESERVED.items() if name.lower() in words]
 
 

@@ -1,4 +1,4 @@
-"""What a migration does to a table, as values: what its rules look at."""
+"""The effects of a migration on a table, as values for the rules to check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.delta.column import all_columns, lowered
 from airflow_delta_provider.domain.delta.data_type import DataType, StructField, StructType
 from airflow_delta_provider.domain.delta.table_state import TableState
 
-#: A column's names from the top-level column down, with ``element``, ``key`` and ``value`` on the way.
+#: A column's names from the top-level column down, including ``element``, ``key`` and ``value`` in between.
 Path = tuple[str, ...]
 
 
@@ -18,8 +18,8 @@ Path = tuple[str, ...]
 class Renamed:
     """A column that gets another name.
 
-    :param old: its path before
-    :param new: its path afterwards
+    :param old: path before the migration
+    :param new: path after the migration
     """
 
     old: Path
@@ -28,8 +28,6 @@ class Renamed:
 
 @dataclass(frozen=True)
 class Added:
-    """A column or nested field that is new."""
-
     path: Path
     data_type: DataType
 
@@ -38,7 +36,7 @@ class Added:
 class Retyped:
     """A column whose type changes.
 
-    :param path: before the migration
+    :param path: path before the migration
     :param null_on_loss: whether values that the new type cannot hold become NULL
     """
 
@@ -50,7 +48,7 @@ class Retyped:
 
 @dataclass(frozen=True)
 class DroppedFeature:
-    """A table feature that goes.
+    """A table feature that is dropped.
 
     :param truncate_history: whether the history with traces of it is deleted
     """
@@ -61,22 +59,22 @@ class DroppedFeature:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedMigration:
-    """What a migration does to a table.
+    """The effects of a migration on a table.
 
-    Paths are those of the schema before it, except those of new columns and new names.
+    Paths are those of the schema before it, except the paths of new columns and new names.
 
-    :param before: the table
-    :param gone: columns that earlier versions had, as far as they are known
+    :param before: state of the table before it
+    :param gone: columns of earlier versions, as far as they are known
     :param reordered: structs whose fields change their order; the empty path is the table
-    :param defaults: expressions of columns that get one
-    :param constraints: CHECK constraints: expression by name; None for one that goes
-    :param properties: table properties: value by name; None for one that goes
-    :param partition_by: partition columns afterwards; None where they stay
-    :param cluster_by: clustering columns afterwards; None where they stay
+    :param defaults: new default expressions by column
+    :param constraints: expressions of CHECK constraints by name; None for a dropped constraint
+    :param properties: values of table properties by name; None for a property that is unset
+    :param partition_by: new partition columns; None if they stay
+    :param cluster_by: new clustering columns; None if they stay
     :param rewritten_files: number of data files that are rewritten
-    :param rewritten_size: their total size, in bytes
-    :param rewrites_all: whether the table is overwritten as a whole
-    :param most_rewritten: bytes that policy lets a migration rewrite; None for no limit
+    :param rewritten_size: their total size in bytes
+    :param rewrites_all: whether the whole table is overwritten
+    :param most_rewritten: number of bytes that the policy lets a migration rewrite; None for no limit
     """
 
     before: TableState
@@ -102,7 +100,7 @@ class PlannedMigration:
 
     @property
     def is_additive(self) -> bool:
-        """Whether it adds columns, changes comments and properties of the users' own, and nothing else."""
+        """Whether it only adds columns, and changes comments and the users' own properties."""
         return not (
             self.renamed
             or self.dropped
@@ -121,12 +119,11 @@ class PlannedMigration:
 
     @property
     def rewrites(self) -> bool:
-        """Whether data files are rewritten."""
         return self.rewrites_all or self.rewritten_files > 0
 
     @property
     def new_names(self) -> Iterator[Path]:
-        """Paths of columns and nested fields that are new, and of those that get another name, not just in case."""
+        """Paths of new columns and nested fields, and of renamed ones, unless only the case changes."""
         for each in self.added:
             schema = StructType((StructField(each.path[-1], each.data_type),))
             for column in all_columns(schema):
@@ -135,10 +132,10 @@ class PlannedMigration:
         yield from (each.new for each in self.renamed if lowered(each.old[-1:]) != lowered(each.new[-1:]))
 
     def turns_on(self, name: str) -> bool:
-        """Whether a property is true afterwards."""
+        """Return True if a property is true after the migration."""
         value = self.properties.get(name, self.before.metadata.configuration.get(name))
         return value is not None and value.lower() == "true"
 
 
-#: A migration, before anything is changed.
+#: Checks of a migration before anything is changed.
 on_plan: Checks[PlannedMigration] = Checks(lambda _: {})

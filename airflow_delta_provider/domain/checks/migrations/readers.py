@@ -1,7 +1,7 @@
-"""Whom a migration stops from following the table's changes: MG15 to MG17.
+"""Readers that can no longer follow a table's changes after a migration: MG15 to MG17.
 
-Measured with Delta Spark 4.4: another order of columns and new columns stop nobody, wider types stop batch reads of
-change data alone.
+Measured with Delta Spark 4.4: another order of columns and new columns stop no reader; wider types stop only batch
+reads of change data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 _plan = FAMILY.of(Scope.PLAN)
 
-#: Effects on readers: plans say the same of their steps.
+#: Effects on readers; plans use the same sentences for their steps.
 STREAMS_RESTART = "Streams that read the table stop once; after a restart they continue from the same checkpoint."
 STREAMS_OVERWRITTEN = (
     "Streams that read the table fail at this commit, because it removes rows; with skipChangeCommits they skip it."

@@ -1,4 +1,4 @@
-"""What a migration does to the table as a whole: MG18 to MG26; a table afterwards: MG40."""
+"""Effects of a migration on the table as a whole: MG18 to MG26; the table after it: MG40."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _UNSTABLE = frozenset(
     current_time current_timezone current_user user session_user current_catalog current_database current_schema version
     """.split()
 )
-#: Those that need no parentheses.
+#: Unstable functions that need no parentheses.
 _UNSTABLE_WORDS = frozenset(
     ("current_date", "current_timestamp", "current_time", "current_user", "user", "session_user", "localtimestamp")
 )
@@ -219,9 +219,10 @@ def _protection(plan: PlannedMigration) -> Iterator[Finding]:
 
 
 _PREFIX = "delta."
-#: Begins the names of which the rest is free.
+#: Prefixes of names whose rest is free.
 _FAMILIES = tuple(map(str.lower, (SUPPORT_PREFIX, CONSTRAINT_PREFIX, "delta.universalFormat.config.")))
-#: Those that Delta Spark v4.4.0 refuses and others know, and who: the log does not say which engine is to set them.
+#: Properties that Delta Spark v4.4.0 refuses and others know, with who knows them. The log does not show which engine
+#: will set them.
 OF_OTHERS = {
     "delta.parquet.compression.codec": "PROTOCOL.md has",
     "delta.targetFileSize": "Databricks knows",
@@ -239,13 +240,13 @@ _KNOWN = {
 
 
 def is_known(name: str) -> bool:
-    """Whether a property is the users' own, or one that Delta knows, in any case."""
+    """Return True if a property is the users' own or known to Delta, ignoring case."""
     folded = name.lower()
     return not folded.startswith(_PREFIX) or folded in _KNOWN or folded.startswith(_FAMILIES)
 
 
 def nearest(name: str) -> str | None:
-    """Return the known name that a mistyped one is likely to mean; None where there is none."""
+    """Return the known name that a mistyped name most likely means; None if there is none."""
     near = difflib.get_close_matches(name.lower(), _KNOWN, n=1, cutoff=0.75)
     return _KNOWN[near[0]] if near else None
 
@@ -260,9 +261,9 @@ NOT_AS_DECLARED = FAMILY.of(Scope.OUTCOME).error(
 
 @on_demand(NOT_AS_DECLARED)
 def still_needed(table: str, left: Sequence[str], version: int) -> Iterator[Finding]:
-    """Yield what a table still needs after a migration.
+    """Yield a finding if a table still needs changes after a migration.
 
-    :param left: the steps of a new plan, as sentences
+    :param left: steps of a new plan, as sentences
     """
     if left:
         yield NOT_AS_DECLARED.found(

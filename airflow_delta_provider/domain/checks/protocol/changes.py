@@ -1,4 +1,4 @@
-"""What a commit does to the protocol: TF09 to TF12, and TF14."""
+"""Changes that a commit makes to the protocol: TF09 to TF12, and TF14."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENABLE_AGAIN = (
     "Enable the feature again with DeltaEnableFeatureOperator; to remove it permanently: ALTER TABLE … DROP FEATURE. "
     f"{OR_BY_COMMIT}"
 )
-#: Protocols of one commit that are shown.
+#: Maximum number of protocols of one commit that are shown.
 _MOST_PROTOCOLS = 3
 _commit = FAMILY.of(Scope.COMMIT)
 _pair = FAMILY.of(Scope.PAIR, needs=(Need.STATE, Need.VERSIONS))
@@ -103,11 +103,11 @@ USED_FEATURE_NOT_LISTED = _pair.error(
 def _lost_features(transition: Transition) -> Iterator[Finding]:
     """Yield at most one finding about features that the protocol had before.
 
-    A version may be lowered where nothing is lost: writers fall back to a pair of versions that means the same.
+    A version may be lowered if no feature is lost: writers then fall back to an equivalent pair of versions.
     """
     before, after = transition.before.protocol, transition.after.protocol
     if len(transition.commit.protocols) != 1 or contradicts_itself(before) or contradicts_itself(after):
-        return  # the rule of several ones, or those of the state, say what is wrong
+        return  # TF09 or the rules of the state report this
     if (transition.restores and transition.past.had_protocol) or (
         transition.replaces_all and transition.commit.metadata
     ):
@@ -144,7 +144,10 @@ def _lost_features(transition: Transition) -> Iterator[Finding]:
 
 
 def _dropped(commit: Commit, lost: Collection[str]) -> frozenset[str]:
-    """Return those of ``lost`` that the commit says it drops: its name has to do, as a drop leaves nothing to see."""
+    """Return the features in ``lost`` that the commit says it drops.
+
+    Its operation has to be trusted, as a drop leaves no other trace.
+    """
     if commit.operation != "DROP FEATURE":
         return frozenset()
     parameters = commit.info.get("operationParameters")

@@ -19,7 +19,7 @@ FAMILY = RuleFamily(
     compares=True,
 )
 
-#: Of a table that no engine opens, so that none can change it.
+#: Remedy for a table that no engine opens, so that none can change it.
 BY_COMMIT = "as the next commit of the log: Delta Spark and deltalake refuse the table"
 #: Delta Spark opens such a table only if the versions of its protocol imply features.
 OR_BY_COMMIT = "If Delta Spark refuses, list it in a protocol action, as the next commit."

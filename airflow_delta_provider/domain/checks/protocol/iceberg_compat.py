@@ -1,7 +1,7 @@
-"""What a table must not have while it is kept compatible with Apache Iceberg: TF25 to TF27.
+"""Settings and columns that a table with Iceberg compatibility must not have: TF25 to TF27.
 
-PROTOCOL.md, Writer Requirements for IcebergCompatV1 and V2. TW13 checks changes of types, and TF08 that column mapping
-is supported.
+PROTOCOL.md, Writer Requirements for IcebergCompatV1 and V2. TW13 checks type changes, and TF08 checks that column
+mapping is supported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
 SOURCE = "PROTOCOL.md, Iceberg Compatibility V1 and V2"
-#: Types that Iceberg, as these versions write it, does not have.
+#: Types that Iceberg does not have in the form that these versions write.
 _FOREIGN_TYPES = ("void", "null", "variant", "geometry", "geography")
 
 NOT_ICEBERG_COMPATIBLE = FAMILY.of(Scope.STATE, SOURCE).error(
@@ -54,11 +54,13 @@ def _incompatible(state: TableState) -> Iterator[Finding]:
 
 
 def refused_by_engine(before: TableState, after: TableState) -> Iterator[tuple[Feature, str]]:
-    """Yield why Delta Spark does not let a table be compatible with Iceberg: the feature, and a clause.
+    """Yield the reasons why Delta Spark refuses Iceberg compatibility: the feature, and a clause.
 
-    Deletion vectors must be disabled in a version before: ``CheckDeletionVectorDisabled`` in ``IcebergCompat.scala``.
+    Deletion vectors must be disabled in an earlier version: ``CheckDeletionVectorDisabled`` in
+    ``IcebergCompat.scala``.
 
-    :param after: state that a change would lead to, without ids that the engine assigns
+    :param before: state before the change
+    :param after: state after the change, without ids that the engine assigns
     """
     for compat in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2):
         if not _is_active(after, compat):
@@ -89,7 +91,7 @@ def _foreign_type(compat: Feature, state: TableState) -> Iterator[tuple[str, str
 
 
 def _incompatible_with(compat: Feature, state: TableState) -> Iterator[tuple[str, str]]:
-    """Yield what is incompatible: the feature or column, and a clause about it."""
+    """Yield incompatible features and columns, each with a clause about it."""
     yield from _settings(compat, state)
     if state.protocol.supports(DELETION_VECTORS) and (
         compat == ICEBERG_COMPAT_V1 or state.metadata.properties.deletion_vectors
@@ -102,7 +104,7 @@ def _incompatible_with(compat: Feature, state: TableState) -> Iterator[tuple[str
 
 
 def _nested_ids(metadata: Metadata) -> Iterator[tuple[str, str]]:
-    """Yield which elements, keys and values have no id: CM02 and CM04 say it of ids that are wrong."""
+    """Yield elements, keys and values without an id. CM02 and CM04 report wrong ids."""
     if metadata.readable_columns is None or not metadata.properties.is_mapped:
         return
     for field in MappedSchema.of(metadata).fields:
@@ -114,7 +116,7 @@ def _nested_ids(metadata: Metadata) -> Iterator[tuple[str, str]]:
 
 
 def _keys(data_type: DataType, prefix: str) -> Iterator[str]:
-    """Yield the keys that ids of what is in an array or map are stored under, below the nearest field."""
+    """Yield the keys under which the nearest field stores ids of the contents of an array or map."""
     inner: dict[str, DataType] = {}
     if isinstance(data_type, ArrayType):
         inner = {"element": data_type.element}
@@ -176,7 +178,7 @@ def _partitions_replaced(transition: Transition) -> Iterator[Finding]:
 
 
 def _same_columns(before: Metadata, after: Metadata) -> Iterator[tuple[StructField, StructField]]:
-    """Yield the top-level columns of one id before and after."""
+    """Yield the top-level columns that have the same id before and after."""
     if before.readable_columns is None or after.readable_columns is None:
         return
     now = {field.metadata.get(ID): field for field in after.schema.fields}

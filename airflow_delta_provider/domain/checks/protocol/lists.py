@@ -1,6 +1,6 @@
-"""The versions and the lists of features in one protocol action: TF01 to TF07, TF13, TF16, TF17, TF20, TF21 and TF28.
+"""Versions and feature lists of one protocol action: TF01 to TF07, TF13, TF16, TF17, TF20, TF21 and TF28.
 
-Where a list is missing, the rules that would look into it are silent.
+If a list is missing, the rules about its contents report nothing.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ NO_READER_FEATURES = _state.error(
 def _no_reader_features(state: TableState) -> Iterator[Finding]:
     protocol = state.protocol
     versions = (protocol.min_reader_version, protocol.min_writer_version)
-    lists_nothing = protocol.writer_features is None  # TF02 says so
+    lists_nothing = protocol.writer_features is None  # TF02 reports it
     if (
         versions == (READER_FEATURES_VERSION, WRITER_FEATURES_VERSION)
         and protocol.reader_features is None
@@ -174,7 +174,7 @@ WRITER_FEATURES_NOT_ALLOWED = _state.error(
 @on_state(WRITER_FEATURES_NOT_ALLOWED)
 def _writer_features_not_allowed(state: TableState) -> Iterator[Finding]:
     protocol = state.protocol
-    both_low = protocol.min_reader_version == READER_FEATURES_VERSION  # TF05 says so
+    both_low = protocol.min_reader_version == READER_FEATURES_VERSION  # TF05 reports it
     if protocol.min_writer_version < WRITER_FEATURES_VERSION and protocol.writer_features is not None and not both_low:
         yield WRITER_FEATURES_NOT_ALLOWED.found(
             "The protocol has writerFeatures [{listed}] with writer version {writer}; only writer version 7 has them.",
@@ -226,7 +226,8 @@ def _writer_feature_only(state: TableState) -> Iterator[Finding]:
     if only:
         yield WRITER_FEATURE_ONLY.found(
             "In writerFeatures, but not required of readers: {only}.",
-            # The protocol says "should" of reader features in general, and "must" in the section of each that it has.
+            # The protocol says "should" for reader features in general, and "must" in the sections of features that it
+            # specifies.
             severity=None if any(feature_named(name).is_specified for name in only) else Severity.WARNING,
             only=sorted(only),
         )
@@ -298,7 +299,7 @@ def _unknown_features(state: TableState) -> Iterator[Finding]:
         )
 
 
-#: What is wrong with the lists of features: then it is unknown which of them the table has.
+#: Faults in the lists of features: with any of them it is unknown which features the table has.
 LISTS = (
     NO_READER_FEATURES,
     NO_WRITER_FEATURES,

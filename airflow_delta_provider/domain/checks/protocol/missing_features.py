@@ -1,7 +1,7 @@
-"""Features that the protocol lacks, though another feature, a property or a column needs them: TF08, TF15 and TF22.
+"""Features that another feature, a property or a column needs and the protocol lacks: TF08, TF15 and TF22.
 
-What a table uses, its properties, constraints and columns say. Where a list of features is missing, these rules are
-silent. The properties of row tracking, type widening and column mapping are checked by the rules of their own families.
+A table's properties, constraints and columns show what it uses. If a list of features is missing, these rules report
+nothing. Other families check the properties of row tracking, type widening and column mapping.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from airflow_delta_provider.domain.report.verdict import Severity
 
 #: Features whose property the rules of other families check.
 CHECKED_ELSEWHERE = (ROW_TRACKING, TYPE_WIDENING, TYPE_WIDENING_PREVIEW, COLUMN_MAPPING)
-#: Features without which Delta Spark does not write a table that has their property, whatever its versions; the first
-#: is demanded by the protocol. Without the others it writes where versions imply features, and fails where they are
-#: listed.
+#: Features that Delta Spark requires, whatever the versions, before it writes a table with their property; for the
+#: first, the protocol requires it. Without other features, Delta Spark writes the table if versions imply features, and
+#: fails if features are listed.
 _DEMANDED_BY_PROPERTY = {f.name for f in (VARIANT_SHREDDING, ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2, IN_COMMIT_TIMESTAMP)}
 _state = FAMILY.of(Scope.STATE, TABLE_FEATURES, follows_from=causes("TF09", "TF11", "TF12", "TF14"))
 
@@ -127,7 +127,10 @@ def _needs(state: TableState) -> Iterator[Finding]:
 
 @on_state(FEATURE_NEEDED)
 def _needs_invariants(state: TableState) -> Iterator[Finding]:
-    """Yield a NOT NULL column where features are listed and ``invariants`` is not: Delta Spark derives the feature."""
+    """Yield a finding for a NOT NULL column if features are listed without ``invariants``.
+
+    Delta Spark derives the feature from such columns.
+    """
     if lacks_a_list(state.protocol) or state.protocol.min_writer_version < WRITER_FEATURES_VERSION:
         return
     column = next(enforced_columns(state.metadata), None)
@@ -156,7 +159,7 @@ def used_features(state: TableState) -> frozenset[str]:
 
 
 def needed_features(state: TableState) -> dict[str, tuple[str, str | None]]:
-    """Return what needs a feature, and the column where it is one, by the feature: the first of each."""
+    """Return the first use of each needed feature, by feature: a phrase, and the column if the use is one."""
     needed: dict[str, tuple[str, str | None]] = {}
     for feature in FEATURES.values():
         for what in feature.used_by(state.metadata) if feature.used_by else ():

@@ -1,5 +1,4 @@
-"""What a job finds after it changed features or properties: TF18, TF19, TF23 and TF24; in data files: TF29 and
-TF30."""
+"""Findings after a job changed features or properties: TF18, TF19, TF23 and TF24; in data files: TF29 and TF30."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a commit does to row tracking, as its own actions and the state before it show: RT13 to RT18, and RT33."""
+"""Effects of a commit on row tracking, from its own actions and the state before it: RT13 to RT18, and RT33."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ _pair = FAMILY.of(Scope.PAIR)
 
 
 def check_commit(transition: Transition, earlier_paths: Collection[str]) -> Iterator[Finding]:
-    """Yield what a commit did wrong to row tracking.
+    """Yield findings about a commit's effects on row tracking.
 
-    :param earlier_paths: of :func:`suspicious_paths`, those that an earlier commit added: a RESTORE brings
-        files back, whose ids are then old, and their own
+    :param earlier_paths: paths from :func:`suspicious_paths` that an earlier commit added: a RESTORE brings back
+        files with
+        their old ids
     """
     tracking = transition.after.row_tracking
     if tracking.state is FeatureState.ABSENT:
@@ -51,7 +52,7 @@ def check_commit(transition: Transition, earlier_paths: Collection[str]) -> Iter
 
 
 def moves_rows(commit: Commit) -> bool:
-    """Whether a commit calls itself one that moves rows, or says that it kept their ids."""
+    """Return True if a commit's operation moves rows, or its tag says that it kept their ids."""
     return commit.operation in _REWRITES or str(commit.tags.get(PRESERVED_TAG)).lower() == "true"
 
 
@@ -73,7 +74,7 @@ ADDED_WITHOUT_ROW_IDS = _commit.error(
 
 @on_demand(ADDED_WITHOUT_ROW_IDS)
 def _without_ids(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
-    if tracking.enabled or not tracking.assigns:  # RT05 says it where row tracking is enabled
+    if tracking.enabled or not tracking.assigns:  # RT05 reports it if row tracking is enabled
         return
     for file in transition.commit.adds:
         if lacks_row_ids(file):
@@ -100,10 +101,10 @@ REASSIGNED_BASE = _pair.error(
 @on_demand(REASSIGNED_BASE)
 def _reassigned(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     if not tracking.assigns or transition.before.row_tracking.state is FeatureState.ABSENT:
-        return  # ids of an earlier life of the feature
+        return  # ids from before the feature was dropped and added again
     past = transition.past
     if not tracking.relied_upon and (past.row_ids is None or past.restored_row_ids is not None):
-        return  # Delta 4.4.0 itself does so where RESTORE goes back to before row tracking was enabled
+        return  # Delta 4.4.0 itself does so if RESTORE goes back to before row tracking was enabled
     if not (transition.before_files or past.row_ids):
         return
     for file in transition.commit.adds:
@@ -111,7 +112,7 @@ def _reassigned(transition: Transition, tracking: RowTracking, _: Collection[str
         if before is None or not (changed := _changed_ids(before, file.row_ids)):
             continue
         if past.restored_row_ids is not None:
-            # Rows get the ids back that they had in that version; if they had none, Delta Spark assigns new ones.
+            # Rows get back the ids that they had in that version; if they had none, Delta Spark assigns new ones.
             then = past.restored_row_ids().get(file.path, (None, None))
             if not _changed_ids(then, file.row_ids):
                 continue
@@ -120,7 +121,7 @@ def _reassigned(transition: Transition, tracking: RowTracking, _: Collection[str
 
 
 def _changed_ids(before: RowIds, after: RowIds) -> dict[str, Any]:
-    """Return the ids that differ; those that were taken away are RT05's."""
+    """Return the ids that differ; removed ids are left to RT05."""
     named = zip(("baseRowId", "defaultRowCommitVersion"), before, after)
     return {name: [old, new] for name, old, new in named if old is not None and new is not None and old != new}
 
@@ -234,7 +235,7 @@ def _not_preserved(transition: Transition, tracking: RowTracking, _: Collection[
 
 
 def _only_moves(commit: Commit) -> bool:
-    """Whether a commit writes the same rows into other files, whatever it calls itself."""
+    """Return True if a commit only writes the same rows into other files, whatever its operation."""
     return not (any(file.data_change for file in commit.removes) or any(file.data_change for file in commit.adds))
 
 
@@ -253,7 +254,7 @@ ASSIGNED_WHILE_SUSPENDED = _commit.warning(
 @on_demand(ASSIGNED_WHILE_SUSPENDED)
 def _while_suspended(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     if not tracking.suspended or tracking.enabled:
-        return  # RT02 says it where both are set
+        return  # RT02 reports it if both are set
     version = transition.commit.version
     for file in transition.new_files:
         if file.base_row_id is not None and file.default_row_commit_version in (None, version):

@@ -1,4 +1,4 @@
-"""Whether a table can be compared with an earlier version: RT30, and the refusal of a version that does not exist."""
+"""Obstacles to comparing a table with an earlier version: RT30, and the refusal of a version that does not exist."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.checks.rule import Rule, Scope
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Commits that one rule names one by one.
+#: Maximum number of commits that one rule names one by one.
 MOST_COMMITS = 10
 
 NOT_COMPARABLE = FAMILY.of(Scope.HISTORY, SPEC).undecided(
@@ -25,7 +25,6 @@ NOT_COMPARABLE = FAMILY.of(Scope.HISTORY, SPEC).undecided(
 
 
 def no_such_version(version: int, newest: int) -> Finding:
-    """Return the refusal of a version that does not exist yet."""
     return requests.NO_SUCH_VERSION.found(
         "There is no version {requested}; the newest version of the table is {newest}.",
         requested=version,
@@ -35,10 +34,10 @@ def no_such_version(version: int, newest: int) -> Finding:
 
 @on_demand(NOT_COMPARABLE)
 def lost_version(version: int, error: Exception, earliest: int | None) -> Finding:
-    """Return the finding that the log no longer leads from a version to the newest.
+    """Return the finding that the log no longer leads from a version to the newest one.
 
-    :param error: says what is missing
-    :param earliest: the first version from which it does, where that is known and later than ``version``
+    :param error: error that names what is missing
+    :param earliest: first version that the log can reconstruct, if known and later than ``version``
     """
     hint = "" if earliest is None else " The earliest version that can be compared is {earliest}."
     return NOT_COMPARABLE.found(
@@ -52,9 +51,9 @@ def lost_version(version: int, error: Exception, earliest: int | None) -> Findin
 
 @on_demand(NOT_COMPARABLE)
 def untracked(since: int, transitions: Sequence[Transition]) -> Iterator[Finding]:
-    """Yield that row tracking was not enabled all the time since a version, if so.
+    """Yield a finding if row tracking was not enabled all the time since a version.
 
-    :param transitions: all after ``since``, to a version at which it is enabled
+    :param transitions: all commits after ``since``, up to a version at which it is enabled
     """
     enabled = max((t.commit.version for t in transitions if not tracked(t)), default=None)
     if enabled is not None:
@@ -69,7 +68,7 @@ def untracked(since: int, transitions: Sequence[Transition]) -> Iterator[Finding
 
 @on_demand(NOT_COMPARABLE)
 def unplaced_files(moves: RowMoves) -> Iterator[Finding]:
-    """Yield that it is unknown whether some files of a commit are new, if so."""
+    """Yield a finding if it is unknown whether some files of a commit are new."""
     if moves.unplaced:
         yield NOT_COMPARABLE.found(
             "The log no longer shows whether {files:file} that the commit adds, the first one {path}, were new or "
@@ -86,8 +85,8 @@ def unplaced_files(moves: RowMoves) -> Iterator[Finding]:
 def unread_files(moves: RowMoves, path: str, count: int, why: str) -> Finding:
     """Return the finding that files of a commit can no longer be read.
 
-    :param path: the first of them
-    :param why: what is wrong with it
+    :param path: path of the first file
+    :param why: reason why that file cannot be read
     """
     return NOT_COMPARABLE.found(
         "{files:file} that the commit added or removed cannot be read, the first one {path}: {problem}.",
@@ -101,7 +100,7 @@ def unread_files(moves: RowMoves, path: str, count: int, why: str) -> Finding:
 
 
 def bounded(rule: Rule, findings: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield the findings of a rule about one commit each, those beyond :data:`MOST_COMMITS` as one."""
+    """Yield findings of a rule about one commit each; those beyond :data:`MOST_COMMITS` are merged into one."""
     yield from findings[:MOST_COMMITS]
     more = findings[MOST_COMMITS:]
     if more:

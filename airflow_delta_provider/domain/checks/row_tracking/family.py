@@ -17,7 +17,7 @@ FAMILY = RuleFamily(
     blames=FileAspect.ROW_IDS,
 )
 
-#: Findings of one rule that name files one by one.
+#: Maximum number of findings of one rule that name files one by one.
 MOST_FINDINGS = 10
 
 RESTORE = Restore()

@@ -1,6 +1,6 @@
-"""Until when what a commit did to row ids stays wrong.
+"""Conditions for violations of row ids by a commit to stay open.
 
-What that depends on in addition to the finding is kept as details, from which a later audit resumes.
+The data that they need in addition to the finding is kept as details, from which a later audit resumes.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def until_mark_reaches(due: int) -> StillOpen:
-    """Return until when the high water mark is missing or below ``due``."""
+    """Return the check whether the high water mark is still missing or below ``due``."""
     details = {"due": due}
     return StillOpen(lambda later: mark_is_too_low(later, None, details), details)
 
 
 def mark_is_too_low(later: Transition, _: Finding | None, details: Details) -> bool:
-    """Until the high water mark is what it has to be.
+    """Return True until the high water mark is high enough.
 
-    Once ids up to there were assigned again, only the removal of those files helps, with all others or by a RESTORE.
+    Once ids up to there were assigned again, only a replacement of all files or a RESTORE helps.
     """
     due = int(details["due"])
     tracking = later.after.row_tracking
@@ -58,13 +58,13 @@ def ids_before(finding: Finding, transition: Transition) -> Details:
 
 
 def earlier_ids(transition: Transition, path: str) -> RowIds | None:
-    """Return the ids that a file had before the commit, or when it was last part of the table; None where none did."""
+    """Return the ids that a file had before the commit, or when it was last live; None if it never had any."""
     live = transition.before_files.get(path)
     return (transition.past.row_ids or {}).get(path) if live is None else live.row_ids
 
 
 def ids_are_others(later: Transition, finding: Finding, details: Details) -> bool:
-    """Until the file has its ids back."""
+    """Return True until the file has its ids back."""
     return not any(
         file.path == finding.path and [file.base_row_id, file.default_row_commit_version] == details["ids"]
         for file in later.commit.adds
@@ -72,18 +72,18 @@ def ids_are_others(later: Transition, finding: Finding, details: Details) -> boo
 
 
 def is_suspended(later: Transition, _: Finding, __: Details) -> bool:
-    """Until row tracking is not suspended any more."""
+    """Return True until row tracking is no longer suspended."""
     return later.after.row_tracking.suspended
 
 
 def names_before(_: Finding, transition: Transition) -> Details:
-    """Return the names of the columns of row ids before the commit."""
+    """Return the names of the materialized columns before the commit."""
     before = transition.before.row_tracking
     return {"names": [before.row_id_column, before.commit_version_column]}
 
 
 def names_are_others(later: Transition, _: Finding, details: Details) -> bool:
-    """Until the names are those of before, no file is left that has them, or row tracking is dropped."""
+    """Return True until the earlier names are back, no file with them is left, or row tracking is dropped."""
     now = later.after.row_tracking
     if now.state is FeatureState.ABSENT:
         return False

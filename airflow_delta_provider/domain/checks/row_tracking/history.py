@@ -1,6 +1,6 @@
-"""The rules of row tracking about states, followed commit after commit: RT05, RT07 to RT09, RT11 and RT12.
+"""The rules of row tracking about states, applied commit by commit: RT05, RT07 to RT09, RT11 and RT12.
 
-Of the files they look at what a commit adds and removes only: what was there before was checked before.
+They check only files that a commit adds or removes: older files were checked before.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Step:
 
 
 def check_history(transition: Transition) -> Iterator[Finding]:
-    """Yield what a commit did wrong to row tracking that stays wrong, whatever its files become."""
+    """Yield findings about a commit that stay open regardless of its files."""
     step = _Step(transition, transition.before.row_tracking, transition.after.row_tracking)
     if step.after.state is FeatureState.ABSENT:
         return
@@ -58,7 +58,7 @@ def check_history(transition: Transition) -> Iterator[Finding]:
 @on_demand(MISSING_ROW_IDS)
 def _without_ids(step: _Step) -> Iterator[Finding]:
     if not (step.before.relied_upon and step.after.relied_upon):
-        return  # RT05 of the state, with all files, where row tracking is enabled just now
+        return  # RT05 of the state checks all files when row tracking has just been enabled
     for file in step.transition.commit.adds:
         if lacks_row_ids(file):
             yield MISSING_ROW_IDS.found(
@@ -72,12 +72,12 @@ def _without_ids(step: _Step) -> Iterator[Finding]:
 def _above_mark(step: _Step) -> Iterator[Finding]:
     mark = step.after.high_water_mark
     if mark is None:
-        return  # RT10
+        return  # RT10 reports it
     adds = step.transition.commit.adds
     if all((file.base_row_id or 0) + (file.num_records or 1) - 1 <= mark for file in adds):
         return
     above = [(file, last) for file in adds if (last := last_id(file)) is not None and last > mark]
-    # Files that lay above a lowered mark before are RT11's.
+    # RT11 reports files that were already above a lowered mark.
     known = [file for file, _ in above if file.path in step.transition.before_files]
     if above and len(known) < len(above):
         more = len(above) - 1
@@ -93,7 +93,7 @@ def _above_mark(step: _Step) -> Iterator[Finding]:
 
 @on_demand(OVERLAPPING_ROW_IDS)
 def _overlapping(step: _Step) -> Iterator[Finding]:
-    """Look among the files of the commit; those of earlier ones have their ids below the mark: RT15."""
+    """Compare the files of the commit; older files have ids below the mark, which RT15 checks."""
     if are_apart(step.transition.commit.adds):
         return
     before = step.transition.before_files

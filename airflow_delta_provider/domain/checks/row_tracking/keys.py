@@ -1,7 +1,7 @@
-"""Whether a key kept its row id since a version: RT29, RT31 and RT32, and RT30 for keys that cannot be compared.
+"""Changed row ids of keys since a version: RT29, RT31 and RT32, and RT30 for keys that cannot be compared.
 
-Which commit assigned the new id of a key, and what was written when, shows what happened to it; its values are never
-named.
+The commit that assigned a key's new id, and the order of writes, show what happened to the key. Its values are never
+shown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _data = FAMILY.of(Scope.DATA, SPEC, effect=_OTHER_ROW)
 
 @dataclass(frozen=True, slots=True)
 class IdRange:
-    """Row ids that a commit assigned: from ``first`` to before ``end``."""
+    """Row ids that a commit assigned: from ``first`` up to but excluding ``end``."""
 
     first: int
     end: int
@@ -44,8 +44,8 @@ class IdRange:
 class ChangedKey:
     """A key that has another row id than before.
 
-    :param path: where the row with the new id is
-    :param position: physical, from 0
+    :param path: file of the row with the new id
+    :param position: physical row number in the file, from 0
     """
 
     new_id: int
@@ -59,7 +59,7 @@ class ChangedKey:
 
 @dataclass(frozen=True)
 class ChangedKeys:
-    """Keys to which the same happened.
+    """Keys with the same kind of change.
 
     :param first: the first of them
     """
@@ -69,17 +69,17 @@ class ChangedKeys:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What findings name of them."""
+        """Facts for findings about these keys."""
         return {"keys": self.count, "first": [str(key) for key in self.first]}
 
     @property
     def path(self) -> str | None:
-        """The file of the first."""
+        """The file of the first key; None if there is none."""
         return self.first[0].path if self.first else None
 
 
 def find_keys(names: Iterable[str], metadata: Metadata) -> tuple[list[Column], list[Finding]]:
-    """Find key columns in the schema; a name that cannot be found, or cannot be compared, is a refusal."""
+    """Return the key columns in the schema, and refusals of names that cannot be found or compared."""
     found: list[Column] = []
     refusals: list[Finding] = []
     for name in names:
@@ -106,7 +106,10 @@ def find_keys(names: Iterable[str], metadata: Metadata) -> tuple[list[Column], l
 
 
 def keys_before(keys: Sequence[Column], now: Metadata, before: Metadata) -> tuple[list[Column], list[Finding]]:
-    """Find in an earlier schema what the key columns were then: the same physical columns, else the same names."""
+    """Return the earlier columns of the key: the same physical columns, or else the same names.
+
+    Also return findings about columns that did not exist.
+    """
     found: list[Column] = []
     findings: list[Finding] = []
     columns = list(all_columns(before.schema))
@@ -133,13 +136,13 @@ def keys_before(keys: Sequence[Column], now: Metadata, before: Metadata) -> tupl
 
 
 def id_ranges(commits: Iterable[RowMoves]) -> list[IdRange]:
-    """Return which ids each commit assigned, by commit; those of a commit do not overlap."""
+    """Return the ids that each commit assigned, by commit; the ranges of one commit do not overlap."""
     ranges: list[IdRange] = []
     for moves in commits:
         mark = moves.transition.after.row_tracking.high_water_mark
         for file in in_order(moves.new):
             first = base_of(file)
-            # Of a file without a row count all ids up to the mark may be its own, or those of the files after it.
+            # Without a row count, all ids up to the mark may belong to the file or to the files after it.
             end = max(first, mark or 0) + 1 if file.num_records is None else first + file.num_records
             last = ranges[-1] if ranges and ranges[-1].version == moves.version else None
             if last is not None and first <= last.end:
@@ -154,7 +157,7 @@ def undecided_keys(why: str, **known: Any) -> Finding:
     """Return the finding that keys cannot be compared.
 
     :param why: evidence, without a full stop
-    :param known: as in :meth:`Rule.found`
+    :param known: further facts, as in :meth:`Rule.found`
     """
     effect = "It is unknown whether keys kept their row ids."
     return NOT_COMPARABLE.found(f"{why}.", effect=effect, **known)
@@ -178,9 +181,9 @@ def hidden_row_ids(column: str) -> Finding:
 
 
 def lost_rows(path: str, version: int, why: str) -> Finding:
-    """Return the finding about a file that can no longer be read and that had rows of the earlier version.
+    """Return the finding about a file that had rows of the earlier version and can no longer be read.
 
-    :param version: that removed it
+    :param version: version that removed it
     """
     return undecided_keys(
         "{file}, which version {removed} removed, cannot be read: {problem}",
@@ -203,7 +206,7 @@ KEY_OVERWRITTEN = _data.warning(
 
 @on_demand(KEY_CHANGED_ROW_ID)
 def unwritten_keys(keys: ChangedKeys, since: int) -> Finding:
-    """Return the finding about keys whose rows claim not to have been written since the earlier version."""
+    """Return the finding about changed keys in rows that, by their commit versions, were not written since."""
     return KEY_CHANGED_ROW_ID.found(
         "{keys:key has|keys have} another row id than at version {since}, in rows that were not written since, "
         "according to their row commit versions. First: {first}.",
@@ -218,8 +221,9 @@ def unwritten_keys(keys: ChangedKeys, since: int) -> Finding:
 def renumbered_keys(keys: ChangedKeys, moves: RowMoves) -> Finding:
     """Return the finding about keys whose rows one commit removed and wrote again with other ids.
 
-    That is right where it overwrites a part of the table. So it is a warning where the commit neither calls
-    itself one that moves rows nor confirms that it kept their ids.
+    That is correct if the commit overwrites part of the table. So it is a warning unless the commit's operation
+    moves rows
+    or the commit confirms that it kept their ids.
     """
     rule = KEY_CHANGED_ROW_ID if moves_rows(moves.transition.commit) else KEY_OVERWRITTEN
     return rule.found(
@@ -241,7 +245,7 @@ KEY_INSERTED_AGAIN = _data.warning(
 
 @on_demand(KEY_INSERTED_AGAIN)
 def inserted_again(keys: ChangedKeys, moves: RowMoves) -> Finding:
-    """Return the finding about keys that were deleted by an earlier commit than the one that inserted them again."""
+    """Return the finding about keys that one commit deleted and a later commit inserted again."""
     return KEY_INSERTED_AGAIN.found(
         "{keys:key has|keys have} another row id than before: the rows were deleted, and the commit inserted others "
         "with the same keys. First: {first}.",

@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.row_ids.fresh_ids import (
     overlaps,
 )
 
-#: Files that one finding names.
+#: Maximum number of files that one finding names.
 _MOST_PATHS = 3
 NO_IDS = "The rows do not have a row id or a row commit version, and reading it fails."
 FILL_IN = (
@@ -40,9 +40,9 @@ _state = FAMILY.of(Scope.STATE, about_live_files=True)
 
 
 def check_files(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
-    """Yield what is wrong with single files: RT05, RT09 and LG04.
+    """Yield findings about single files: RT05, RT09 and LG04.
 
-    :param state: with its files
+    :param state: the state with its files
     """
     files = state.live_files
     yield from check_row_ids(files, tracking)
@@ -62,7 +62,7 @@ MISSING_ROW_IDS = _state.error(
 
 @on_demand(MISSING_ROW_IDS)
 def check_row_ids(files: Collection[LiveFile], tracking: RowTracking) -> Iterator[Finding]:
-    """Yield which files have no row ids, though a table's are relied upon: RT05."""
+    """Yield a finding about files without row ids, if the table's row ids are relied on: RT05."""
     without = [file for file in files if lacks_row_ids(file)] if tracking.relied_upon else []
     if without:
         names = lacking(*without)
@@ -75,7 +75,7 @@ def check_row_ids(files: Collection[LiveFile], tracking: RowTracking) -> Iterato
 
 
 def lacking(*files: LiveFile) -> list[str]:
-    """Return which fields of row tracking one of the files lacks."""
+    """Return the fields of row tracking that one of the files lacks."""
     lacks = {
         "baseRowId": any(file.base_row_id is None for file in files),
         "defaultRowCommitVersion": any(file.default_row_commit_version is None for file in files),
@@ -116,10 +116,10 @@ def _live_twice(files: Collection[LiveFile]) -> Iterator[Finding]:
 
 
 def check_fresh_ids(state: TableState, tracking: RowTracking, rows_of: RowCount) -> Iterator[Finding]:
-    """Yield files that assign row ids twice, below 0 or above the high water mark: RT06 to RT08, and RT21.
+    """Yield findings about row ids assigned twice, below 0 or above the high water mark: RT06 to RT08, and RT21.
 
-    :param state: with its files
-    :param rows_of: number of rows of a file, from its statistics or its footer
+    :param state: the state with its files
+    :param rows_of: returns the number of rows of a file, from its statistics or its footer
     """
     if tracking.state is FeatureState.ABSENT:
         return
@@ -220,12 +220,12 @@ def _overlapping(files: Sequence[LiveFile], rows_of: RowCount) -> Iterator[Findi
         )
 
 
-#: The facts of :func:`_named` in an evidence.
+#: Placeholder for the facts of :func:`_named` in an evidence.
 _PATHS = "{paths}"
 
 
 def _named(files: Sequence[LiveFile]) -> dict[str, Any]:
-    """Return how many files there are, and the first of them, as facts."""
+    """Return the number of files and the first paths, as facts."""
     paths = [file.path for file in files[:_MOST_PATHS]]
     more = len(files) - len(paths)
     return {"path": paths[0], "files": len(files), "paths": [*paths, f"{more} more"] if more else paths}

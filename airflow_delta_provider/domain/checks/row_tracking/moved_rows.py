@@ -1,4 +1,4 @@
-"""Whether rows that a commit moved kept their ids and commit versions: RT22 to RT24."""
+"""Row ids and commit versions of rows that a commit moved: RT22 to RT24."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _data = FAMILY.of(Scope.DATA)
 class MovedRow:
     """A row with a materialized id in a new file.
 
-    :param position: physical, from 0
+    :param position: physical row number in the file, from 0
     :param commit_version: its row commit version there
-    :param old_version: the one that the row of that id had before, None where there was none
+    :param old_version: row commit version of the removed row with that id; None if there was none
     """
 
     row_id: int
@@ -53,11 +53,11 @@ class Misfits:
 
 @dataclass(frozen=True)
 class MovedRows:
-    """The rows with materialized ids in a commit's new files, compared with those that it removed.
+    """The rows with materialized ids in a commit's new files, compared with the rows that it removed.
 
-    :param kept: how many kept the id of a row that was removed
-    :param foreign: those whose id no such row had
-    :param other_version: those that kept an id and have a row commit version that they cannot have
+    :param kept: number of rows that kept the id of a removed row
+    :param foreign: rows with an id that no removed row had
+    :param other_version: rows that kept an id and have a wrong row commit version
     """
 
     kept: int = 0
@@ -66,7 +66,7 @@ class MovedRows:
 
 
 def check_moved(moves: RowMoves, moved: MovedRows) -> Iterator[Finding]:
-    """Yield what is wrong with the rows that a commit moved.
+    """Yield findings about the rows that a commit moved.
 
     :param moved: the rows of all its new files
     """

@@ -1,4 +1,4 @@
-"""Commits whose row ids are right at a glance, as those of most commits are: no rule has to look at them."""
+"""A quick check that finds most commits with correct row ids: no rule has to check them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from airflow_delta_provider.domain.delta.transition import Transition
 
 
 def is_orderly_append(transition: Transition) -> bool:
-    """Whether a commit only adds new files, with ids that follow on each other and on the high water mark. Fast.
+    """Return True if a commit only adds new files, with ids that follow the high water mark in order. Fast.
 
-    Neither :func:`~airflow_delta_provider.domain.checks.row_tracking.commits.check_commit` nor
-    :func:`~airflow_delta_provider.domain.checks.row_tracking.history.check_history` finds anything wrong with it, if
-    none of its files was part of the table before the version that it found.
+    Then :func:`~airflow_delta_provider.domain.checks.row_tracking.commits.check_commit` and
+    :func:`~airflow_delta_provider.domain.checks.row_tracking.history.check_history` find nothing, provided that none
+        of its
+    files was part of the table in an earlier version than the one before it.
     """
     commit, before, after = transition.commit, transition.before, transition.after
     if commit.removes or after.protocol is not before.protocol or after.metadata is not before.metadata:
@@ -26,10 +27,10 @@ def is_orderly_append(transition: Transition) -> bool:
 
 
 def are_ids_orderly(adds: Iterable[LiveFile], version: int, before: int | None, after: int) -> bool:
-    """Whether the row ids of new files follow on each other and on the high water mark.
+    """Return True if the row ids of new files follow each other and the high water mark.
 
-    :param version: that adds them
-    :param before: the mark before it; None for none
+    :param version: version that adds them
+    :param before: the mark before it; None if there was none
     :param after: the mark after it
     """
     start = 0 if before is None else before + 1

@@ -1,4 +1,4 @@
-"""The commits of a history that moved rows, and which of them the live rows come from."""
+"""The commits of a history that moved rows, with a search for those that the live rows come from."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from airflow_delta_provider.domain.checks.row_tracking.commits import moves_rows
 from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
 
-#: Files of the commits that are kept, a few hundred bytes each. Those of older commits are mostly vacuumed.
+#: Maximum number of files in the kept commits, a few hundred bytes each. Files of older commits are mostly vacuumed.
 MOST_FILES = 200_000
 
 
 class Rewrites:
-    """What commits did to rows, added oldest first; the newest of it is kept.
+    """The moves of rows by commits, added oldest first; the newest are kept.
 
-    :param most_files: how many files all that is kept may name
+    :param most_files: maximum number of files in all kept commits
     """
 
     def __init__(self, most_files: int = MOST_FILES) -> None:
@@ -24,7 +24,7 @@ class Rewrites:
         self._most_files = most_files
 
     def add(self, moves: RowMoves) -> None:
-        """Keep what a commit did, if it added or removed rows."""
+        """Keep a commit's moves, if it added or removed rows."""
         if not (moves.new or moves.taken):
             return
         self._kept.append(moves)
@@ -33,9 +33,10 @@ class Rewrites:
             self._files -= _size(self._kept.popleft())
 
     def leading_to(self, live: Iterable[str]) -> list[RowMoves]:
-        """Return those commits that moved what the live rows are made of, oldest first.
+        """Return the commits that moved the live rows, oldest first.
 
-        What others did to row ids is gone with their files, as after a RESTORE or an overwrite.
+        They added the live files, or files whose rows were moved again later.
+        The effects of other commits on row ids disappeared with their files, as after a RESTORE or an overwrite.
 
         :param live: paths of the live files
         """

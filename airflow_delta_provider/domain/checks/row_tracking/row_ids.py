@@ -1,4 +1,4 @@
-"""Ids of live rows: RT19, RT21 and RT28, from ids and where rows with them were found."""
+"""Ids of live rows: RT19, RT21 and RT28, from ids and the places of rows with them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.row_ids.row_file import LocatedRow
 if TYPE_CHECKING:
     from airflow_delta_provider.domain.row_ids.id_buckets import FaultyIds, Landing
 
-#: Ids that a finding names.
+#: Maximum number of ids that a finding names.
 MOST_ROWS = 5
 _FIND_WRITER = Restore(first="Find the writer of the commit.", instead=ASSIGN_AGAIN)
 _data = FAMILY.of(Scope.DATA, remedy=_FIND_WRITER)
@@ -34,8 +34,8 @@ DUPLICATE_ROW_IDS = _data.error(
 def repeated_ids_found(rows: Sequence[LocatedRow], repeated: FaultyIds) -> Finding:
     """Return the finding about ids that several rows in files with materialized ids have.
 
-    :param rows: the rows of the first of them, by id
-    :param repeated: those ids, counted by the rows that have an id that another row had before
+    :param rows: rows with the first of these ids, by id
+    :param repeated: repeated ids; a row counts if another row before it has its id
     """
     return DUPLICATE_ROW_IDS.found(
         "{rows:row shares|rows share} a row id with another row{range}. {first}",
@@ -49,7 +49,7 @@ def repeated_ids_found(rows: Sequence[LocatedRow], repeated: FaultyIds) -> Findi
 def landed_ids(landing: Landing, rows: Sequence[LocatedRow]) -> Finding:
     """Return the finding about rows elsewhere that have the ids of live rows of a file.
 
-    :param rows: the rows elsewhere that have the first of these ids
+    :param rows: rows elsewhere that have the first of these ids
     """
     base = base_of(landing.file)
     both = sorted([*rows, *(LocatedRow(row_id, landing.file, row_id - base, False) for row_id in landing.ids)])
@@ -64,7 +64,7 @@ def landed_ids(landing: Landing, rows: Sequence[LocatedRow]) -> Finding:
 
 @on_demand(DUPLICATE_ROW_IDS)
 def more_landings(files: int) -> Finding:
-    """Return the finding about files with landings in addition to those that have findings of their own."""
+    """Return the finding about files with landings beyond those that have findings of their own."""
     return DUPLICATE_ROW_IDS.found(
         "{files:more file has|more files have} rows that share row ids with rows of other files.", files=files
     )
@@ -98,7 +98,7 @@ def impossible_ids_found(rows: Sequence[LocatedRow], impossible: FaultyIds, high
 
 @on_demand(IMPOSSIBLE_ROW_ID)
 def impossible_bounds(path: str, minimum: int, maximum: int, high_water_mark: int | None) -> Finding:
-    """Return the finding about a file whose statistics show a row id that cannot be."""
+    """Return the finding about a file whose statistics show an impossible row id."""
     mark = "" if high_water_mark is None else "; the high water mark is {mark}"
     return IMPOSSIBLE_ROW_ID.found(
         f"The materialized row ids of {{path}} range from {{minimum}} to {{maximum}}{mark}.",
@@ -122,7 +122,7 @@ MATERIALIZED_TYPE = _data.error(
 def wrong_type(path: str, column: str | None, problem: object) -> Finding:
     """Return the finding about a file whose column of row ids has another type.
 
-    :param problem: says which
+    :param problem: description of that type
     """
     return MATERIALIZED_TYPE.found(
         "The column {column!r} of {path} should hold row ids, which are 64-bit integers, but {problem}.",
@@ -133,9 +133,9 @@ def wrong_type(path: str, column: str | None, problem: object) -> Finding:
 
 
 def _located(rows: Sequence[LocatedRow], ids: Sequence[int], last: int | None) -> dict[str, Any]:
-    """Return which rows of which files have the first ids, as facts and as prose.
+    """Return the places of the rows with the first ids, as facts and as prose.
 
-    :param last: of all ids, these and more
+    :param last: the last of all ids, including those beyond the first ones
     """
     between = "" if not ids or last in (None, ids[0]) else f", between id {ids[0]} and {last}"
     return {
@@ -148,7 +148,7 @@ def _located(rows: Sequence[LocatedRow], ids: Sequence[int], last: int | None) -
 
 
 def _listed(rows: Sequence[LocatedRow]) -> str:
-    """Return, as a sentence, which rows of which files have the ids."""
+    """Return a sentence with the files and row numbers of the ids."""
     if not rows:
         return ""
     ids = sorted({row.row_id for row in rows})
@@ -164,7 +164,7 @@ def _listed(rows: Sequence[LocatedRow]) -> str:
 
 
 def _newest(rows: Sequence[LocatedRow]) -> str | None:
-    """Return the file that was added last: the rows before it were right until then."""
+    """Return the file that was added last: the rows before it were right until then. None if there are no rows."""
     newest = max(rows, key=lambda row: row.file.default_row_commit_version or 0, default=None)
     return None if newest is None else newest.file.path
 

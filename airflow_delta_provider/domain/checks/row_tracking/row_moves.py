@@ -1,4 +1,4 @@
-"""What a commit did to rows, by its effect on files.
+"""Moves of rows by a commit, derived from its effect on files.
 
 PROTOCOL.md, Row IDs and Row Commit Versions (stable ones).
 """
@@ -17,17 +17,17 @@ class TakenRows:
     """Rows that a commit removed from a file.
 
     :param before: the file as it was live before
-    :param after: the file as it stays, with other rows deleted; None where it was removed as a whole
+    :param after: the file as it stays, with other rows deleted; None if the whole file was removed
     """
 
     before: LiveFile
     after: LiveFile | None = None
 
     def still_there(self, deleted_before: int, deleted_after: int, rows: int) -> int:
-        """Return the rows of the file that were not taken, or were not there, as a bit set.
+        """Return the rows of the file that were not taken, or were deleted before, as a bit set.
 
-        :param deleted_before: the rows that the deletion vector of ``before`` deletes
-        :param deleted_after: likewise of ``after``
+        :param deleted_before: rows that the deletion vector of ``before`` deletes, as a bit set
+        :param deleted_after: rows that the deletion vector of ``after`` deletes, as a bit set
         :param rows: number of rows of the file
         """
         if self.after is None:
@@ -37,11 +37,11 @@ class TakenRows:
 
 @dataclass(frozen=True)
 class RowMoves:
-    """What a commit did to rows.
+    """The effect of a commit on rows.
 
-    :param new: the files that it adds and that were never part of the table before
-    :param taken: the rows that it removed
-    :param unplaced: the files of which the log no longer shows whether they are new or were restored
+    :param new: added files that were never part of the table before
+    :param taken: rows that the commit removed
+    :param unplaced: added files that may be new or restored; the log no longer shows which
     """
 
     transition: Transition
@@ -51,15 +51,14 @@ class RowMoves:
 
     @property
     def version(self) -> int:
-        """The commit's version."""
         return self.transition.commit.version
 
 
 def moves_of(transition: Transition, earlier_paths: Collection[str], unplaced_paths: Collection[str] = ()) -> RowMoves:
-    """Return what a commit did to rows.
+    """Return the moves of rows by a commit.
 
-    :param earlier_paths: those of the paths it adds that an earlier commit added: a RESTORE brings files back
-    :param unplaced_paths: those of which that is not known
+    :param earlier_paths: added paths that an earlier commit also added: a RESTORE brings files back
+    :param unplaced_paths: added paths for which it is unknown whether an earlier commit added them
     """
     after = {file.path: file for file in transition.commit.adds}
     new = [file for file in transition.new_files if file.path not in earlier_paths]
@@ -77,11 +76,11 @@ def moves_of(transition: Transition, earlier_paths: Collection[str], unplaced_pa
 
 
 def tracked(transition: Transition) -> bool:
-    """Whether rows have ids that may be relied upon both before and after a commit."""
+    """Return True if row ids can be relied on both before and after a commit."""
     return transition.before.row_tracking.relied_upon and transition.after.row_tracking.relied_upon
 
 
 def replaces_rows(moves: RowMoves) -> bool:
-    """Whether a commit removed all rows of the table and added new files."""
+    """Return True if a commit removed all rows of the table and added new files."""
     rows = any(file.num_records != 0 for file in moves.new)
     return moves.transition.replaces_all and bool(moves.taken) and rows

@@ -1,4 +1,4 @@
-"""Row tracking in one version of a table: RT01 to RT04, RT10, and RT25 to RT27, that there are no ids to check."""
+"""Row tracking in one version of a table: RT01 to RT04, RT10, and RT25 to RT27 for tables without ids to check."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from airflow_delta_provider.domain.delta.table_properties import (
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Characters of a wrong value that are shown.
+#: Maximum number of characters shown of a wrong value.
 _MOST_TEXT = 200
 _TRACK = "Enable the feature rowTracking, for example with DeltaEnableFeatureOperator(features=['rowTracking'])."
 _state = FAMILY.of(Scope.STATE)
 
 
 def check_state(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
-    """Yield what is wrong with row tracking in properties and domain metadata: RT01 to RT04, and RT10.
+    """Yield findings about row tracking in properties and domain metadata: RT01 to RT04, and RT10.
 
-    :param state: with its files
+    :param state: the state with its files
     """
     for check in (_enabled_without_feature, _enabled_and_suspended, _materialized_names, _high_water_mark):
         for finding in check(state, tracking):
@@ -132,7 +132,7 @@ def _materialized_names(state: TableState, tracking: RowTracking) -> Iterator[Fi
 
 @lru_cache(maxsize=64)
 def _column_names(schema_string: str, mode: MappingMode) -> Mapping[str, str]:
-    """Return the logical name of each top-level column by its logical and physical name, without case."""
+    """Return the logical name of each top-level column by its casefolded logical and physical name."""
     fields = Metadata("", schema_string).schema.fields
     names = {field.name.casefold(): field.name for field in fields}
     if mode is not MappingMode.NONE:
@@ -186,7 +186,7 @@ SUSPENDED = _untracked.undecided(
 
 @on_demand(ABSENT, SUPPORTED_ONLY, SUSPENDED)
 def check_enabled(tracking: RowTracking) -> Iterator[Finding]:
-    """Yield why there are no row ids to check, if so."""
+    """Yield the reason why there are no row ids to check; nothing if row tracking is enabled."""
     if tracking.enabled:
         return
     if tracking.state is FeatureState.ABSENT:

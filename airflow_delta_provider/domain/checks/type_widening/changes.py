@@ -1,6 +1,6 @@
-"""What a commit must not do to types and their record: TW08, TW09, TW11, TW12 and TW15.
+"""Changes of types and their record that a commit must not make: TW08, TW09, TW11, TW12 and TW15.
 
-Of data files, other checks find TW16; jobs that widen types find TW17 and TW18.
+Other checks of data files find TW16. Jobs that widen types find TW17 and TW18.
 """
 
 from __future__ import annotations
@@ -110,9 +110,11 @@ def _left_by_drop(transition: Transition) -> Iterator[Finding]:
 
 @on_change(UNSUPPORTED_CHANGE, CHANGE_NOT_ENABLED, UNRECORDED_TYPE_CHANGE, LOST_TYPE_CHANGES)
 def _changes_of_types(transition: Transition) -> Iterator[Finding]:
-    """Silent where a commit changes no metadata, replaces every file or restores an earlier version.
+    """Yield findings about changed types.
 
-    Then no live file has values of another type.
+    Nothing is checked if a commit changes no metadata, replaces every file or restores an earlier version: then no
+    live
+    file has values of another type.
     """
     before, after = transition.before.metadata, transition.after.metadata
     if before == after or transition.replaces_all or transition.restores:
@@ -157,7 +159,7 @@ def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]
 
 
 def _lost_records(pairs: Sequence[tuple[Column, Column]]) -> Iterator[Finding]:
-    """Yield what is lost, be it needed or not: an audit leaves out what no live file needs."""
+    """Yield lost records, needed or not: an audit leaves out those that no live file needs."""
     for old, new in pairs:
         earlier, now = changes_of(old), changes_of(new)
         if earlier and now is not None and now[: len(earlier)] != earlier:
@@ -177,9 +179,9 @@ def changed_fields(before: Metadata, after: Metadata) -> list[tuple[Column, Colu
 
 
 def _matched(before: Metadata, after: Metadata) -> list[tuple[Column, Column]]:
-    """Return the struct fields that both schemas have: by id and physical path where both are mapped, else by path.
+    """Return the struct fields that both schemas have: by id and physical path if both are mapped, otherwise by path.
 
-    A field that has another one's id or physical path is another field.
+    A field with the id or physical path of another field is a different field.
     """
     old, new = MappedSchema.of(before), MappedSchema.of(after)
     if old.is_mapped and new.is_mapped:
@@ -190,7 +192,7 @@ def _matched(before: Metadata, after: Metadata) -> list[tuple[Column, Column]]:
 
 
 def _changes(old: Column, new: Column) -> Iterator[tuple[Column, Column]]:
-    """Yield the places inside a field, down to the next struct, whose types differ."""
+    """Yield the places inside a field, down to the next struct, with different types."""
     was, now = old.data_type, new.data_type
     if isinstance(was, StructType) and isinstance(now, StructType):
         return
@@ -204,7 +206,7 @@ def _changes(old: Column, new: Column) -> Iterator[tuple[Column, Column]]:
 def _is_recorded(old: Column, new: Column) -> bool:
     changes = changes_of(new)
     if changes is None:
-        return True  # said of the state
+        return True  # reported for the state
     due = TypeChange.of(old, new.data_type)
     here = [change for change in changes if change.field_path == due.field_path]
     return bool(here) and here[-1].to_type == due.to_type and any(change.from_type == due.from_type for change in here)

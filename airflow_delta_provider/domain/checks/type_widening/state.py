@@ -293,7 +293,7 @@ def _unsupported(record: TypeRecord) -> list[TypeChange]:
 
 
 def _simple_type_at(column: Column, path: str | None) -> DataType | None:
-    """Return the type at a ``fieldPath`` of a field, None where it leads nowhere, or to a type that is not simple."""
+    """Return the type at a ``fieldPath`` of a field; None if the path is invalid or the type there is not simple."""
     here = column.data_type
     for step in path.split(".") if path is not None else ():
         if isinstance(here, ArrayType) and step == "element":

@@ -1,4 +1,4 @@
-"""What a table says of changed types: the feature, and the record of each field. PROTOCOL.md, Type Widening."""
+"""A table's information about changed types: the feature, and the record of each field. PROTOCOL.md, Type Widening."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY, TypeChange, can_widen, recorded_changes
 
-#: Types that Parquet stores alike. Engines without the feature widen among them when they merge schemas.
+#: Types that Parquet stores in the same way. Engines without the feature widen among them when they merge schemas.
 _STORED_AS_INT32 = (BYTE, SHORT, INTEGER)
-#: A column without values, which may become of any type.
+#: Types of a column without values, which can be changed to any type.
 VOID = (PrimitiveType("void"), PrimitiveType("null"))
 
 
 @dataclass(frozen=True)
 class TypeRecord:
-    """What one struct field records of its types.
+    """The recorded type changes of one struct field.
 
-    :param changes: None where the record is malformed
+    :param changes: the changes; None if the record is malformed
     """
 
     column: Column
@@ -33,7 +33,7 @@ class TypeRecord:
 
     @property
     def chains(self) -> dict[str | None, list[TypeChange]]:
-        """The changes by the place that they are about, those between texts left out."""
+        """The changes by ``fieldPath``, except those between strings."""
         chains: dict[str | None, list[TypeChange]] = {}
         for change in self.changes or ():
             if not between_texts(named_type(change.from_type), named_type(change.to_type)):
@@ -42,17 +42,17 @@ class TypeRecord:
 
 
 def is_enabled(metadata: Metadata) -> bool:
-    """Whether the property that allows widening is true; see :func:`is_supported`."""
+    """Return True if the property that allows widening is true; see :func:`is_supported`."""
     return metadata.properties.type_widening
 
 
 def is_supported(protocol: Protocol) -> bool:
-    """Whether the protocol lists the feature or its preview."""
+    """Return True if the protocol lists the feature or its preview."""
     return protocol.supports(TYPE_WIDENING) or protocol.supports(TYPE_WIDENING_PREVIEW)
 
 
 def is_required_of_readers(protocol: Protocol) -> bool:
-    """Whether the protocol keeps readers out that do not know the feature or its preview."""
+    """Return True if the protocol excludes readers without support for the feature or its preview."""
     required = reader_features(protocol)
     return TYPE_WIDENING.name in required or TYPE_WIDENING_PREVIEW.name in required
 
@@ -70,7 +70,7 @@ def records_of(metadata: Metadata) -> list[TypeRecord]:
 
 
 def changes_of(column: Column) -> tuple[TypeChange, ...] | None:
-    """Return what the nearest field records, None where that is malformed."""
+    """Return the changes that the nearest field records; None if the record is malformed."""
     metadata = field_metadata(column.field)
     if not isinstance(metadata.get(TYPE_CHANGES_KEY, []), list):
         return None
@@ -84,7 +84,7 @@ def changes_of(column: Column) -> tuple[TypeChange, ...] | None:
 
 
 def named_type(name: str) -> DataType:
-    """Return the type of a name in a record; a name that is not a type stands for itself."""
+    """Return the type with a name in a record; an unknown name gives a primitive type of that name."""
     try:
         return type_from_json(name)
     except ValueError:  # a decimal with more digits than Python reads
@@ -92,17 +92,17 @@ def named_type(name: str) -> DataType:
 
 
 def stored_alike(old: DataType, new: DataType) -> bool:
-    """Whether ``new`` is wider, and files need no conversion."""
+    """Return True if ``new`` is wider and files need no conversion."""
     return old in _STORED_AS_INT32 and new in _STORED_AS_INT32 and can_widen(old, new)
 
 
 def between_texts(old: DataType, new: DataType) -> bool:
-    """Whether both are strings of some kind, whose changes need no feature: delta-io/delta#3744."""
+    """Return True if both are strings of some kind, whose changes need no feature: delta-io/delta#3744."""
     return is_text(old) and is_text(new)
 
 
 def is_text(data_type: DataType) -> bool:
-    """Whether it is a string of some kind."""
+    """Return True if a type is a string of some kind."""
     return isinstance(data_type, PrimitiveType) and (
         data_type.name == "string" or data_type.name.startswith(("char(", "varchar(", "string "))
     )

@@ -1,4 +1,4 @@
-"""What a commit does to the usage tracking of a table: UT04 to UT07."""
+"""Effects of a commit on the usage tracking of a table: UT04 to UT07."""
 
 from __future__ import annotations
 
@@ -120,9 +120,9 @@ def _not_unique(transition: Transition) -> Iterator[Finding]:
 
 
 def _mapped_schemas(transition: Transition) -> tuple[MappedSchema, MappedSchema] | None:
-    """Return the schemas before and after a commit that the rules of this module apply to.
+    """Return the schemas before and after a commit to which the rules of this module apply.
 
-    None where the table is not tracked after it, or was not mapped before it, or is another one or an earlier version.
+    None if the table is not tracked after it, was not mapped before it, was replaced, or was restored.
     """
     if not transition.after.protocol.supports(USAGE_TRACKING) or transition.replaces_all or transition.restores:
         return None

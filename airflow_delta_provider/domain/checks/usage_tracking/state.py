@@ -1,7 +1,8 @@
-"""What one version of a table says of its usage tracking: UT01 to UT03, and UT08.
+"""Usage tracking in one version of a table: UT01 to UT03, and UT08.
 
-Silent where the table does not have the feature, except for UT02. The property alone does not show that the mapping can
-be removed: see the rules of physical paths for what that requires.
+Nothing is reported for tables without the feature, except UT02. The property alone does not show that the mapping
+can
+be removed: see the rules of physical paths for the other requirements.
 """
 
 from __future__ import annotations
@@ -130,11 +131,14 @@ def _names(state: TableState) -> Iterator[Finding]:
 
 
 def check_state(state: TableState) -> Iterator[Finding]:
-    """Yield all that is wrong with the usage tracking of one version."""
+    """Yield all findings about the usage tracking of one version."""
     for check in (_property, _list, _names):
         yield from check(state)
 
 
 def is_unique(physical_name: str) -> bool:
-    """Whether a name has a UUID: a column got it when it was added, so it does not show that it was renamed."""
+    """Return True if a name contains a UUID.
+
+    A column gets such a name when it is added, so the name does not show that the column was renamed.
+    """
     return _UUID.search(physical_name) is not None

@@ -1,1 +1,1 @@
-"""What engines read and write of Delta's table features, by release: a record per engine, with its sources."""
+"""The Delta table features that engines read and write, by release: one record per engine, with its sources."""

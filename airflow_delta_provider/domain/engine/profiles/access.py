@@ -1,4 +1,4 @@
-"""Whether a release of an engine can read and write a table: what the table demands, against the engine's profile."""
+"""Access of an engine's release to a table: the table's demands, compared with the engine's profile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NOT_AROUND = "no release around this one is known"
 
 
 class Outcome(str, Enum):
-    """What becomes of an engine on a table, the first that holds."""
+    """The outcome for an engine on a table; the first that applies."""
 
     READ_LOCKED = "READ_LOCKED"
     """It refuses to read the table, so it cannot write it, either."""
@@ -28,7 +28,7 @@ class Outcome(str, Enum):
 
 
 class Access(str, Enum):
-    """What an engine does with a table."""
+    """A kind of access to a table."""
 
     READ = "read"
     WRITE = "write"
@@ -36,17 +36,17 @@ class Access(str, Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Demands:
-    """What a table demands of those that read and write it.
+    """A table's demands on its readers and writers.
 
-    :param reader: features that readers have to support
-    :param writer: features that writers have to support, those of readers among them
-    :param implied_reader: those of ``reader`` that only the protocol's version implies
-    :param implied_writer: those of ``writer`` that only the protocol's version implies
-    :param unused: those that the table is known to make no use of
-    :param type_changes: by names of types, from and to
-    :param widening: the feature that the type changes belong to
-    :param unlisted: features that the metadata makes use of, and that the protocol's lists lack
-    :param is_readable: whether the protocol says which features it has
+    :param reader: features that readers must support
+    :param writer: features that writers must support, including those for readers
+    :param implied_reader: features in ``reader`` that only the protocol's version implies
+    :param implied_writer: features in ``writer`` that only the protocol's version implies
+    :param unused: features that the table is known not to use
+    :param type_changes: type changes as names of types, from and to
+    :param widening: feature that the type changes belong to
+    :param unlisted: features that the metadata uses and that the protocol's lists lack
+    :param is_readable: whether the protocol shows the table's features
     """
 
     reader: frozenset[str] = frozenset()
@@ -62,10 +62,10 @@ class Demands:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why an engine cannot do something, or why that is not known.
+    """The reason why an engine cannot do something, or why that is unknown.
 
-    :param subject: a feature, or a type change; empty where neither the protocol nor the engine's release is known
-    :param source: where that is from, and of when
+    :param subject: a feature or a type change; empty if the protocol or the engine's release is unknown
+    :param source: source of the information, with its date
     """
 
     access: Access
@@ -81,8 +81,8 @@ class Reason:
 class Assessment:
     """The outcome for one engine.
 
-    :param version: of the engine; None where that is not known
-    :param reasons: why it is not OK, in the order of the features
+    :param version: version of the engine; None if unknown
+    :param reasons: reasons why the outcome is not OK, in the order of the features
     """
 
     profile: Profile
@@ -96,9 +96,9 @@ class Assessment:
 
 
 def assess(profile: Profile, version: str | None, demands: Demands) -> Assessment:
-    """Return what becomes of an engine on a table.
+    """Return the outcome for an engine on a table.
 
-    :param version: of the engine; None for a service of today, and where it is not known
+    :param version: version of the engine; None for a service as of today, and if it is unknown
     """
     if not demands.is_readable:
         unreadable = Reason(Access.READ, Support.UNKNOWN, "", "the protocol does not say which features it has")
@@ -110,7 +110,7 @@ def assess(profile: Profile, version: str | None, demands: Demands) -> Assessmen
 
 
 def outcome_of(reasons: Iterable[Reason]) -> Outcome:
-    """Return what the reasons add up to."""
+    """Return the outcome that follows from reasons."""
     found = {(reason.access, reason.support) for reason in reasons}
     if (Access.READ, Support.NO) in found:
         return Outcome.READ_LOCKED
@@ -152,7 +152,7 @@ def _reasons(profile: Profile, version: str | None, demands: Demands) -> Iterato
 
 
 def _source(releases: tuple[Release, ...] | None) -> str:
-    """Return where the records of releases are from: each source once, with the days of its records."""
+    """Return the sources of release records: each source once, with the days of its records."""
     if releases is None:
         return _NOT_AROUND
     dates: dict[str, list[str]] = {}
@@ -170,7 +170,7 @@ def _keyed(feature: str, implied: frozenset[str]) -> str:
 
 
 def _takes(profile: Profile, version: str | None, feature: str, change: tuple[str, str]) -> Support:
-    """Return whether an engine reads a table with a type change, where it may read tables with the feature."""
+    """Return the engine's support for a type change, if it may read tables with the feature."""
 
     def of(release: Release) -> Support:
         limited = release.widenings is not None and change not in release.widenings

@@ -26,7 +26,7 @@ _V0_16 = _V0_15.then("0.16", "2024-03-05", both="timestampNtz", undecided=_BY_EN
 _V0_18 = _V0_16.then(
     "0.18", "2024-06-05", writes="changeDataFeed generatedColumns", undecided=_BY_ENGINE, crates="0.18.0 0.18.1"
 )
-#: ``QueryBuilder`` reads tables that list these as if they did not, ``to_pyarrow_table`` and every writer refuse them.
+#: ``QueryBuilder`` reads tables that list these as if they did not; ``to_pyarrow_table`` and every writer refuse them.
 _DISREGARDED = "columnMapping deletionVectors typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck"
 _UNKNOWN_NAMES = "variantType variantType-preview variantShredding variantShredding-preview geospatial catalogManaged"
 _V0_19 = _V0_18.then("0.19.2", "2024-09-05", crates="0.19.0 0.19.1", source=_MEASURED)
@@ -36,10 +36,10 @@ _V0_23 = _V0_19.then(
     undecided=f"{_DISREGARDED} {_UNKNOWN_NAMES}",
     crates="0.20.0 0.20.1 0.21.0 0.22.0 0.22.1 0.22.2 0.22.3 0.23.0",
 )
-#: A column of such a type is refused, the feature's name alone is passed over.
+#: A column of such a type is refused; the feature's name alone is ignored.
 _BY_TYPE = "variantType variantType-preview"
 _PASSED_OVER = "variantShredding variantShredding-preview geospatial catalogManaged"
-#: It passes over names of features that it does not know, in both lists; so what was not measured is unknown.
+#: It ignores names of unknown features in both lists; so anything that was not measured is unknown.
 _V0_24 = Release.of(
     "0.24",
     "2025-01-15",
@@ -58,7 +58,7 @@ _V0_24 = Release.of(
 _V0_25 = replace(_V0_24, version="0.25", date="2025-02-20", crates=("0.24.0",))
 _V1_0 = _V0_19.then("1.0", "2025-05-28", crates="0.26.2 0.27.0 0.28.0 0.29.0 0.29.1")
 _V1_3 = _V1_0.then("1.3", "2025-12-31", crates="0.30.0 0.30.1", source=_MEASURED)
-#: ``QueryBuilder`` reads these, ``to_pyarrow_table`` and every writer refuse them.
+#: ``QueryBuilder`` reads these; ``to_pyarrow_table`` and every writer refuse them.
 _AT_ODDS = (
     "columnMapping typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck variantShredding-preview "
     "variantType variantType-preview"

@@ -1,6 +1,6 @@
-"""Services without releases: what their documentation says, from the day on which it says so.
+"""Services without releases: the features in their documentation, from the day on which it lists them.
 
-They read Delta tables, and do not write them.
+They read Delta tables and do not write them.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ from __future__ import annotations
 from airflow_delta_provider.domain.engine.profiles.profile import Profile, Release
 
 _SOURCE = "delta-io/delta-kernel-rs, kernel/src/table_features/mod.rs at the tag of each release"
-#: Behind a build flag: whether an engine has it depends on how it was built.
+#: Behind a build flag: whether an engine has it depends on its build.
 _BY_FLAG = "catalogManaged catalogOwned-preview"
 #: Reader version 2 is refused with writer version 7, which Delta Spark writes, and read with writer version 5.
 _BY_VERSIONS = "columnMapping@version"
-#: Refused by 0.17 and supported by 0.21, as measured with DuckDB; not by which one first.
+#: Refused by 0.17 and supported by 0.21, as measured with DuckDB; the first release with support is unknown.
 _SINCE_SOME = f"{_BY_FLAG} {_BY_VERSIONS} changeDataFeed"
 
 _V0_12 = Release.of(

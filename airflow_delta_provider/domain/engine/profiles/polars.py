@@ -6,7 +6,7 @@ from airflow_delta_provider.domain.engine.profiles.profile import Profile, Relea
 
 _WRITES = "appendOnly changeDataFeed checkConstraints generatedColumns invariants timestampNtz"
 _NEVER_WRITES = "domainMetadata icebergCompatV1 icebergCompatV2 identityColumns rowTracking"
-#: Polars 1.30 wrote these with deltalake 0.25.5, which passes over features that it does not know.
+#: Polars 1.30 wrote these with deltalake 0.25.5, which ignores unknown features.
 _WRITES_NO_LONGER = (
     "allowColumnDefaults checkpointProtection clustering columnMappingUsageTracking icebergCompatV3 inCommitTimestamp "
     "materializePartitionColumns"

@@ -1,7 +1,7 @@
-"""The record of an engine: what its releases read and write, as far as a source says so.
+"""The record of an engine: the features that its releases read and write, as far as a source covers them.
 
-What no source says is unknown. Features are named as in ``readerFeatures`` and ``writerFeatures``;
-``invariants@version`` is the feature where only the protocol's version implies it.
+Anything without a source is unknown. Features are named as in ``readerFeatures`` and ``writerFeatures``;
+``invariants@version`` is the feature if only the protocol's version implies it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from enum import Enum
 
 from airflow_delta_provider.domain.engine.engine import version_of
 
-#: Marks a feature that is not listed, but implied by the protocol's version: some engines treat it otherwise.
+#: Marks a feature that is not listed, but implied by the protocol's version: some engines treat it differently.
 BY_VERSION = "@version"
 #: Features, separated by spaces, as records write them.
 Words = str
 
 
 class Support(Enum):
-    """What a release does with a table that has a feature."""
+    """The behavior of a release with a table that has a feature."""
 
     YES = "yes"
     NO = "no"
@@ -29,22 +29,22 @@ class Support(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """What one release does; the next record of its profile says what has changed since.
+    """The features of one release; the next record of its profile gives the changes since.
 
-    :param version: its number; for a service, the day from which on this is known; empty where the source has none
-    :param date: when it was released, or when the source was read, ISO 8601
-    :param source: where this is from
+    :param version: version number; for a service, the day from which on this is known; empty if the source has none
+    :param date: date of the release, or of reading the source, ISO 8601
+    :param source: source of the record
     :param reads: features that it reads
     :param writes: features that it writes
-    :param refuses_reading: features that it does not read, where ``reads`` is not all it reads
-    :param refuses_writing: features that it does not write, where ``writes`` is not all it writes
-    :param misreads: features with which it returns wrong values and reports nothing
-    :param miswrites: features that it disregards when it writes
+    :param refuses_reading: features that it does not read, if ``reads`` may be incomplete
+    :param refuses_writing: features that it does not write, if ``writes`` may be incomplete
+    :param misreads: features with which it silently returns wrong values
+    :param miswrites: features that it ignores when it writes
     :param undecided: features on which its ways of reading, or of writing, differ
     :param writes_unused: features that it writes as long as the table does not use them
-    :param widenings: type changes that it reads, by names of types; None for all
-    :param lists_all: whether ``reads`` and ``writes`` are its own lists: it refuses what they lack
-    :param crates: versions of the library by which it may sign, where those are numbered apart
+    :param widenings: type changes that it reads, as names of types; None for all
+    :param lists_all: whether ``reads`` and ``writes`` are its own lists: it refuses features that they lack
+    :param crates: versions of the library with which it may sign, if those are numbered separately
     """
 
     version: str
@@ -76,7 +76,7 @@ class Release:
         crates: Words = "",
         **features: Words,
     ) -> Release:
-        """Make a record from words; ``both`` is read and written, ``refuses`` neither.
+        """Return a record made from words; ``both`` is read and written, ``refuses`` neither.
 
         :param features: any other field, by its name
         """
@@ -110,9 +110,9 @@ class Release:
         crates: Words = "",
         source: str = "",
     ) -> Release:
-        """Return a later release: what it does in addition to this one, ``without`` what it no longer knows.
+        """Return a later release with additional features; ``without`` lists features that it no longer knows.
 
-        What this one gets wrong, leaves undecided or limits is not handed on.
+        Features that this release gets wrong, leaves undecided or limits are not carried over.
         """
         gone = _set(without)
         written = (self.writes | _set(both, writes)) - gone
@@ -134,7 +134,7 @@ class Release:
         )
 
     def reading(self, feature: str) -> Support:
-        """Return what it does when it reads a table that uses the feature."""
+        """Return the behavior when it reads a table that uses the feature."""
         if feature in self.misreads:
             return Support.WRONG
         if feature in self.undecided:
@@ -146,9 +146,9 @@ class Release:
         return Support.NO if self.lists_all or feature in self.refuses_reading else Support.UNKNOWN
 
     def writing(self, feature: str, *, unused: bool = False) -> Support:
-        """Return what it does when it writes a table with the feature.
+        """Return the behavior when it writes a table with the feature.
 
-        :param unused: whether the table is known to make no use of it
+        :param unused: whether the table is known not to use it
         """
         if feature in self.writes & self.undecided:
             return Support.UNKNOWN
@@ -163,7 +163,7 @@ class Release:
 
 
 class Versions(Enum):
-    """How the versions of an engine are to be understood."""
+    """The meaning of an engine's versions."""
 
     RELEASES = "releases"
     """Between two records that agree a release does the same; after the last one nothing is known."""
@@ -175,14 +175,15 @@ class Versions(Enum):
 class Profile:
     """An engine.
 
-    :param name: as ``domain/delta/writer.py`` calls it, where it signs
-    :param label: what people call it
-    :param releases: oldest first
-    :param read_only: it never writes Delta tables
-    :param compares_metadata: where its source refuses tables whose metadata uses a feature that the protocol does not
-        list; empty if it does not, or if that is not known
-    :param remark: what else users should know, a sentence
-    :param aliases: other names that people give it
+    :param name: name in ``domain/delta/writer.py``, if the engine signs its commits
+    :param label: common name
+    :param releases: records of its releases, oldest first
+    :param read_only: whether it never writes Delta tables
+    :param compares_metadata: place in its source that refuses tables whose metadata uses a feature that the protocol
+        does
+        not list; empty if it does not refuse them, or if that is unknown
+    :param remark: further information for users, a sentence
+    :param aliases: other common names
     """
 
     name: str
@@ -196,13 +197,13 @@ class Profile:
 
     @property
     def has_releases(self) -> bool:
-        """Whether more than one release of it is known: a service has none."""
+        """Whether more than one release of it is known; a service has none."""
         return self.versions is Versions.RELEASES and len(self.releases) > 1
 
     def around(self, version: str | None) -> tuple[Release, ...] | None:
-        """Return the records that bear on a version: it does what they agree on; None where nothing is known of it.
+        """Return the records that cover a version: it does what they agree on. None if nothing is known about it.
 
-        :param version: None where it is not known which one it is: a service of today, or any release
+        :param version: the version; None if unknown: a service as of today, or any release
         """
         if version is None:
             return self.releases[-1:] if self.versions is Versions.DAYS else self.releases
@@ -221,11 +222,11 @@ class Profile:
         return (before[-1],) if exact else (before[-1], after[0])
 
     def that_writes(self, version: str | None) -> Profile:
-        """Return what is known of it where it has written: a release that is not known is one that writes tables."""
+        """Return the profile of an engine that has written: an unknown version must be a release that writes tables."""
         return self if version else replace(self, releases=tuple(r for r in self.releases if r.writes))
 
     def support(self, version: str | None, asked: Callable[[Release], Support]) -> Support:
-        """Return what all records that bear on a version agree on, else UNKNOWN."""
+        """Return the answer on which all records that cover a version agree; otherwise UNKNOWN."""
         found = {asked(release) for release in self.around(version) or ()}
         if len(found) != 1:
             return Support.UNKNOWN
@@ -234,7 +235,7 @@ class Profile:
         return Support.UNKNOWN if unversioned and support is Support.YES else support
 
     def since(self, asked: Callable[[Release], Support]) -> str | None:
-        """Return the first version from which on all records answer YES: None where the newest does not."""
+        """Return the first version from which on all records answer YES; None if the newest does not."""
         first = None
         for release in reversed(self.releases):
             if asked(release) is not Support.YES:
@@ -244,7 +245,7 @@ class Profile:
 
 
 def _longer(number: tuple[int, ...], known: tuple[int, ...]) -> bool:
-    """Whether a version is later than a known one; vendors' fourth numbers do not count."""
+    """Return True if a version is later than a known one; fourth numbers of vendors are ignored."""
     return number[: len(known)] > known
 
 

@@ -1,4 +1,4 @@
-"""All profiles. A new one is a new record in a module of this folder; nothing else lists it."""
+"""All profiles. A new one is a record in a module of this folder; nothing outside this folder lists it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ PROFILES: dict[str, Profile] = {
 
 
 def engine_of(writer: str, profiles: Mapping[str, Profile] = PROFILES) -> tuple[Profile, str | None] | None:
-    """Return the profile, and the version if it has one, of a writer such as ``Delta Spark 4.4.0``: None if unknown.
+    """Return the profile of a writer such as ``Delta Spark 4.4.0``, with its version if it has one; None if unknown.
 
-    :param writer: name and version, as ``domain/delta/writer.py`` gives them
+    :param writer: name and version, as in ``domain/delta/writer.py``
     """
     for name, profile in profiles.items():
         if writer == name:
@@ -47,7 +47,7 @@ def engine_of(writer: str, profiles: Mapping[str, Profile] = PROFILES) -> tuple[
 
 
 def profile_named(name: str, profiles: Mapping[str, Profile] = PROFILES) -> Profile | None:
-    """Return the profile that people mean by a name, in any case: its own name, its label or an alias."""
+    """Return the profile with a name, label or alias, ignoring case; None if there is none."""
     folded = name.casefold()
     for profile in profiles.values():
         if folded in (known.casefold() for known in (profile.name, profile.label, *profile.aliases)):

@@ -1,4 +1,4 @@
-"""Spark runtimes of vendors with versions of their own: Databricks and Fabric, as far as documentation says."""
+"""Vendors' Spark runtimes with their own version numbers: Databricks and Fabric, as far as they are documented."""
 
 from __future__ import annotations
 

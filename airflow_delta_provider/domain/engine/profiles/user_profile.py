@@ -1,4 +1,4 @@
-"""Profiles of engines that users write themselves, in a fleet file."""
+"""Profiles of engines that users define in a fleet file."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _RELEASE_KEYS = ("version", "date", "source", *_LISTS, "type_changes", "lists_al
 
 
 class FleetError(ValueError):
-    """What is wrong with a fleet file.
+    """An error in a fleet file.
 
-    :param where: keys and positions that lead there
-    :param key: the key there that is wrong, where it is not a value
+    :param where: keys and positions that lead to the place of the error
+    :param what: description of the error
+    :param key: wrong key at that place, if the error is not in a value
     """
 
     def __init__(self, where: tuple[str | int, ...], what: str, key: object = None) -> None:
@@ -41,9 +42,9 @@ class FleetError(ValueError):
 
 
 def read_profile(wire: Any, features: Collection[str], where: tuple[str | int, ...]) -> Profile:
-    """Read a profile: what it does not say is unknown, unless a release says ``lists_all: true``.
+    """Read a profile. Missing information is unknown, unless a release has ``lists_all: true``.
 
-    :param where: the keys and positions that lead to it
+    :param where: keys and positions that lead to it
     :param features: names of table features, to find mistyped ones
     :raises FleetError: if it is invalid
     """
@@ -111,7 +112,7 @@ def _flag(where: tuple[str | int, ...], value: Any) -> bool:
 
 
 def mapping_of(where: tuple[str | int, ...], value: Any, known: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return a mapping that has known keys only.
+    """Return a mapping that has only known keys.
 
     :raises FleetError: for anything else
     """
