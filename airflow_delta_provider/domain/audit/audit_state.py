@@ -42,7 +42,7 @@ class BrokenStateError(ValueError):
 
 @dataclass(frozen=True)
 class AuditState:
-    """The saved state from which the next audit of a table resumes.
+    """The saved state of an audit. The next audit of the table resumes with it.
 
     :param state: state of the last audited version, without files
     :param commit_info: ``commitInfo`` of that version

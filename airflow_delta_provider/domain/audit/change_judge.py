@@ -72,7 +72,7 @@ class ChangeJudge:
         self.ever_dropped = facts.ever_dropped
 
     def look(self, transition: Transition) -> Iterator[Finding]:
-        """Yield what a commit may break, without recording the commit.
+        """Yield the possible violations of a commit, without recording the commit.
 
         :param transition: the commit, treated as if it restored no earlier version
         """
@@ -147,15 +147,16 @@ class ChangeJudge:
 
     @staticmethod
     def compares(finding: Finding) -> bool:
-        """Return True if the finding is about a change of protocol or metadata, which is compared with the state
-        before.
+        """Return True if the finding is about a change of protocol or metadata.
+
+        Such changes are compared with the state before.
         """
         return rule_of(finding).family.compares
 
     def before(self, finding: Finding, known: TableState | None) -> Before | None:
         """Return a function that returns the state before an old finding; it reads the state once, when first called.
 
-        :param known: that state, if it was saved
+        :param known: saved state before the finding; None if it was not saved
         """
         version = finding.version
         if known is not None:

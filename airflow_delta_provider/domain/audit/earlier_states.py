@@ -123,7 +123,7 @@ class EarlierStates:
         self._seen[there] = _Seen.of(lowest, state, version, seen)
 
     def look_back(self, earlier: EarlierStates, after: TableState) -> int | None:
-        """Return the newest version of an earlier part of the history in which the table was as it is now.
+        """Return the newest version with the present state in an earlier part of the history; None if there is none.
 
         :param after: the state after the last commit
         """

@@ -41,7 +41,7 @@ _PROVENANCE = ("version", "at_or_before", "engine", "writer", "operation", "user
 class FileFindings:
     """Reports findings about live files after all commits were checked.
 
-    :param since: version up to which findings about added files are left out; None reports all
+    :param since: last version whose added files are left out; None reports all files
     """
 
     def __init__(self, violations: Violations, tracking: RowTrackingAudit, log: PastLog, since: int | None) -> None:

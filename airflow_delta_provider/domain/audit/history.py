@@ -44,7 +44,7 @@ class HistoryAudit:
     """Audits commits, oldest first, in the states that they lead to.
 
     :param replay: state before the first commit; empty for the whole history
-    :param base: that state; None for the whole history
+    :param base: the same state; None for the whole history
     :param log: source of earlier commits
     :param known: whether to leave out findings about ``base`` itself
     :param recalled: violations that were open in an earlier audit, which ended at or before ``base``
@@ -119,7 +119,7 @@ class HistoryAudit:
 
     @property
     def is_readable(self) -> bool:
-        """Whether the table has protocol and metadata, and so a state."""
+        """Return True if the table has protocol and metadata, and so a state."""
         return self._replay.is_complete
 
     @property

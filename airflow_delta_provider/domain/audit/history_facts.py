@@ -110,7 +110,7 @@ class LiveFiles:
         return LiveFiles(self.number + number, self.size + size, self.paths)
 
     def with_paths(self, paths: Iterable[str]) -> LiveFiles:
-        """Return the same files, with the paths of those that had none yet."""
+        """Return the same files, with additional paths of files whose paths were not recorded."""
         known = None if self.paths is None else self.paths.and_also(paths)
         return LiveFiles(self.number, self.size, known)
 

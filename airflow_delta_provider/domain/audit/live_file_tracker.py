@@ -1,6 +1,4 @@
-"""The live files of a table during an audit: their size, files that were removed and added again, and when they were
-written.
-"""
+"""The live files of a table during an audit: their size, files that were added again, and files written under damage."""
 
 from __future__ import annotations
 
@@ -50,9 +48,7 @@ class LiveFileTracker:
         """Bytes of the live files that were gone through."""
 
     def begin(self, state: TableState) -> None:
-        """Start from the state before the first commit, or from the state that the first commit created, with its
-        files.
-        """
+        """Start from a state with its files: the state before the first commit, or the one that it created."""
         files = state.live_files
         self.size = sum(file.size for file in files)
         self._vectors.begin(files)
@@ -66,12 +62,12 @@ class LiveFileTracker:
     def go_on(self, unseen: LiveFiles | None) -> None:
         """Resume from the live files of an earlier audit, which are not known one by one any more.
 
-        :param unseen: those files; None if unknown
+        :param unseen: the files of the earlier audit; None if unknown
         """
         self._unseen = unseen
 
     def live(self, number: int, *, known: bool) -> LiveFiles | None:
-        """Return the live files, with the paths of those that were not tracked; None if unknown.
+        """Return the live files, with the paths of the untracked ones; None if unknown.
 
         :param number: number of tracked live files
         :param known: whether the tracked files are all live files
@@ -92,7 +88,7 @@ class LiveFileTracker:
 
     @property
     def written_under_damage(self) -> bool:
-        """Whether live files were written while a change of protocol or metadata that broke a rule was open."""
+        """Return True if live files were written while a change of protocol or metadata that broke a rule was open."""
         return bool(self._written)
 
     def gone(self, transition: Transition) -> list[str]:
@@ -130,9 +126,7 @@ class LiveFileTracker:
         return again
 
     def has_to_look_at(self, change: Change) -> bool:
-        """Return True if the files of a commit must be checked one by one, because they were or may have been live
-        before.
-        """
+        """Return True if the files of a commit must be checked one by one: they were or may have been live before."""
         if self._spellings.has_odd:
             return True
         if change.effect is Effect.DELETE_ROWS:
@@ -169,7 +163,7 @@ class LiveFileTracker:
         return self._vectors.take(transition, live)
 
     def under_two_paths(self, transition: Transition, live: Container[FileKey]) -> list[tuple[str, str]]:
-        """Return each path that a commit adds, with the other path under which the same file stays live.
+        """Return the added paths whose files stay live under another path, each with the other path.
 
         :param live: keys that are live after the commit
         """

@@ -68,6 +68,6 @@ class Ownership:
         return table == self.table or fnmatch.fnmatchcase(table, self.table)
 
     def weigh(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return the findings with the severities for this table, without those that are off."""
+        """Return the findings with the severities for this table. Findings of rules that are off are left out."""
         weighed = ((finding, self.severities.get(finding.code, finding.severity)) for finding in findings)
         return [replace(finding, severity=severity) for finding, severity in weighed if severity is not None]

@@ -137,8 +137,7 @@ class PastLog:
         return {}
 
     def adds_between(self, after: int, version: int) -> Iterable[Mapping[str, Any]]:
-        """Yield the ``add`` actions of commits after one version and up to another, as in the log, as far as it is
-        kept.
+        """Yield the ``add`` actions of the kept commits after one version and up to another, as in the log.
 
         :param after: version to start after; below 0, the adds of the checkpoint that the log begins with are
             included

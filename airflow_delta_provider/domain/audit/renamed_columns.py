@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 def called(key: Key, before: Metadata, after: Metadata) -> Key:
     """Return the key of a violation with the later name of its column.
 
-    :param before: metadata under which it was found
+    :param before: metadata at the time of the violation
     """
     code, path, column, subject = key
     if column is None or before.schema_string == after.schema_string:

@@ -35,7 +35,7 @@ class Restored:
 def restored_by(
     transition: Transition, live: Mapping[FileKey, LiveFile], states: EarlierStates, log: PastLog, *, begun_late: bool
 ) -> Restored:
-    """Return what a commit restores of earlier versions, including those before the first audited one.
+    """Return the effect of a commit that may restore an earlier version, even one before the first audited version.
 
     :param live: the files after the commit
     :param states: states of the audited versions; this one is added
@@ -59,7 +59,7 @@ def restored_by(
 class Restorations:
     """Finds the commits that return to earlier versions; takes all commits, oldest first.
 
-    :param begun_late: whether there were versions before those that it takes
+    :param begun_late: whether there were versions before the first one that it takes
     """
 
     def __init__(self, log: PastLog, begun_late: bool) -> None:
@@ -80,8 +80,7 @@ class Restorations:
         self._begun_late = True
 
     def change_files(self, change: Change, version: int, state: TableState) -> None:
-        """Record a commit that leaves protocol and metadata as they are, without checking whether it returns to a
-        version.
+        """Record a commit that changes only files, without checking whether it returns to an earlier version.
 
         :param version: its version
         :param state: an earlier state with the same protocol and metadata
@@ -89,7 +88,7 @@ class Restorations:
         self._states.change_files(change.added, change.gone, version, state)
 
     def take(self, transition: Transition, live: Mapping[FileKey, LiveFile], matters: Matters) -> Restored:
-        """Record a commit. Return what it restores.
+        """Record a commit. Return the version that it restores, if any, with details.
 
         Versions before the first are read again only if that matters, as far as the log has them.
 

@@ -73,9 +73,7 @@ class RowTrackingAudit:
         """The last commit that removed or lowered the high water mark."""
 
     def start_from(self, state: TableState) -> None:
-        """Start from the state before the first commit, or from the state that the first commit created, with its
-        files.
-        """
+        """Start from a state with its files: the state before the first commit, or the one that it created."""
         self._mark = state.row_tracking.high_water_mark
         if self._mark is None and state.protocol.supports(ROW_TRACKING):
             self._mark = self._highest_assigned(state)
@@ -85,7 +83,7 @@ class RowTrackingAudit:
         return self._mark
 
     def restore_saved(self, facts: HistoryFacts) -> None:
-        """Resume from what an earlier audit up to this version saved."""
+        """Resume from the facts that an earlier audit saved at this version."""
         self._mark, self.lowered = facts.high_water_mark, facts.lowered
 
     def note_gap(self) -> None:
@@ -134,8 +132,8 @@ class RowTrackingAudit:
     ) -> Iterator[Detected]:
         """Apply a commit. Yield its violations.
 
-        :param again: paths that it adds and that were removed before, with the ids that they had
-        :param restored: what it restores
+        :param again: removed paths that it adds again, with their earlier ids
+        :param restored: the version that it restores, if any, with details
         :param healed: violations that it fixes
         """
         commit = transition.commit

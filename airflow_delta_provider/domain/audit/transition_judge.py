@@ -205,8 +205,9 @@ class TransitionJudge:
             self._open(Detected(finding, still_open_after(finding, transition)), commit, actions)
 
     def descriptions(self, actions: Sequence[Action], transition: Transition, old: Container[str]) -> Iterator[Finding]:
-        """Yield findings about single actions. The patterns of :mod:`file_pattern` must cover everything they depend
-        on.
+        """Yield findings about single actions.
+
+        The patterns of :mod:`file_pattern` must cover everything that these findings depend on.
         """
         written = (finding for action in actions for finding in on_action.run(action))
         return chain(written, self._files.descriptions(actions, transition.before, transition.after, old))
@@ -219,7 +220,7 @@ class TransitionJudge:
         restored: Restored,
         healed: Sequence[Violation],
     ) -> Iterator[Detected]:
-        """Yield the violations of a commit. They are yielded one by one, as each check may depend on what is open."""
+        """Yield the violations of a commit one by one, as each check may depend on the violations that are open."""
         commit = transition.commit
         if commit.protocols or commit.metadata:
             written = self._files.written_under_damage

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 
 
 class UsualJudge:
-    """Learns from commits what is usual, and takes usual commits.
+    """Learns the kinds of usual commits, and takes commits of these kinds.
 
     :param violations: open violations; if a commit may fix one of them, commits are checked one by one
     :param lines: patterns of known lines
@@ -37,8 +37,9 @@ class UsualJudge:
         self._tracking = tracking
 
     def doing(self, commit: Commit, lines: CommitLines, replay: Replay) -> Doing | None:
-        """Return a commit's effect, if others may have the same and all its lines but commitInfo are known; otherwise
-        None.
+        """Return the kind of a usual commit; None if it is unusual.
+
+        In a usual commit, all lines except commitInfo match patterns.
 
         :param replay: replay of the state before it
         """

@@ -67,7 +67,7 @@ def find_version_range(names: Iterable[str], newest: int, since: int | None = No
 
 
 def _readable(names: list[str], newest: int) -> int | None:
-    """Return the first version from which the log leads to ``newest``; None if there is none."""
+    """Return the first version that the log connects to ``newest`` without a gap; None if there is none."""
     found = earliest_version([name for name in names if int(name[:20]) <= newest])
     return found if found is not None and found <= newest else None
 

@@ -74,8 +74,9 @@ class Detected:
 
 
 def sound_before(healed: Sequence[Violation]) -> TableState | None:
-    """Return the state before the oldest of these violations, to which a commit that fixes them returns; None if
-    unknown.
+    """Return the state before the oldest of these violations; None if unknown.
+
+    A commit that fixes the violations returns to it.
     """
     states = [violation.before() for violation in healed if violation.before is not None]
     return min((state for state in states if state is not None), key=lambda state: state.version, default=None)

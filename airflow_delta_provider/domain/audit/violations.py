@@ -68,8 +68,9 @@ class Violations:
         before: TableState | None = None,
         after: Metadata | None = None,
     ) -> list[Violation]:
-        """Record all findings about an aspect of the state of ``version``. Close and return those that are no longer
-        found.
+        """Record all findings about an aspect of the state of ``version``.
+
+        Violations of that aspect that are no longer found are closed and returned.
 
         :param before: the state before that one
         :param after: the metadata of the state; None if columns have the names that they had before
@@ -205,12 +206,12 @@ class Violations:
 
     @property
     def has_changes(self) -> bool:
-        """Whether any violation by a change of protocol or metadata is open."""
+        """Return True if any violation by a change of protocol or metadata is open."""
         return self._changes > 0
 
     @property
     def is_waiting(self) -> bool:
-        """Whether any open violation may be fixed by a commit that leaves protocol, metadata and wrong files alone."""
+        """Return True if a commit that changes neither protocol, metadata nor wrong files may fix an open violation."""
         return self._waiting > 0 or self._changes > 0
 
     def look_again(self, transition: Transition) -> list[Violation]:
@@ -256,7 +257,7 @@ class Violations:
 
     @property
     def has_files(self) -> bool:
-        """Whether violations of single files are open."""
+        """Return True if violations of single files are open."""
         return bool(self._paths)
 
     def standing(self) -> tuple[StandingViolation, ...]:

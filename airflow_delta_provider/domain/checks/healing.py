@@ -33,12 +33,12 @@ class StillOpen:
 
 @dataclass(frozen=True)
 class Healing:
-    """The way in which later commits fix a violation.
+    """The fix of a violation by later commits.
 
     :param still_open: returns True if the violation is still open after a later commit, given the finding and its
         details
     :param details: returns the details from the finding and the commit that broke the rule
-    :param needs_details: whether details are required; those of a finding may come from elsewhere than ``details``
+    :param needs_details: whether details are required; a finding may get them from another place than ``details``
     :param by_files: whether a commit that changes only files can fix it
     :param by_restore: whether a commit that returns to an earlier version fixes it
     """

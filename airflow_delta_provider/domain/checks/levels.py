@@ -1,4 +1,4 @@
-"""The limits of check levels: a report lists once what a level does not cover, so that nobody takes it for checked."""
+"""Subjects that a check level does not cover. A report lists them once, so that nobody takes them for checked."""
 
 from __future__ import annotations
 

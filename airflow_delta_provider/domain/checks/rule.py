@@ -35,7 +35,7 @@ class Scope(Enum):
 
     @property
     def is_table(self) -> bool:
-        """Whether the rule is about a table, not about a request or the platform that carries it out."""
+        """Return True if the rule is about a table, not about a request or the platform that carries it out."""
         return self not in (Scope.REQUEST, Scope.PLATFORM)
 
 
@@ -101,7 +101,7 @@ class Causes:
     :param earlier: whether files that were right before the cause can be wrong through it
     :param same_file: whether it follows only if both are about the same file
     :param any_commit: whether it follows from any error in a commit
-    :param afterwards: further rules, from which it follows only in later commits
+    :param afterwards: further rules that can cause it only in later commits
     """
 
     rules: tuple[Rule | str, ...] = ()
@@ -119,7 +119,7 @@ def causes(
     same_file: bool = False,
     afterwards: tuple[Rule | str, ...] = (),
 ) -> Causes:
-    """Return causes; the parameters are those of :class:`Causes`."""
+    """Return causes; see :class:`Causes` for the parameters."""
     return Causes(rules, later, earlier, same_file, afterwards=afterwards)
 
 
@@ -202,7 +202,7 @@ class Rule:
         The facts of the evidence and the place decide whether a later finding counts as the same. Pass a value as
         :class:`~.evidence.Prose` if it must not affect this.
 
-        :param evidence: the fault with names and numbers: a sentence, in which ``{name}`` stands for a fact
+        :param evidence: the fault with names and numbers: a sentence with ``{name}`` as the placeholder of a fact
         :param severity: severity, if it differs from the rule's
         :param effect: effect on readers or writers, if it differs from the rule's
         :param remedy: the fix, if it differs from the rule's

@@ -1,8 +1,8 @@
-"""Error classes by which the libraries of table formats report that another writer was faster."""
+"""Error classes of table format libraries for a commit that another writer preceded."""
 
 from __future__ import annotations
 
-#: Another writer changed what the statement was planned on: plan again.
+#: Another writer changed the metadata or protocol that the statement was planned with: plan again.
 METADATA_CONFLICTS = frozenset({"DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED"})
 #: Another writer changed only files: the same statement may run again.
 FILE_CONFLICTS = frozenset(

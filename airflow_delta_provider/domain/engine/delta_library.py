@@ -29,7 +29,7 @@ _DELTA_FOR_SPARK: Mapping[str, Mapping[int, str]] = {
     "4.0": {0: "4.0.1"},
     "3.5": {2: "3.3.3"},
 }
-#: The first release that this provider's jobs run with.
+#: The oldest Delta release that this provider's jobs work with.
 OLDEST_DELTA: Version = (3, 2)
 #: First Spark whose minor version is part of the artifact's name.
 _NAMED_SINCE = (4, 1)

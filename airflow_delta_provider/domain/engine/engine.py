@@ -49,7 +49,7 @@ class Engine:
 
     @property
     def prefers_preview(self) -> bool:
-        """Whether setting the property of type widening alone adds the preview of the feature."""
+        """Return True if setting the property of type widening alone adds the preview of the feature."""
         return version_of(self.delta) < WIDENING_SINCE
 
     def enabled_since(self, feature: str) -> str | None:
@@ -59,12 +59,12 @@ class Engine:
 
     @property
     def rewrites_without_mapping(self) -> bool:
-        """Whether it disables column mapping by rewriting the files."""
+        """Return True if it disables column mapping by rewriting the files."""
         return version_of(self.delta) >= _UNMAPPING_SINCE
 
     @property
     def alters_many_columns(self) -> bool:
-        """Whether one ALTER TABLE, and so one commit, can change the types of several columns."""
+        """Return True if one ALTER TABLE, and so one commit, can change the types of several columns."""
         return version_of(self.spark) >= _MANY_COLUMNS_SINCE
 
 

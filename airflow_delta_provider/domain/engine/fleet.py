@@ -121,7 +121,7 @@ class Fleet:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names of its engines, including those that only a policy names."""
+        """All names of its engines, including engines that only a policy names."""
         policies = (engine for policy in self.policies for engine in (*policy.readable, *policy.writable))
         return tuple(name for engine in (*self.engines, *policies) for name in engine.names)
 

@@ -1,8 +1,8 @@
 """Settings that must not be shown: they are recognized by the words of their names and by the form of their values.
 
-Names are those of Spark, Hadoop's connectors, JDBC, catalogs and similar software. The only question about a name is
-whether its value may be shown. Hiding a harmless value costs little, and showing a secret one costs a lot. Still,
-values that people need to see are shown: endpoints, classes, switches, paths.
+The rules fit names from Spark, Hadoop's connectors, JDBC, catalogs and similar software. The only question about a
+name is whether its value may be shown. Hiding a harmless value costs little, and showing a secret one costs a lot.
+Still, values that people need to see are shown: endpoints, classes, switches, paths.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def secrets_of(settings: Mapping[str, str]) -> Iterator[str]:
 
 @cache
 def _patterns() -> tuple[Sequence[re.Pattern[str]], Sequence[tuple[re.Pattern[str], re.Pattern[str]]]]:
-    """Return the patterns of values, and those of names with values, compiled when they are first needed."""
+    """Return the patterns of values, and the patterns of names with values, compiled when first needed."""
     values = [re.compile(pattern, re.DOTALL | re.IGNORECASE) for pattern in _VALUES]
     return values, [(re.compile(named), re.compile(valued)) for named, valued in _PAIRS]
 

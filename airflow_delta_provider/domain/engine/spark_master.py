@@ -41,7 +41,7 @@ class SparkMaster:
     """A Spark master.
 
     :param text: its URL
-    :param addresses: hosts with ports, at least one of which must be reachable
+    :param addresses: hosts with ports; at least one must be reachable
     """
 
     text: str

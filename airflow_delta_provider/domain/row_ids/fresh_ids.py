@@ -58,7 +58,7 @@ def last_ids(ordered: Iterable[F], rows_of: RowCount) -> Iterator[tuple[F, int]]
 
 
 def are_apart(files: Iterable[RowFile]) -> bool:
-    """Return True if each file assigns ids above those of the files before it, as files of one commit do. Fast."""
+    """Return True if each file assigns higher ids than the files before it, as files of one commit do. Fast."""
     end = 0
     for file in files:
         base, rows = file.base_row_id, file.num_records

@@ -34,12 +34,12 @@ class FileIds:
 
     @property
     def all_fresh(self) -> bool:
-        """Whether every row has its fresh id."""
+        """Return True if every row has its fresh id."""
         return self.materialized == 0
 
     @property
     def all_materialized(self) -> bool:
-        """Whether every row has a materialized id."""
+        """Return True if every row has a materialized id."""
         return self.materialized == self.rows
 
 

@@ -94,7 +94,7 @@ class Change(NamedTuple):
 
 
 def doing_of(change: Change, marks: Collection[Any], transactions: Collection[Any]) -> Doing | None:
-    """Return what a commit does; None if other commits must not be treated like it.
+    """Return the kind of a commit; None if other commits must not be treated like it.
 
     :param marks: its domain metadata
     :param transactions: its ``txn`` actions

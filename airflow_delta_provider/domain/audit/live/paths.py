@@ -19,8 +19,9 @@ _FOUR_BYTES = "I"
 
 @dataclass(frozen=True)
 class LivePaths:
-    """Checksums of paths, ascending. About one in some thousand new paths is mistaken for a live one; never the
-    reverse.
+    """Checksums of paths, ascending.
+
+    About one in some thousand new paths is mistaken for a live one; never the reverse.
     """
 
     checksums: array[int]

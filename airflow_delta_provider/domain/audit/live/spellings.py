@@ -21,7 +21,7 @@ class LiveSpellings:
 
     @property
     def has_odd(self) -> bool:
-        """Whether any path so far can be spelled in several ways."""
+        """Return True if any path so far can be spelled in several ways."""
         return bool(self._odd)
 
     def begin(self, files: Iterable[LiveFile]) -> None:
@@ -29,7 +29,7 @@ class LiveSpellings:
         self._odd |= {plain_path(file.path, self._root): file.path for file in files if is_odd(file.path)}
 
     def take(self, transition: Transition, is_live: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
-        """Record a commit. Yield each path that it adds, with the path under which the same file stays live.
+        """Record a commit. Yield its paths whose files stay live under another path, each with the other path.
 
         :param is_live: returns True if a path is live after the commit
         """

@@ -43,6 +43,6 @@ class LiveVectors:
         return twice
 
     def keys(self, path: str) -> list[FileKey]:
-        """Return the keys under which a file may have been live before."""
+        """Return the keys that a file may have had when it was live before."""
         vector = self._vectors.get(path)
         return [(path, "")] if vector is None else [(path, ""), (path, vector)]

@@ -32,7 +32,7 @@ _HEALING = Healing(_path_is_taken, needs_details=True)
 def until_path_of_column_is_free(finding: Finding, state: TableState) -> StillOpen:
     """Return the check whether the column of a finding still has the physical path of a dropped column.
 
-    :param state: a state in which the column has it
+    :param state: a state whose column has that path
     """
     schema = MappedSchema.readable(state.metadata)
     if schema is None:
@@ -85,7 +85,7 @@ class PhysicalPaths:
 
     @property
     def column_ids(self) -> Mapping[PhysicalPath, frozenset[int]]:
-        """The ids that each path has had, including those of the schema that was recorded last."""
+        """The ids that each path has had, including the ids of the schema that was recorded last."""
         return {path: frozenset(ids) for path, ids in self._ids.items()}
 
     def restore_saved(self, column_ids: Mapping[PhysicalPath, frozenset[int]]) -> None:

@@ -23,8 +23,7 @@ class BrokenCondition:
 
     :param path: path of the file, as in the log
     :param rows: number of rows that do not satisfy it
-    :param certain: whether other engines get the same result; otherwise the condition names what the result depends
-        on
+    :param certain: whether other engines get the same result; otherwise ``depends`` of the condition gives the cause
     """
 
     condition: RowCondition

@@ -44,7 +44,7 @@ def check_checkpoint(checkpointed: TableState, replayed: TableState, segment: Lo
 
     :param checkpointed: state from the checkpoint, with files
     :param replayed: state from the commits, with files
-    :param segment: the log segment from which ``checkpointed`` was read
+    :param segment: log segment that ``checkpointed`` was read from
     """
     if found := list(differences(checkpointed, replayed)):
         yield _contradiction(segment, found)

@@ -79,7 +79,7 @@ STATISTICS_END = FAMILY.of(Scope.PAIR, CLUSTERED).warning(
 
 @on_change(STATISTICS_END)
 def _statistics_end(transition: Transition) -> Iterator[Finding]:
-    """Yield a finding about a clustering column for which the table no longer keeps statistics.
+    """Yield a finding about a clustering column if the table stops keeping its statistics.
 
     The commit moves it behind the columns with statistics, or leaves it out of their list.
     """

@@ -155,7 +155,7 @@ def _stays_open(_: Transition, __: Finding, ___: Details) -> bool:
 
 
 def _are_alike(one: str, other: str) -> bool:
-    """Return True if two configurations are equal as JSON: Delta Spark serializes those of its domains again."""
+    """Return True if two configurations are equal as JSON: Delta Spark reformats the configurations of its domains."""
     try:
         return one == other or bool(json.loads(one) == json.loads(other))
     except (ValueError, RecursionError):

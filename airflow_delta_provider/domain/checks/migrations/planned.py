@@ -61,7 +61,7 @@ class DroppedFeature:
 class PlannedMigration:
     """The effects of a migration on a table.
 
-    Paths are those of the schema before it, except the paths of new columns and new names.
+    Paths refer to the schema before it, except the paths of new columns and new names.
 
     :param before: state of the table before it
     :param gone: columns of earlier versions, as far as they are known
@@ -100,7 +100,7 @@ class PlannedMigration:
 
     @property
     def is_additive(self) -> bool:
-        """Whether it only adds columns, and changes comments and the users' own properties."""
+        """Return True if it only adds columns, and changes comments and the users' own properties."""
         return not (
             self.renamed
             or self.dropped

@@ -116,7 +116,7 @@ def _nested_ids(metadata: Metadata) -> Iterator[tuple[str, str]]:
 
 
 def _keys(data_type: DataType, prefix: str) -> Iterator[str]:
-    """Yield the keys under which the nearest field stores ids of the contents of an array or map."""
+    """Yield the keys in the nearest field's metadata for the ids of an array's or map's contents."""
     inner: dict[str, DataType] = {}
     if isinstance(data_type, ArrayType):
         inner = {"element": data_type.element}

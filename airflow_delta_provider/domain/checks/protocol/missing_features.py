@@ -1,7 +1,7 @@
 """Features that another feature, a property or a column needs and the protocol lacks: TF08, TF15 and TF22.
 
-A table's properties, constraints and columns show what it uses. If a list of features is missing, these rules report
-nothing. Other families check the properties of row tracking, type widening and column mapping.
+A table's properties, constraints and columns show the features that it uses. If a list of features is missing, these
+rules report nothing. Other families check the properties of row tracking, type widening and column mapping.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def no_such_version(version: int, newest: int) -> Finding:
 def lost_version(version: int, error: Exception, earliest: int | None) -> Finding:
     """Return the finding that the log no longer leads from a version to the newest one.
 
-    :param error: error that names what is missing
+    :param error: error that names the missing part
     :param earliest: first version that the log can reconstruct, if known and later than ``version``
     """
     hint = "" if earliest is None else " The earliest version that can be compared is {earliest}."

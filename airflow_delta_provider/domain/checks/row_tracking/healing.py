@@ -1,6 +1,6 @@
 """Conditions for violations of row ids by a commit to stay open.
 
-The data that they need in addition to the finding is kept as details, from which a later audit resumes.
+Data that they need in addition to the finding is kept as details. A later audit resumes with these.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The commits of a history that moved rows, with a search for those that the live rows come from."""
+"""The commits of a history that moved rows, and a search for the commits that led to the live rows."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def landed_ids(landing: Landing, rows: Sequence[LocatedRow]) -> Finding:
 
 @on_demand(DUPLICATE_ROW_IDS)
 def more_landings(files: int) -> Finding:
-    """Return the finding about files with landings beyond those that have findings of their own."""
+    """Return the finding that counts further files with landings, which have no findings of their own."""
     return DUPLICATE_ROW_IDS.found(
         "{files:more file has|more files have} rows that share row ids with rows of other files.", files=files
     )

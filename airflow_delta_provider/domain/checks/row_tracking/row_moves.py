@@ -58,7 +58,7 @@ def moves_of(transition: Transition, earlier_paths: Collection[str], unplaced_pa
     """Return the moves of rows by a commit.
 
     :param earlier_paths: added paths that an earlier commit also added: a RESTORE brings files back
-    :param unplaced_paths: added paths for which it is unknown whether an earlier commit added them
+    :param unplaced_paths: added paths that an earlier commit may have added; the log does not show it
     """
     after = {file.path: file for file in transition.commit.adds}
     new = [file for file in transition.new_files if file.path not in earlier_paths]

@@ -159,7 +159,7 @@ def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]
 
 
 def _lost_records(pairs: Sequence[tuple[Column, Column]]) -> Iterator[Finding]:
-    """Yield lost records, needed or not: an audit leaves out those that no live file needs."""
+    """Yield lost records, needed or not: an audit leaves out records that no live file needs."""
     for old, new in pairs:
         earlier, now = changes_of(old), changes_of(new)
         if earlier and now is not None and now[: len(earlier)] != earlier:

@@ -120,7 +120,7 @@ def _not_unique(transition: Transition) -> Iterator[Finding]:
 
 
 def _mapped_schemas(transition: Transition) -> tuple[MappedSchema, MappedSchema] | None:
-    """Return the schemas before and after a commit to which the rules of this module apply.
+    """Return the schemas before and after a commit, if the rules of this module apply to it.
 
     None if the table is not tracked after it, was not mapped before it, was replaced, or was restored.
     """

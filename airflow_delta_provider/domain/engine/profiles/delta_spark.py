@@ -61,7 +61,7 @@ PROFILE = Profile(
 
 
 def release_with(features: Collection[str]) -> str | None:
-    """Return the first release from which on Delta Spark writes tables with all the features; None if unknown."""
+    """Return the first release since which Delta Spark writes tables with all the features; None if unknown."""
     since = [PROFILE.since(methodcaller("writing", name)) for name in features]
     known = [version for version in since if version]
     return max(known, key=version_of) if known and len(known) == len(since) else None

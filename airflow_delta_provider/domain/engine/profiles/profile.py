@@ -31,20 +31,20 @@ class Support(Enum):
 class Release:
     """The features of one release; the next record of its profile gives the changes since.
 
-    :param version: version number; for a service, the day from which on this is known; empty if the source has none
+    :param version: version number; for a service, the first day of the record; empty if the source has none
     :param date: date of the release, or of reading the source, ISO 8601
     :param source: source of the record
     :param reads: features that it reads
     :param writes: features that it writes
     :param refuses_reading: features that it does not read, if ``reads`` may be incomplete
     :param refuses_writing: features that it does not write, if ``writes`` may be incomplete
-    :param misreads: features with which it silently returns wrong values
+    :param misreads: features that make it silently return wrong values
     :param miswrites: features that it ignores when it writes
     :param undecided: features on which its ways of reading, or of writing, differ
     :param writes_unused: features that it writes as long as the table does not use them
     :param widenings: type changes that it reads, as names of types; None for all
     :param lists_all: whether ``reads`` and ``writes`` are its own lists: it refuses features that they lack
-    :param crates: versions of the library with which it may sign, if those are numbered separately
+    :param crates: library versions in its signature, if the library is numbered separately
     """
 
     version: str
@@ -197,11 +197,11 @@ class Profile:
 
     @property
     def has_releases(self) -> bool:
-        """Whether more than one release of it is known; a service has none."""
+        """Return True if more than one release of it is known; a service has none."""
         return self.versions is Versions.RELEASES and len(self.releases) > 1
 
     def around(self, version: str | None) -> tuple[Release, ...] | None:
-        """Return the records that cover a version: it does what they agree on. None if nothing is known about it.
+        """Return the records that cover a version: it behaves as they agree. None if nothing is known about it.
 
         :param version: the version; None if unknown: a service as of today, or any release
         """
@@ -235,7 +235,7 @@ class Profile:
         return Support.UNKNOWN if unversioned and support is Support.YES else support
 
     def since(self, asked: Callable[[Release], Support]) -> str | None:
-        """Return the first version from which on all records answer YES; None if the newest does not."""
+        """Return the first version since which all records answer YES; None if the newest does not."""
         first = None
         for release in reversed(self.releases):
             if asked(release) is not Support.YES:
