@@ -32,7 +32,7 @@ from airflow_delta_provider.domain.row_ids.row_file import RowFile
 
 #: Rules about data files that also depend on commits: only an audit of those commits can find violations.
 _OF_COMMITS = (FOREIGN_ROW_ID, FOREIGN_COMMIT_VERSION)
-#: Rules about footers. If none of them is broken, all files have the types of the schema.
+#: Rules about reading files and their types. If none of them is broken, all files have the types of the schema.
 _SHOW_TYPES = (UNREACHABLE_TYPE, MISSING, DAMAGED, ENCRYPTED, OUTSIDE, UNREAD)
 #: Fields of a finding that describe the commit that broke the rule.
 _PROVENANCE = ("version", "at_or_before", "engine", "writer", "operation", "user", "timestamp", "action")

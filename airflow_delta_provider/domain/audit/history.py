@@ -48,13 +48,11 @@ class HistoryAudit:
     :param log: source of earlier commits
     :param known: whether to leave out findings about ``base`` itself
     :param recalled: violations that were open in an earlier audit, which ended at or before ``base``
-    :param missed: state of the table at the end of that audit, if the commits from there to ``base`` were not
-        audited
+    :param missed: state of the table at the end of that audit, if the commits from there to ``base`` were not audited
     :param previous: commit of ``base``, if known
     :param follow: callback for the moves of rows in each commit, if their row ids can be relied on
-    :param shortcuts: whether to skip lines that match lines without findings; otherwise every rule checks every
-        line, which
-        takes several times as long and finds the same
+    :param shortcuts: whether to skip lines that match lines without findings; otherwise every rule checks every line,
+        which takes several times as long and finds the same
     """
 
     def __init__(

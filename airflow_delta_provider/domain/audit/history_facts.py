@@ -132,8 +132,7 @@ class LiveFiles:
 class HistoryFacts:
     """Facts about a history in addition to the state that it led to.
 
-    :param column_ids: ids of the columns that each physical path has referred to, including dropped columns, as long
-        as
+    :param column_ids: ids of the columns that each physical path has referred to, including dropped columns, as long as
         files may contain them
     :param used_features: features that some version used
     :param ever_dropped: whether some version recorded that a column had been dropped or renamed

@@ -28,8 +28,7 @@ _OLDER = (
 def weigh(found: Sequence[Finding], state: TableState, log: PastLog) -> Iterator[Finding]:
     """Yield findings about live files. Findings about Iceberg are kept only if the file had to be written for it.
 
-    IcebergCompatV1 also applies to older files: values that they lack are a warning about the commit that enabled
-    it.
+    IcebergCompatV1 also applies to older files: values that they lack are a warning about the commit that enabled it.
 
     :param found: findings about files under the state
     """

@@ -1,4 +1,4 @@
-"""The live files of a table during an audit: their size, files that were added again, and files written under damage."""
+"""The live files of a table during an audit: their size, re-added files, and files written while a rule was broken."""
 
 from __future__ import annotations
 

@@ -139,8 +139,7 @@ class PastLog:
     def adds_between(self, after: int, version: int) -> Iterable[Mapping[str, Any]]:
         """Yield the ``add`` actions of the kept commits after one version and up to another, as in the log.
 
-        :param after: version to start after; below 0, the adds of the checkpoint that the log begins with are
-            included
+        :param after: version to start after; below 0, the adds of the checkpoint that the log begins with are included
         """
         return ()
 

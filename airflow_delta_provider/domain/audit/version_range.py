@@ -26,7 +26,7 @@ class VersionRange:
 
     :param base: version whose state it starts from; None for the whole history
     :param last: last version that it checks
-    :param findings: findings from the file names alone, including what cannot be checked
+    :param findings: findings from the file names alone, including those about versions that cannot be checked
     """
 
     base: LogSegment | None

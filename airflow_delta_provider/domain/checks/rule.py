@@ -56,8 +56,7 @@ _MEANINGS = {
 class Need(Enum):
     """A need of a rule for the past, in addition to the commit that it checks.
 
-    An audit that begins at a version has the past from its commits. An audit that resumes from a saved state must
-    not
+    An audit that begins at a version has the past from its commits. An audit that resumes from a saved state must not
     check with less.
     """
 
@@ -145,20 +144,17 @@ class Rule:
     :param threads: public threads about it, as ``owner/repository#number``
     :param follows_from: possible causes of its violations
     :param leads_to: rules of families below that a violation may cause to be broken
-    :param healing: condition for it to stay broken, if later commits can decide that; otherwise it stays broken
-        until its
-        files are removed, or until the state is right again
+    :param healing: condition for it to stay broken, if later commits can decide that; otherwise it stays broken until
+        its files are removed, or until the state is right again
     :param needs: its needs for the past
-    :param shows: kind of the action that is shown with a finding; ``remove`` prefers the ``remove`` action of the
-        file;
+    :param shows: kind of the action that is shown with a finding; ``remove`` prefers the ``remove`` action of the file;
         None: as in its family
     :param about_live_files: whether its findings name a file that is live as long as they are open
     :param about_older_files: whether undoing the damage breaks it for files that were written in the meantime
     :param survives_replacement: whether replacing the whole table does not fix it
     :param reported_once: whether it is reported only once, even if it stays true
     :param of_all_columns: whether its findings are about all columns of a table, although they name only one
-    :param blames: faulty aspect of the file that its findings name: they belong to the commit that first wrote it
-        so;
+    :param blames: faulty aspect of the file that its findings name: they belong to the commit that first wrote it so;
         None: as in its family
     """
 
@@ -247,8 +243,7 @@ class RuleFamily:
     :param about: their topic in a sentence or two
     :param source: source of rules that name none of their own
     :param shows: kind of the action that is shown with findings
-    :param compares: whether its rules are about protocol and metadata, so that later commits can be compared with
-        the
+    :param compares: whether its rules are about protocol and metadata, so that later commits can be compared with the
         state before a violation
     :param blames: faulty aspect of the files that findings name
     """

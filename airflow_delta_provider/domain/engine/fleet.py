@@ -31,8 +31,7 @@ class Member:
 
     :param name: its name in the fleet
     :param profile: its profile
-    :param version: its version; None if the fleet gives none: then it may be any release, or is a service as of
-        today
+    :param version: its version; None if the fleet gives none: then it may be any release, or is a service as of today
     :param reads: whether it reads the table
     :param writes: whether it writes the table
     :param must_read: whether the table must stay readable for it

@@ -53,8 +53,8 @@ _HARMLESS = frozenset({"spark.kerberos.renewal.credentials"})
 
 #: The part before the value, and the value: for ``name=value``, for ``"name": "value"``, for the same in a string of
 #: JSON, and for ``name: value`` at the start of a line and within one. A name begins only where no other name
-#: continues,
-#: and a repetition ends where the next name begins, so that no part of a text is read again for each other part.
+#: continues, and a repetition ends where the next name begins, so that no part of a text is read again for each other
+#: part.
 _PAIRS = (
     (r"(?<![/\w.-])([\w.-]+)\s*=\s*", r"""(["'])(?P<secret>[^"']+)|(?P<plain>[^\s,;&"']+)"""),
     (r"(?<=/)([\w.-]+)=", r"(?P<plain>[^/\s,;&\"']+)"),  # a partition's folder: the path goes on after it

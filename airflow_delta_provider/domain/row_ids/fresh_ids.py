@@ -86,8 +86,7 @@ def overlaps(ordered: Iterable[F], rows_of: RowCount) -> Iterator[Overlap[F]]:
     """Yield each file whose range begins inside an earlier file's range, with the earlier file that reaches furthest.
 
     If nothing is yielded, all ranges are disjoint, except for files without rows or with an unknown number of rows,
-    which
-    are skipped. A path that occurs twice counts as one range.
+    which are skipped. A path that occurs twice counts as one range.
 
     :param ordered: files by their bases
     """

@@ -125,8 +125,7 @@ def landings(
 
     :param buckets: buckets of materialized ids
     :param ordered: files by their bases, with disjoint ranges
-    :param without: returns the rows of a file that have no fresh id, as a bit set; called only if an id is in its
-        range
+    :param without: returns the rows of a file that have no fresh id, as a bit set; called only if an id is in its range
     :param limit: maximum number of ids that a landing names
     """
     found: dict[int, Landing] = {}

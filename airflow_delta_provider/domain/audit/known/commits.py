@@ -1,10 +1,8 @@
 """Commits that do the same as earlier commits without findings: no rule has to check them.
 
 Most commits of a table append new files, or delete rows with new deletion vectors, and differ in little else. Rules
-about a commit as a whole depend on its ``commitInfo``, the kinds of its actions, protocol and metadata, and its
-effect
-on files. If all of these match a commit that was checked, the rules find the same. :func:`change_by` checks the
-parts
+about a commit as a whole depend on its ``commitInfo``, the kinds of its actions, protocol and metadata, and its effect
+on files. If all of these match a commit that was checked, the rules find the same. :func:`change_by` checks the parts
 that depend on the files themselves.
 """
 

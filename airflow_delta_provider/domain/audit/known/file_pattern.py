@@ -1,7 +1,6 @@
 """Patterns of file actions without findings: matching lines need not be parsed and checked.
 
-Rules about single actions depend on their fields and values. A pattern fixes all of these except the values left
-open
+Rules about single actions depend on their fields and values. A pattern fixes all of these except the values left open
 here; open values are checked if a rule depends on them.
 """
 
@@ -55,7 +54,7 @@ _BOUND_FORMS: dict[tuple[type, ...], tuple[Open, Callable[[str], Any] | None]] =
 _BOUNDS = [(part,) for part in BOUNDS]
 #: Forms in JSON of values by Python type.
 _OF_ANY = {int: Open.INTEGER, float: Open.NUMBER, str: Open.PLAIN_TEXT, bool: Open.BOOLEAN}
-#: Maximum number of partition values per pattern. Then it forgets them, as later files are in later partitions.
+#: Maximum number of partition values per pattern. Beyond that, it starts again: later files are in later partitions.
 _MOST = 2_000
 
 

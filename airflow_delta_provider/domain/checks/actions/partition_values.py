@@ -98,9 +98,12 @@ def check_other_partition_values(kind: str, body: Mapping[str, Any], metadata: M
 
 
 def _are_columns(extra: list[str] | None, metadata: Metadata) -> bool:
-    """Return True if a removed file only has additional partition values, all of them for columns of the table.
+    """Return True if wrong names of a removed file's partition values are acceptable.
 
-    Missing values are no fault: Delta Spark leaves out NULLs. The table may have been partitioned by other columns.
+    Additional names must be columns of the table, which may have been partitioned by others before. Names may be
+    missing: Delta Spark leaves out NULLs.
+
+    :param extra: additional names; None if the names are not wrong
     """
     columns = {column.field.name.lower() for column in metadata.readable_columns or ()}
     return extra is not None and {name.lower() for name in extra} <= columns

@@ -85,15 +85,12 @@ def check_added_file(add: Mapping[str, Any], metadata: Metadata, *, current: boo
     """Yield findings about the names in an ``add`` action.
 
     Statistics may lack columns. Statistics of an older file that is added again may have columns that were dropped
-    since,
-    and their physical names may equal present logical names. So a logical name in statistics is a fault only if
-    there are
-    more such names than columns can have been dropped.
+    since, and their physical names may equal present logical names. So a logical name in statistics is a fault only if
+    there are more such names than columns can have been dropped.
 
     :param add: the body of the action, as in the log
     :param metadata: the table's metadata after the commit
-    :param current: whether the file is known to be written under this schema, so that it has no statistics of
-        dropped
+    :param current: whether the file is known to be written under this schema, so that it has no statistics of dropped
         columns
     """
     properties = metadata.properties

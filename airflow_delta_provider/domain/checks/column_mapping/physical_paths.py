@@ -58,8 +58,7 @@ class PhysicalPaths:
 
     Paths that differ only in case count as one: Spark ignores case when it looks for columns in data files.
 
-    The ids are dropped when every file is replaced and when the mapping is removed: ids start again after that, and
-    no
+    The ids are dropped when every file is replaced and when the mapping is removed: ids start again after that, and no
     file is left that contains a forgotten path.
     """
 

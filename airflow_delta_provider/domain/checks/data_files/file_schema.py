@@ -2,10 +2,9 @@
 
 It checks types (TW16), the names or ids that readers find columns by (CM18), whether timestamps are instants (DF11),
 whether the table's features allow the form of variants (TF29), and the requirements of Iceberg, if enabled (TF30).
-PROTOCOL.md, Reader Requirements for Type Widening and for Column Mapping, and Delta Data Type to Parquet Type
-Mappings; parquet-format, ``LogicalTypes.md``. Types that engines are known to write are never a violation, even if
-the
-protocol does not name them; only a type that no reader can read as the column's type is one.
+PROTOCOL.md, Reader Requirements for Type Widening and for Column Mapping, and Delta Data Type to Parquet Type Mappings;
+parquet-format, ``LogicalTypes.md``. Types that engines are known to write are never a violation, even if the protocol
+does not name them; only a type that no reader can read as the column's type is one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Data files of tables with Iceberg compatibility: TF30, from their footers.
 
-PROTOCOL.md, Writer Requirements for IcebergCompatV1 and V2. The first version binds all files of the table, the
-second
+PROTOCOL.md, Writer Requirements for IcebergCompatV1 and V2. The first version binds all files of the table, the second
 the files that are written while it is enabled: :meth:`IcebergFiles.bound` tells whether a file had to be free of a
 problem when it was written.
 """

@@ -1,7 +1,6 @@
 """Parquet types that store Delta types, and timestamps with a contradicting annotation: DF11.
 
-PROTOCOL.md, Delta Data Type to Parquet Type Mappings; parquet-format, ``LogicalTypes.md``; and types that engines
-are
+PROTOCOL.md, Delta Data Type to Parquet Type Mappings; parquet-format, ``LogicalTypes.md``; and types that engines are
 known to write, even if the protocol does not name them.
 """
 

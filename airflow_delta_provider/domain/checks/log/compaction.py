@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 _KINDS = ("protocol", "metaData", "domainMetadata", "txn", "add", "remove")
 _NOT_PRESERVED = ("commitInfo", "cdc", "checkpointMetadata", "sidecar")
-#: The identity of an action, of which the newest counts: its kind with a domain, an application or a file.
+#: The identity of an action: its kind with a domain, an application or a file. The newest such action counts.
 _Key = tuple[str, Hashable]
 
 

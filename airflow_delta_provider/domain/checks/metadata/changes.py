@@ -68,9 +68,8 @@ def _several(transition: Transition) -> Iterator[Finding]:
 def is_compared(transition: Transition) -> bool:
     """Return True if the metadata of a commit is compared with the version before.
 
-    It is not if there are several metaData actions, as readers may follow different ones, or if an earlier version
-    of the
-    table is restored.
+    It is not if there are several metaData actions, as readers may follow different ones, or if an earlier version of
+    the table is restored.
     """
     return len(transition.commit.metadata) == 1 and not (transition.restores and transition.past.had_identity)
 

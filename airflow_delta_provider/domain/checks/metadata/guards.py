@@ -1,7 +1,6 @@
 """Guards of rows that a data write removes: MD37.
 
-A guard is NOT NULL, a CHECK constraint, an invariant, a generation expression or a default. Only statements that
-change
+A guard is NOT NULL, a CHECK constraint, an invariant, a generation expression or a default. Only statements that change
 a table's definition may remove one.
 """
 

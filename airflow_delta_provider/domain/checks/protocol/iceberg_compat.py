@@ -56,8 +56,7 @@ def _incompatible(state: TableState) -> Iterator[Finding]:
 def refused_by_engine(before: TableState, after: TableState) -> Iterator[tuple[Feature, str]]:
     """Yield the reasons why Delta Spark refuses Iceberg compatibility: the feature, and a clause.
 
-    Deletion vectors must be disabled in an earlier version: ``CheckDeletionVectorDisabled`` in
-    ``IcebergCompat.scala``.
+    Deletion vectors must be disabled in an earlier version: ``CheckDeletionVectorDisabled`` in ``IcebergCompat.scala``.
 
     :param before: state before the change
     :param after: state after the change, without ids that the engine assigns

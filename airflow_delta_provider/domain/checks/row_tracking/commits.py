@@ -31,9 +31,8 @@ _pair = FAMILY.of(Scope.PAIR)
 def check_commit(transition: Transition, earlier_paths: Collection[str]) -> Iterator[Finding]:
     """Yield findings about a commit's effects on row tracking.
 
-    :param earlier_paths: paths from :func:`suspicious_paths` that an earlier commit added: a RESTORE brings back
-        files with
-        their old ids
+    :param earlier_paths: paths from :func:`suspicious_paths` that an earlier commit added: a RESTORE brings back files
+        with their old ids
     """
     tracking = transition.after.row_tracking
     if tracking.state is FeatureState.ABSENT:

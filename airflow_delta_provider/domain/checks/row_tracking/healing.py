@@ -58,7 +58,7 @@ def ids_before(finding: Finding, transition: Transition) -> Details:
 
 
 def earlier_ids(transition: Transition, path: str) -> RowIds | None:
-    """Return the ids that a file had before the commit, or when it was last live; None if it never had any."""
+    """Return the ids that a file had before the commit, or when it was last live; None if no such ids are known."""
     live = transition.before_files.get(path)
     return (transition.past.row_ids or {}).get(path) if live is None else live.row_ids
 

@@ -1,6 +1,6 @@
 """Changed row ids of keys since a version: RT29, RT31 and RT32, and RT30 for keys that cannot be compared.
 
-The commit that assigned a key's new id, and the order of writes, show what happened to the key. Its values are never
+The commit that assigned a key's new id, and the order of writes, show how the key got another id. Its values are never
 shown.
 """
 
@@ -221,9 +221,8 @@ def unwritten_keys(keys: ChangedKeys, since: int) -> Finding:
 def renumbered_keys(keys: ChangedKeys, moves: RowMoves) -> Finding:
     """Return the finding about keys whose rows one commit removed and wrote again with other ids.
 
-    That is correct if the commit overwrites part of the table. So it is a warning unless the commit's operation
-    moves rows
-    or the commit confirms that it kept their ids.
+    That is correct if the commit overwrites part of the table. So it is a warning unless the commit's operation moves
+    rows or the commit confirms that it kept their ids.
     """
     rule = KEY_CHANGED_ROW_ID if moves_rows(moves.transition.commit) else KEY_OVERWRITTEN
     return rule.found(

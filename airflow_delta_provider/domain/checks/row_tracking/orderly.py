@@ -12,9 +12,8 @@ def is_orderly_append(transition: Transition) -> bool:
     """Return True if a commit only adds new files, with ids that follow the high water mark in order. Fast.
 
     Then :func:`~airflow_delta_provider.domain.checks.row_tracking.commits.check_commit` and
-    :func:`~airflow_delta_provider.domain.checks.row_tracking.history.check_history` find nothing, provided that none
-        of its
-    files was part of the table in an earlier version than the one before it.
+    :func:`~airflow_delta_provider.domain.checks.row_tracking.history.check_history` find nothing, provided that none of
+    its files was part of the table in an earlier version than the one before it.
     """
     commit, before, after = transition.commit, transition.before, transition.after
     if commit.removes or after.protocol is not before.protocol or after.metadata is not before.metadata:

@@ -35,8 +35,8 @@ class Rewrites:
     def leading_to(self, live: Iterable[str]) -> list[RowMoves]:
         """Return the commits that moved the live rows, oldest first.
 
-        They added the live files, or files whose rows were moved again later.
-        The effects of other commits on row ids disappeared with their files, as after a RESTORE or an overwrite.
+        They added the live files, or files whose rows were moved again later. The effects of other commits on row ids
+        disappeared with their files, as after a RESTORE or an overwrite.
 
         :param live: paths of the live files
         """

@@ -112,8 +112,7 @@ def _left_by_drop(transition: Transition) -> Iterator[Finding]:
 def _changes_of_types(transition: Transition) -> Iterator[Finding]:
     """Yield findings about changed types.
 
-    Nothing is checked if a commit changes no metadata, replaces every file or restores an earlier version: then no
-    live
+    Nothing is checked if a commit changes no metadata, replaces every file or restores an earlier version: then no live
     file has values of another type.
     """
     before, after = transition.before.metadata, transition.after.metadata

@@ -1,7 +1,6 @@
 """Usage tracking in one version of a table: UT01 to UT03, and UT08.
 
-Nothing is reported for tables without the feature, except UT02. The property alone does not show that the mapping
-can
+Nothing is reported for tables without the feature, except UT02. The property alone does not show that the mapping can
 be removed: see the rules of physical paths for the other requirements.
 """
 

@@ -180,8 +180,7 @@ class Profile:
     :param releases: records of its releases, oldest first
     :param read_only: whether it never writes Delta tables
     :param compares_metadata: place in its source that refuses tables whose metadata uses a feature that the protocol
-        does
-        not list; empty if it does not refuse them, or if that is unknown
+        does not list; empty if it does not refuse them, or if that is unknown
     :param remark: further information for users, a sentence
     :param aliases: other common names
     """
