@@ -2,8 +2,8 @@
 
 A check is defined below the rules that it may find broken, in their family's package::
 
-  @on_state(MAX_COLUMN_ID_MISSING, MAX_COLUMN_ID_TOO_LOW)
-  def _max_column_id(state: TableState) -> Iterator[Finding]: ...
+    @on_state(MAX_COLUMN_ID_MISSING, MAX_COLUMN_ID_TOO_LOW)
+    def _max_column_id(state: TableState) -> Iterator[Finding]: ...
 
 An audit runs all registered checks; there is no list of them.
 """

@@ -47,7 +47,7 @@ class Restore(str):
     :param then: rest of the sentence, as in "RESTORE the table to the previous version<then>."
     :param first: sentence before that one
     :param instead: remedy that keeps the rows written since, or that needs no earlier version: a phrase that begins
-      with a verb in lower case
+        with a verb in lower case
     :param of_file: whether the version is the one before the file that the finding names was added
     """
 

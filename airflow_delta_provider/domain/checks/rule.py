@@ -54,7 +54,7 @@ _MEANINGS = {
 
 
 class Need(Enum):
-    """A need of a rule for the past, in addition to the commit that it checks.
+    """Data about the past that a rule needs in addition to the commit that it checks.
 
     An audit that begins at a version has the past from its commits. An audit that resumes from a saved state must not
     check with less.
@@ -146,7 +146,7 @@ class Rule:
     :param leads_to: rules of families below that a violation may cause to be broken
     :param healing: condition for it to stay broken, if later commits can decide that; otherwise it stays broken until
         its files are removed, or until the state is right again
-    :param needs: its needs for the past
+    :param needs: data about the past that it needs
     :param shows: kind of the action that is shown with a finding; ``remove`` prefers the ``remove`` action of the file;
         None: as in its family
     :param about_live_files: whether its findings name a file that is live as long as they are open
