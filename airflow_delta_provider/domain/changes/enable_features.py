@@ -39,9 +39,9 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 
-#: Files that Delta Spark gives row ids in one backfill commit (spark.databricks.delta.backfill.maxNumFiles).
+#: Number of files that get row ids in one backfill commit of Delta Spark (spark.databricks.delta.backfill.maxNumFiles).
 BACKFILL_FILES = 22_000
-#: Since this release Delta Spark compares both retentions.
+#: The Delta Spark release that began to compare both retentions.
 _COMPARES_RETENTIONS = (4, 1)
 _FOLDED_OWNED = {name.casefold() for name in WRITER_OWNED_PROPERTIES}
 _VERSION_PROPERTIES = {"delta.minreaderversion", "delta.minwriterversion"}
@@ -50,10 +50,11 @@ _VERSION_PROPERTIES = {"delta.minreaderversion", "delta.minwriterversion"}
 def plan_enabling(
     table: TableName, options: EnableFeatureOptions, state: TableState, engine: Engine, by_name: Collection[str] = ()
 ) -> Planned:
-    """Plan to enable the features in one statement; suspended row tracking is resumed first.
+    """Plan to enable the features in one statement. Suspended row tracking is resumed first.
 
-    :param state: the table; with its files if row tracking is among the features
-    :param by_name: features that this engine adds only if they are also named: for their property alone it adds another
+    :param state: state of the table, with its files if row tracking is requested
+    :param by_name: features that this engine adds only if they are also named; for the property alone it adds another
+        feature
     """
     draft = Draft(table, state, engine)
     draft.refusals += check_table(table.text, state.protocol, engine) or check_enabling(options, state, engine)
@@ -75,7 +76,7 @@ def plan_enabling(
 
 
 def check_enabling(options: EnableFeatureOptions, state: TableState, engine: Engine) -> tuple[Finding, ...]:
-    """Return why the features cannot be enabled, or the properties not be set."""
+    """Return reasons why the features cannot be enabled or the properties cannot be set."""
     features = [feature_named(name) for name in options.features]
     return (
         *(refusal for feature in features for refusal in _check_feature(feature, options, state, engine)),
@@ -84,7 +85,7 @@ def check_enabling(options: EnableFeatureOptions, state: TableState, engine: Eng
     )
 
 
-#: What to do before a table is made compatible with Iceberg, by how the reason against it begins.
+#: Remedies before a table is made compatible with Iceberg, by the first words of the reason against it.
 _BEFORE_ICEBERG = {
     "deletion vectors": "In a change before this one, set delta.enableDeletionVectors to false and run REORG TABLE … "
     "APPLY (PURGE); or leave the other feature disabled.",
@@ -93,9 +94,9 @@ _BEFORE_ICEBERG = {
 
 
 def check_iceberg(before: TableState, after: TableState) -> Iterator[Finding]:
-    """Yield why a change that enables something does not fit the compatibility with Iceberg.
+    """Yield conflicts between a change and compatibility with Iceberg.
 
-    :param after: the table as the change would leave it
+    :param after: state of the table after the change
     """
     if before.protocol == after.protocol and before.metadata == after.metadata:
         return
@@ -111,9 +112,9 @@ def check_iceberg(before: TableState, after: TableState) -> Iterator[Finding]:
 def enabling_statements(
     options: EnableFeatureOptions, state: TableState, by_name: Collection[str] = ()
 ) -> tuple[list[SetProperties], list[str]]:
-    """Return the statements that enable the features, and all features that the table then supports.
+    """Return the statements that enable the features, and the features that they need.
 
-    :param by_name: as for :func:`plan_enabling`
+    :param by_name: features to name, see :func:`plan_enabling`
     """
     features = [feature_named(name) for name in options.features]
     properties = _properties_to_set(features, options, state)
@@ -132,7 +133,7 @@ def enabling_statements(
 
 
 def verify_enabled(options: EnableFeatureOptions, state: TableState) -> tuple[Finding, ...]:
-    """Return which features and properties are not enabled although they should be."""
+    """Return a finding for each requested feature or property that is not enabled."""
     features = [feature_named(name) for name in options.features]
     return (
         *(finding for feature in features for finding in _verify(feature, state)),
@@ -141,7 +142,7 @@ def verify_enabled(options: EnableFeatureOptions, state: TableState) -> tuple[Fi
 
 
 def looks_at_files(options: EnableFeatureOptions) -> bool:
-    """Whether planning and verifying need the live files: row tracking assigns ids to each."""
+    """Return True if planning and verifying need the live files: row tracking assigns ids to each."""
     features = [feature_named(name) for name in options.features]
     features += [feature for name in options.properties for feature in enabled_by(name)]
     return any(feature.incomplete_file for feature in features)
@@ -266,7 +267,7 @@ def _check_retentions(options: EnableFeatureOptions, state: TableState, engine: 
 def _property_problem(
     name: str, value: str, features: list[Feature], options: EnableFeatureOptions, state: TableState
 ) -> tuple[str, str | None] | None:
-    """Return why a property is not set, and what to do if that is not to omit it."""
+    """Return why a property cannot be set, and a remedy if omitting it is not the remedy."""
     if name in RESERVED_PROPERTIES:
         return f"SQL does not store this name as a property: {RESERVED_PROPERTIES[name]}", None
     folded = name.casefold()
@@ -291,7 +292,10 @@ def _property_problem(
 
 
 def enabled_by(property_name: str) -> list[Feature]:
-    """Return the features that a property, in any case, can enable, first the one that it brings by itself."""
+    """Return the features that a property can enable, the one it adds by itself first.
+
+    The property's name may be in any case.
+    """
     enabled = [
         feature
         for feature in FEATURES.values()
@@ -301,7 +305,7 @@ def enabled_by(property_name: str) -> list[Feature]:
 
 
 def _spelled(properties: Mapping[str, str], state: TableState) -> dict[str, str]:
-    """Return the properties in Delta's own spelling: it accepts its own properties in any case."""
+    """Return the properties in Delta's own spelling: Delta accepts its own properties in any case."""
     known = [*state.metadata.configuration, *(f.enabling_property for f in FEATURES.values() if f.enabling_property)]
     spelling = {name.casefold(): name for name in reversed(known) if name.casefold().startswith("delta.")}
     return {spelling.get(name.casefold(), name): value for name, value in properties.items()}
@@ -325,7 +329,7 @@ def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, s
 
 
 def _implied(properties: Mapping[str, str], present: frozenset[str]) -> list[str]:
-    """Return the features that setting ``properties`` adds by itself to those that are ``present``."""
+    """Return the features that setting ``properties`` adds by itself to the ``present`` ones."""
     enabled = [[f for f in enabled_by(name) if f.is_enabling(value)] for name, value in properties.items()]
     return [alike[0].name for alike in enabled if alike and present.isdisjoint(feature.name for feature in alike)]
 

@@ -1,4 +1,7 @@
-"""The protocol that a plan leads to: only the engine knows which features its release adds for a property or a type."""
+"""The protocol that a plan leads to.
+
+Only the engine knows which features its release adds for a property or a type.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +38,11 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dict[str, Any] | None:
-    """Return a metaData action with everything the protocol depends on after the steps; None if they change none of it.
+    """Return a metaData action with all properties and types that the steps introduce.
 
-    That is properties and types: each type within a column that is added or changed has a column of its own here.
+    None if the steps change neither. Each primitive type in an added or changed column gets a column of its own.
 
-    :param metadata: the action as it is
+    :param metadata: current metaData action
     """
     each = list(each_step(steps))
     properties = {name: value for step in each if isinstance(step, SetProperties) for name, value in step.properties}
@@ -57,9 +60,11 @@ def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dic
 
 
 def one_at_a_time(metadata: Mapping[str, Any], proposed: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """Return a proposed metaData action as an engine takes it: column mapping is enabled before columns are added.
+    """Split a proposed metaData action into the changes that an engine accepts one at a time.
 
-    :param metadata: the action as it is
+    A change of the column mapping mode comes first, with the old schema; then the new schema, with the old mode.
+
+    :param metadata: current metaData action
     """
     before, after = metadata.get("configuration", {}), proposed["configuration"]
     mode = before.get(COLUMN_MAPPING_MODE, "none")
@@ -74,9 +79,9 @@ def one_at_a_time(metadata: Mapping[str, Any], proposed: Mapping[str, Any]) -> t
 def with_expected_protocol(
     plan: Plan, written: Protocol, engine: Engine, *, allow_upgrade: bool, allow_special: bool
 ) -> tuple[Plan, tuple[Finding, ...]]:
-    """Return the plan with the protocol that the engine will write, and the refusals that follow from it.
+    """Return the plan with the protocol that the engine will write, and the resulting refusals.
 
-    :param written: the protocol that the engine gives the table for properties and types
+    :param written: protocol that the engine gives the table for properties and types
     """
     table, expected = plan.table.text, plan.protocol_after.features
     written = _after_statements(written, plan.steps)
@@ -101,7 +106,7 @@ def with_expected_protocol(
 
 
 def _after_statements(protocol: Protocol, steps: Sequence[Step]) -> Protocol:
-    """Return the protocol after what neither properties nor types bring about."""
+    """Return the protocol after changes that come from neither properties nor types."""
     if any(isinstance(step, ClusterBy) and step.columns for step in steps):
         protocol = protocol.supporting([CLUSTERING.name])
     return protocol_after(protocol, [step for step in steps if isinstance(step, DropFeature)])
@@ -119,7 +124,7 @@ def _special(table: str, special: Sequence[str], engine: Engine) -> Finding:
 
 
 def written_types(each: Iterable[Step]) -> frozenset[PrimitiveType]:
-    """Return the primitive types, nested ones among them, of the columns that steps add or change."""
+    """Return the primitive types, nested ones included, of columns that steps add or change."""
     new = StructType(tuple(StructField("c", data_type) for step in each for data_type in _new_types(step)))
     return frozenset(c.data_type for c in all_columns(new) if isinstance(c.data_type, PrimitiveType))
 

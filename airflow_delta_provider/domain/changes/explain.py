@@ -15,14 +15,14 @@ _PROOFS = {
 
 
 def explain(step: steps.Step) -> str:
-    """Return a one-line description of ``step``."""
+    """Return a one-line description of ``step`` with its number of commits."""
     commits = "1 commit" if step.commits == 1 else f"about {step.commits} commits"
     own = isinstance(step, (steps.TrackUsage, steps.MapColumns, steps.CreateTable))
     return f"{action_of(step)} ({commits}{', not by SQL' if own else ''})"
 
 
 def action_of(step: steps.Step) -> str:
-    """Return what ``step`` does, without the number of its commits."""
+    """Return a description of ``step`` without its number of commits."""
     match step:
         case steps.SetProperties():
             properties = ", ".join(f"{name}={value}" for name, value in step.properties)
@@ -141,10 +141,10 @@ def size_text(size: int) -> str:
 
 
 def counted(files: int, size: int) -> str:
-    """Return the number of data files and their total size, as text."""
+    """Return the number of data files and their total size, as a phrase."""
     return f"{files_text(files)} ({size_text(size)})"
 
 
 def files_text(files: int) -> str:
-    """Return the number of data files, as text."""
+    """Return the number of data files, as a phrase."""
     return "1 data file" if files == 1 else f"{files:,} data files"

@@ -1,4 +1,7 @@
-"""Which engines a table locks out, or would lock out after a change: by their profiles, by who wrote, by the fleet."""
+"""The engines that a table locks out, now or after a change.
+
+Sources are the engines' profiles, the recent writers in the log, and the fleet file.
+"""
 
 from __future__ import annotations
 
@@ -42,14 +45,14 @@ _ORDER = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)
 
 
 def lockouts(before: Demands | None, after: Demands, fleet: TableFleet, writers: RecentWriters) -> tuple[Finding, ...]:
-    """Return which engines a change of a table locks out, or may: errors first.
+    """Return findings about engines that a change locks out, or may: errors first.
 
-    An engine that has to stay, or that wrote recently and may write again, is an error if it is locked out, and
-    undecided if that is not known; for an engine that is declared and need not stay it is a warning. What an engine
-    managed when it wrote is not held against it, unless it writes disregarding what it does not know.
+    An engine that must keep its access, or that wrote recently and may write again, gives an error if it is locked out,
+    and an undecided finding if its support is unknown. An engine that is declared but need not keep its access gives a
+    warning. Demands that an engine met when it wrote do not count against it, unless it silently disregards features.
 
-    :param before: what the table demands now: what locked an engine out already is not named; None to name all
-    :param after: what it will demand; without a change, what it demands
+    :param before: current demands of the table, whose lock-outs are left out; None to report all lock-outs
+    :param after: demands after the change, or the current ones if there is no change
     """
     found = [finding for subject in _subjects(fleet, writers) for finding in _judge(subject, before, after)]
     found += _unidentified(fleet, writers, before, after)
@@ -59,9 +62,9 @@ def lockouts(before: Demands | None, after: Demands, fleet: TableFleet, writers:
 def kept_engines(
     before: Demands, after: Demands, fleet: TableFleet, writers: RecentWriters
 ) -> tuple[tuple[Member, Finding], ...]:
-    """Return the engines that a fleet file keeps and that a change locks out, or may lock out.
+    """Return the engines that a fleet file keeps and a change locks out or may lock out.
 
-    An engine that has to stay able to read only is not judged by its writes.
+    If an engine only has to keep reading, its writes do not count.
     """
     known = {subject.key: subject for subject in _subjects(fleet, writers)}
     found = []
@@ -73,9 +76,9 @@ def kept_engines(
 
 
 def unreadable_demands(why: object, fleet: TableFleet) -> tuple[tuple[Member, Finding], ...]:
-    """Return the engines that a fleet file keeps, on a table whose demands cannot be read.
+    """Return an undecided finding for each kept engine, if the table's demands cannot be read.
 
-    :param why: they cannot be read
+    :param why: cause of the failure
     """
     return tuple(
         (
@@ -96,9 +99,9 @@ def unreadable_demands(why: object, fleet: TableFleet) -> tuple[tuple[Member, Fi
 def check_table(
     now: Demands, planned: Demands | None, fleet: TableFleet, writers: RecentWriters
 ) -> tuple[Finding, ...]:
-    """Return which engines a table locks out, and which others it would lock out.
+    """Return findings about engines that a table locks out now, and after a planned change.
 
-    :param planned: what it would demand after a change; None where there is none
+    :param planned: demands after the change; None if there is no change
     """
     found = lockouts(None, now, fleet, writers)
     if planned is None:
@@ -110,7 +113,7 @@ def check_table(
 
 @on_demand(WRITERS_NOT_IN_LOG)
 def check_window(writers: RecentWriters) -> Iterator[Finding]:
-    """Yield that the log does not have all commits of the days whose writers are wanted."""
+    """Yield a finding if the log lacks commits within the days whose writers are wanted."""
     if not writers.complete:
         yield WRITERS_NOT_IN_LOG.found(
             "The log has no commits from before version {since}, which is within the last {days:day}.",
@@ -121,7 +124,7 @@ def check_window(writers: RecentWriters) -> Iterator[Finding]:
 
 @on_demand(NO_ENGINE_KNOWN)
 def check_known(fleet: TableFleet, writers: RecentWriters) -> Iterator[Finding]:
-    """Yield that nothing is known of who uses a table that is to be changed."""
+    """Yield a finding if no engine is known to use a table that is to be changed."""
     if not fleet.members and not writers.writers:
         yield NO_ENGINE_KNOWN.found(
             "No fleet file declares an engine for this table, and its log has no writer of the last {days:day}.",
@@ -131,7 +134,10 @@ def check_known(fleet: TableFleet, writers: RecentWriters) -> Iterator[Finding]:
 
 @on_demand(PROBE_REFUSED, PROBE_UNDECIDED)
 def check_probe(probe: Probe, fleet: TableFleet, writers: RecentWriters) -> Iterator[Finding]:
-    """Yield that an installed engine did not read the table: an error if it has to, or wrote recently."""
+    """Yield a finding if an installed engine did not read the table.
+
+    It is an error if the engine must keep its access or wrote recently, a warning otherwise.
+    """
     engine = " ".join(filter(None, (probe.engine, probe.version)))
     if probe.reads is None:
         yield PROBE_UNDECIDED.found(
@@ -150,7 +156,7 @@ def check_probe(probe: Probe, fleet: TableFleet, writers: RecentWriters) -> Iter
 
 
 def outcomes(demands: Demands, fleet: TableFleet, writers: RecentWriters) -> list[dict[str, object]]:
-    """Return what becomes of each engine that is declared or wrote recently, as the form used in reports."""
+    """Return the outcome for each declared engine and recent writer, in the form used in reports."""
     return [
         {
             "engine": subject.member.name,
@@ -167,12 +173,12 @@ def outcomes(demands: Demands, fleet: TableFleet, writers: RecentWriters) -> lis
 
 @dataclass(frozen=True, kw_only=True)
 class _Subject:
-    """An engine that is judged on a table.
+    """An engine to check against a table's demands.
 
-    :param uses: what it does with the table
-    :param must: what it has to stay able to do
+    :param uses: accesses that it uses
+    :param must: accesses that it must keep
     :param writer: its recent commits
-    :param replaced_by: a later version of it that wrote since
+    :param replaced_by: name of a later release of the engine that wrote since
     """
 
     member: Member
@@ -197,12 +203,11 @@ def _declared(fleet: TableFleet) -> Iterator[_Subject]:
 
 
 def _kept(fleet: TableFleet) -> Iterator[_Subject]:
-    """Yield the engines that a fleet file keeps."""
     return (subject for subject in _declared(fleet) if subject.must)
 
 
 def _accesses(*, reads: bool, writes: bool) -> frozenset[Access]:
-    """Return what an engine needs: one that writes has to understand what it finds."""
+    """Return the accesses that an engine needs: a writer also has to read."""
     return _BOTH if writes else frozenset({Access.READ}) if reads else frozenset()
 
 
@@ -225,7 +230,7 @@ def _writing(fleet: TableFleet, writers: RecentWriters) -> Iterator[_Subject]:
 def _later(
     writer: RecentWriter, version: str | None, profile: str, fleet: TableFleet, writers: Sequence[RecentWriter]
 ) -> str | None:
-    """Return the later release of an engine that has written since, and only since, a writer last did."""
+    """Return a later release of the same engine whose first commit follows the writer's last one."""
     for other in writers:
         found = engine_of(other.name or "", fleet.profiles)
         if found is None or found[0].name != profile or other.first <= writer.last:
@@ -236,7 +241,7 @@ def _later(
 
 
 def _subjects(fleet: TableFleet, writers: RecentWriters) -> list[_Subject]:
-    """Return one subject for each release of an engine that is declared, that wrote, or both."""
+    """Return one subject per engine release, with declaration and recent commits merged."""
     merged: dict[tuple[str, str | None], _Subject] = {}
     for subject in (*_declared(fleet), *_writing(fleet, writers)):
         known = merged.get(subject.key, subject)
@@ -249,7 +254,7 @@ def _subjects(fleet: TableFleet, writers: RecentWriters) -> list[_Subject]:
 
 @on_demand(READ_LOCKED, WRITE_LOCKED, SILENT_WRONG_RESULTS, UNKNOWN_SUPPORT)
 def _judge(subject: _Subject, before: Demands | None, after: Demands) -> Iterator[Finding]:
-    """Yield what becomes of an engine: first of what it has to do, then of what else it does."""
+    """Yield findings about an engine: first for accesses that it must keep, then for its others."""
     reasons = _reasons(subject, before, after)
     needed = tuple(reason for reason in reasons if reason.access in subject.must)
     besides = tuple(r for r in reasons if r.access in subject.uses - subject.must)
@@ -260,7 +265,10 @@ def _judge(subject: _Subject, before: Demands | None, after: Demands) -> Iterato
 
 
 def _reasons(subject: _Subject, before: Demands | None, after: Demands) -> tuple[Reason, ...]:
-    """Return why an engine is not well off, without what is so before, and what it has managed."""
+    """Return the reasons against an engine that are new with the change.
+
+    Demands that the engine met when it wrote are left out, unless it silently disregards them.
+    """
     profile, version = subject.member.profile, subject.member.version
     reasons = assess(profile, version, after).reasons
     if before is not None:
@@ -308,7 +316,7 @@ def _found(subject: _Subject, reasons: Collection[Reason], severity: Severity | 
     )
 
 
-#: What becomes of an engine, by whether it is a change that does it.
+#: Sentence for an outcome; the flag is True for a change.
 _SENTENCES = {
     (Outcome.READ_LOCKED, True): "It would be locked out of reading by {features}",
     (Outcome.READ_LOCKED, False): "It is locked out of reading by {features}",
@@ -340,7 +348,10 @@ def _verbs(accesses: frozenset[Access]) -> str:
 def _unidentified(
     fleet: TableFleet, writers: RecentWriters, before: Demands | None, after: Demands
 ) -> Iterator[Finding]:
-    """Yield the writers of which nothing is known: a warning where they have written to just such a table."""
+    """Yield a finding for each writer without a profile.
+
+    It is a warning if the writer has already written to a table with the same demands.
+    """
     for writer in writers.writers:
         if engine_of(writer.name or "", fleet.profiles) is not None:
             continue
@@ -361,7 +372,7 @@ def _unidentified(
 
 
 def _demands_more(before: Demands, after: Demands) -> bool:
-    """Whether a table demands something of writers that it did not."""
+    """Return True if ``after`` has a demand that ``before`` does not have."""
     return bool(
         after.writer - before.writer
         or after.reader - before.reader

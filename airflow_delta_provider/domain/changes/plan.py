@@ -1,4 +1,4 @@
-"""A plan: what a job would do to one table, decided before anything is changed."""
+"""A plan: the steps of a job on one table, decided before anything is changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.engine.engine import Engine
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName
 
-#: Names in digests of steps and fields that were renamed since: the digests stay the same.
+#: Old names of steps and fields that were renamed. Digests use them, so digests stay the same.
 _DIGEST_NAMES = {
     "Alteration": "AlterColumns",
     "DisableMapping": "RemoveMapping",
@@ -30,10 +30,10 @@ _DIGEST_NAMES = {
 class Plan:
     """Steps for one table, in order, and the resulting protocol.
 
-    :param steps: empty if there is nothing to do
+    :param steps: steps; empty if there is nothing to do
     :param protocol_before: protocol of the version that the plan was made on
-    :param notes: what users should know beforehand
-    :param once: whether carrying it out again would discard data written since
+    :param notes: notes for users, to read before applying the plan
+    :param once: True if applying it again would discard data written since
     """
 
     table: TableName
@@ -45,17 +45,17 @@ class Plan:
 
     @property
     def upgrades_protocol(self) -> bool:
-        """Whether readers or writers may be locked out."""
+        """True if the protocol changes, so readers or writers may be locked out."""
         return self.protocol_after != self.protocol_before
 
     @property
     def commits(self) -> int:
-        """Commits expected."""
+        """Expected number of commits."""
         return sum(step.commits for step in self.steps)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON of table and steps: equal for plans that do the same."""
+        """SHA-256 of the canonical JSON of table and steps, equal for plans with the same effect."""
         named = [{"step": _digest_name(type(step).__name__), **asdict(step)} for step in self.steps]
         steps = [{_digest_name(key): value for key, value in step.items()} for step in named]
         canonical = json.dumps({"table": self.table.text, "steps": steps}, sort_keys=True, separators=(",", ":"))
@@ -77,7 +77,7 @@ def _digest_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan and the reasons against it: with any refusal it must not be carried out.
+    """A plan and the reasons against it. A plan with any refusal must not be applied.
 
     :param plan: the plan; None if none could be made
     """
@@ -87,9 +87,9 @@ class Planned:
 
 
 class Draft:
-    """What a plan begins as, be it of one change or of a migration: parts add their steps to it, or refuse.
+    """A plan in the making, of one change or of a migration. Parts add steps to it, or refuse.
 
-    :param state: the table that it begins with
+    :param state: state of the table before the first step
     """
 
     def __init__(self, table: TableName, state: TableState, engine: Engine) -> None:
@@ -101,17 +101,17 @@ class Draft:
         self.notes: list[str] = []
 
     def take(self, *planned: Step) -> None:
-        """Take steps."""
+        """Add steps."""
         self.steps += planned
 
     def support(self, names: Iterable[str]) -> None:
-        """Continue with a table whose protocol supports more features."""
+        """Continue with a protocol that supports more features."""
         self.state = replace(self.state, protocol=self.state.protocol.supporting(names))
 
     def plan(self) -> Plan:
-        """Return the plan of the steps that were taken."""
+        """Return the plan of the steps added so far."""
         return Plan(self.table, tuple(self.steps), self.before.protocol, self.state.protocol, tuple(self.notes))
 
     def planned(self) -> Planned:
-        """Return the plan, or why there is none."""
+        """Return the plan, or the refusals if there are any."""
         return Planned(None, tuple(self.refusals)) if self.refusals else Planned(self.plan())

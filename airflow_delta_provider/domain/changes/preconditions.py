@@ -1,4 +1,4 @@
-"""Conditions that a table has to meet before any plan may change it."""
+"""Conditions that a table must meet before any plan may change it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.suggestion import did_you_mean
 
 
 def check_table(table: str, protocol: Protocol, engine: Engine) -> tuple[Finding, ...]:
-    """Return why this engine must not change a table with this protocol; nothing if it may."""
+    """Return why the engine must not change a table with this protocol; empty if it may."""
     if managed := managing(protocol, {}):
         return (requests.catalog_managed(table, managed[0]),)
     features = (protocol.reader_features or frozenset()) | (protocol.writer_features or frozenset())
@@ -39,7 +39,7 @@ def check_table(table: str, protocol: Protocol, engine: Engine) -> tuple[Finding
 
 
 def check_needed(features: Collection[str], engine: Engine) -> Iterator[Finding]:
-    """Yield a refusal where a change would add features to a table that this engine does not know."""
+    """Yield a refusal if a change would add features that the engine does not know."""
     if unknown := sorted(name for name in features if not engine.knows(name)):
         yield requests.UNSUPPORTED_BY_ENGINE.found(
             "The change needs {features}, which {engine} does not support.",
@@ -50,13 +50,13 @@ def check_needed(features: Collection[str], engine: Engine) -> Iterator[Finding]
 
 
 def use_release_with(features: Collection[str]) -> str | None:
-    """Return which release of Delta supports the features, as a remedy; None where none is known."""
+    """Return a remedy that names the Delta release supporting the features; None if none is known."""
     release = release_with(features)
     return release and f"Use Delta {release} or later."
 
 
 def unknown_feature(name: str, engine: Engine, subject: str | None = None) -> Finding:
-    """Return the refusal of a table feature that neither the engine nor this provider knows."""
+    """Return the refusal for a table feature that neither the engine nor this provider knows."""
     return requests.UNKNOWN_FEATURE.found(
         "There is no table feature {feature!r}.{hint} {engine} and this provider know {known}.",
         subject=subject,
@@ -68,7 +68,7 @@ def unknown_feature(name: str, engine: Engine, subject: str | None = None) -> Fi
 
 
 def check_upgrade(plan: Plan, *, allowed: bool) -> Iterator[Finding]:
-    """Yield a refusal if the plan changes the protocol and that is not allowed."""
+    """Yield a refusal if the plan changes the protocol and ``allowed`` is False."""
     if allowed or not plan.upgrades_protocol:
         return
     yield requests.PROTOCOL_UPGRADE.found(
@@ -83,7 +83,7 @@ def check_upgrade(plan: Plan, *, allowed: bool) -> Iterator[Finding]:
 
 
 def _lockouts(plan: Plan) -> Iterator[str]:
-    """Yield who is locked out by a plan that changes the protocol, as sentences."""
+    """Yield sentences that name the engines a protocol change locks out."""
     yield requests.PROTOCOL_UPGRADE.effect
     before, after = plan.protocol_before, plan.protocol_after
     reading = _newly(Access.READ, reader_features(before), reader_features(after))
@@ -100,12 +100,15 @@ def _newly(access: Access, before: Collection[str], after: Collection[str]) -> l
 
 
 def is_tracked(state: TableState) -> bool:
-    """Whether the table has usage tracking of column mapping, so no engine writes to it."""
+    """Return True if the table has usage tracking of column mapping, so no engine writes to it."""
     return state.protocol.supports(USAGE_TRACKING)
 
 
 def check_not_tracked(table: str, state: TableState) -> Iterator[Finding]:
-    """Yield a refusal where a table without usage tracking has its property: nothing may rely on that."""
+    """Yield a refusal if a table has the property of usage tracking but not the feature.
+
+    Nothing may rely on such a property.
+    """
     value = state.metadata.properties.dropped_or_renamed
     if value is not None:
         yield requests.TRACKING_INCOMPLETE.found(
@@ -120,7 +123,7 @@ def check_not_tracked(table: str, state: TableState) -> Iterator[Finding]:
 
 
 def check_tracked(table: str, state: TableState) -> Iterator[Finding]:
-    """Yield a refusal where a table with usage tracking does not say whether columns were dropped or renamed."""
+    """Yield a refusal if a table with usage tracking lacks a valid value of the tracking property."""
     value = state.metadata.properties.dropped_or_renamed
     if value not in ("true", "false"):
         yield requests.TRACKING_INCOMPLETE.found(

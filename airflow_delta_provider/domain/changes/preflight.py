@@ -1,4 +1,4 @@
-"""The preflight of a change: which engines it locks out, of those that wrote recently and those that are declared."""
+"""The preflight of a change: which recent writers and declared engines it locks out."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from airflow_delta_provider.domain.engine.profiles.access import Demands
 from airflow_delta_provider.domain.engine.recent_writer import RecentWriters
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Codes of findings about engines that may be able to use the table, or may not.
+#: Codes of findings about engines whose support for the table is unknown.
 UNKNOWN_ENGINES = frozenset(rule.code for rule in (UNKNOWN_SUPPORT, UNIDENTIFIED_WRITER))
 
 
 def demands_with(state: TableState, features: Iterable[str], widenings: Sequence[Widening]) -> Demands:
-    """Return what a table demands once features are enabled and columns are widened.
+    """Return a table's demands once features are enabled and columns are widened.
 
     :raises ValueError: if the record of type changes is malformed
     :raises BrokenLogError: if the schema is damaged
@@ -60,7 +60,7 @@ def demands_with(state: TableState, features: Iterable[str], widenings: Sequence
 
 
 def demands_after(plan: Plan, state: TableState) -> Demands:
-    """Return what a table demands once a plan is carried out.
+    """Return a table's demands once a plan is applied.
 
     :raises ValueError: if the record of type changes is malformed
     :raises BrokenLogError: if the schema is damaged
@@ -77,13 +77,13 @@ def demands_after(plan: Plan, state: TableState) -> Demands:
             *(feature.name for feature in FEATURES.values() if feature.column_type in types),
         },
     )
-    # The engine lists what a change needs, and ends the use of a feature before it drops it.
+    # The engine lists the features that a change needs, and stops using a feature before it drops it.
     still_unlisted = unlisted_features(state.protocol, state.metadata) - plan.protocol_after.features
     return replace(after, unlisted=still_unlisted)
 
 
 def _with_properties(metadata: Metadata, each: Iterable[Step]) -> Metadata:
-    """Return metadata with the properties that steps set: a feature may be in use because of one."""
+    """Return metadata with the properties that steps set: a property can put a feature in use."""
     properties = {name: value for step in each if isinstance(step, SetProperties) for name, value in step.properties}
     if not properties:
         return metadata
@@ -92,9 +92,9 @@ def _with_properties(metadata: Metadata, each: Iterable[Step]) -> Metadata:
 
 
 def affects_engines(plan: Plan, state: TableState) -> bool:
-    """Return True if a plan may lock an engine out that can use the table now.
+    """Return True if a plan may lock out an engine that can use the table now.
 
-    :param state: the table when the plan was made
+    :param state: state of the table when the plan was made
     """
     if plan.upgrades_protocol or any(isinstance(step, WidenColumns) for step in each_step(plan.steps)):
         return True
@@ -106,7 +106,7 @@ def affects_engines(plan: Plan, state: TableState) -> bool:
 
 @dataclass(frozen=True)
 class Preflight:
-    """Which engines a plan locks out, or may lock out.
+    """The engines that a plan locks out, or may lock out.
 
     :param found: findings about all engines that are known
     :param kept: findings about the engines that a fleet file keeps, each with its engine
@@ -119,7 +119,7 @@ class Preflight:
     def of(cls, plan: Plan, state: TableState, fleet: TableFleet, writers: RecentWriters) -> Preflight:
         """Check a plan against the engines of a table.
 
-        :param state: the table when the plan was made
+        :param state: state of the table when the plan was made
         """
         try:
             before, after = demands_of(state.protocol, state.metadata), demands_after(plan, state)
@@ -137,10 +137,10 @@ class Preflight:
 class Cleared:
     """A plan after its preflight.
 
-    :param plan: with notes about the engines that it locks out, or may lock out
-    :param refusals: why it must not be carried out; no permission allows a lock-out that a fleet file forbids
-    :param undecided: engines that a fleet file keeps and whose support is unknown: the plan must not be carried out
-        either, until the request accepts that
+    :param plan: the plan, with notes about engines that it locks out or may lock out
+    :param refusals: reasons not to apply it; no permission allows a lock-out that a fleet file forbids
+    :param undecided: findings about kept engines whose support is unknown; until the request accepts them, the plan
+        must not be applied
     """
 
     plan: Plan
@@ -151,9 +151,9 @@ class Cleared:
 def with_lockouts(
     plan: Plan, refusals: Sequence[Finding], preflight: Preflight, accepted: Collection[str] = ()
 ) -> Cleared:
-    """Return the plan and its refusals with the engines that are locked out named in them.
+    """Return the plan and its refusals, with the locked-out engines named in them.
 
-    :param accepted: engines of the fleet whose unknown support the request accepts
+    :param accepted: names of kept engines whose unknown support the request accepts
     """
     sentences = [str(finding.evidence) for finding in preflight.found]
     named = tuple(_naming(refusal, [*_headline(preflight.found), *sentences]) for refusal in refusals)
@@ -169,7 +169,7 @@ def with_lockouts(
 
 
 def _to_accept(finding: Finding) -> Finding:
-    """Return a finding about unknown support with what lets the change go on nevertheless."""
+    """Return a finding about unknown support whose remedy says how to accept it."""
     known = UNKNOWN_SUPPORT.remedy if finding.remedy is None else finding.remedy
     accept = (
         f"To change the table nevertheless, repeat the request with accept_unknown=[{finding.subject!r}] "
@@ -179,7 +179,7 @@ def _to_accept(finding: Finding) -> Finding:
 
 
 def _headline(found: Iterable[Finding]) -> Iterator[str]:
-    """Yield which of those that are locked out wrote recently, in a sentence."""
+    """Yield a sentence that names the locked-out engines that wrote recently."""
     codes = {READ_LOCKED.code, WRITE_LOCKED.code}
     wrote = [str(finding.subject) for finding in found if finding.code in codes and "commits" in (finding.facts or {})]
     if wrote:

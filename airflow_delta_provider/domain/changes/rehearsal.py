@@ -1,4 +1,4 @@
-"""Rehearsing a plan: which of its steps, on which empty table, and the row that is written at the end."""
+"""Rehearsal of a plan: the steps to try on an empty table, and the row written at the end."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from airflow_delta_provider.domain.delta.sql_type import render_sql_type
 from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.request.table_name import TableName
 
-#: Note on a plan that was made where no engine could rehearse it.
+#: Note on a plan that was made without an engine to rehearse it.
 NOT_REHEARSED = (
     "Not rehearsed: this plan was made without Spark. Before the plan is applied, the engine tries its steps on an "
     "empty table with the same schema."
 )
-#: The engine reads history or data files for these, which an empty table does not have.
+#: Steps for which the engine reads history or data files, which an empty table does not have.
 _ABOUT_FILES = (steps.DropFeature, steps.RewriteWithoutMapping)
-#: Steps without SQL, which this provider commits and checks itself.
+#: Steps that this provider commits and checks itself, without SQL.
 _NOT_BY_ENGINE = (steps.TrackUsage, steps.CreateTable, steps.MapColumns, steps.Alteration, steps.DisableMapping)
-#: The engine may store the expressions of these, and then fail to evaluate them.
+#: Steps whose expressions the engine may store, and then fail to evaluate.
 _WITH_EXPRESSIONS = (steps.AddConstraint, steps.SetDefaults)
-#: Beginnings of properties by which others follow a table, or it leads elsewhere: nobody may follow a scratch table.
+#: Prefixes of properties that publish a table elsewhere or redirect it. A scratch table must not have them.
 _OF_OTHERS = ("delta.universalformat.", "delta.redirect", "delta.coordinatedcommits.", "io.unitycatalog.")
-#: Metadata of columns that the engine fills.
+#: Metadata keys of columns that the engine fills.
 _FILLED = frozenset({GENERATED_COLUMNS.field_key, CURRENT_DEFAULT, START})
 
 
 def steps_to_rehearse(planned: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps to try on an empty table: none if a refusal of the engine would leave nothing behind.
+    """Return the steps to try on an empty table; empty if a refused plan would leave nothing behind.
 
     A plan of one commit is refused as a whole, unless its expressions are stored first and evaluated later.
     """
@@ -49,7 +49,7 @@ def steps_to_rehearse(planned: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _can_be_tried(step: Step) -> bool:
-    """Return True if an engine can do a step on an empty table that nobody else knows."""
+    """Return True if an engine can execute a step on a private empty table."""
     if isinstance(step, steps.SetProperties):
         return not any(name.lower().startswith(_OF_OTHERS) for name, _ in step.properties)
     return not isinstance(step, (*_ABOUT_FILES, *_NOT_BY_ENGINE))
@@ -61,11 +61,11 @@ def stores_expressions(planned: Iterable[Step]) -> bool:
 
 
 def empty_copy(protocol: Mapping[str, Any], metadata: Mapping[str, Any], domains: Mapping[str, str]) -> list[Action]:
-    """Return the actions of the first commit of a table that is like another one, but has no rows.
+    """Return the actions of the first commit of an empty table that is otherwise like another one.
 
     :param protocol: body of the other table's ``protocol`` action
     :param metadata: body of its ``metaData`` action
-    :param domains: configuration of its domains, by name
+    :param domains: configuration of its metadata domains, by name
     """
     kept = {
         name: value
@@ -93,9 +93,9 @@ def empty_copy(protocol: Mapping[str, Any], metadata: Mapping[str, Any], domains
 
 
 def insert_one_row(table: TableName, metadata: Metadata) -> str | None:
-    """Return a statement that inserts one row; None if a column needs a value of a type without literals here.
+    """Return a statement that inserts one row; None if a required type has no literal here.
 
-    The engine fills columns with defaults and generated columns; the others are NULL where they may be.
+    The engine fills columns with defaults and generated columns; the others are NULL if they are nullable.
     """
     names, values = [], []
     for field in metadata.schema.fields:
@@ -110,7 +110,7 @@ def insert_one_row(table: TableName, metadata: Metadata) -> str | None:
 
 
 def _value(data_type: DataType) -> str | None:
-    """Return an SQL literal of a type."""
+    """Return an SQL literal of a type; None if there is none."""
     if isinstance(data_type, StructType):
         fields = list(_fields(data_type))
         return None if None in fields else f"named_struct({', '.join(map(str, fields))})"

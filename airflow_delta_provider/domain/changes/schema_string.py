@@ -1,4 +1,4 @@
-"""A schema string that is read and written so that everything unchanged keeps its spelling; its column mapping."""
+"""Edits of a schema string that keep the spelling of everything unchanged; its column mapping."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 class SchemaText:
     """A schema as JSON, to be changed in place and written again.
 
-    :param schema: the struct, as it is in the log
+    :param schema: JSON of the struct, as in the log
     """
 
     schema: dict[str, Any]
@@ -43,7 +43,6 @@ class SchemaText:
         return cls(schema, mark)
 
     def write(self) -> str:
-        """Return the schema string."""
         text = json.dumps(self.schema, ensure_ascii=False, separators=(",", ":"))
         return re.sub(f'"{self._mark}([^"]*)"', r"\1", text)
 
@@ -52,9 +51,9 @@ _BELOW = ("elementType", "keyType", "valueType")
 
 
 def map_by_name(schema_string: str) -> tuple[str, dict[str, str]]:
-    """Return the schema and the properties of a table that is now mapped by name.
+    """Return a schema with column mapping by name, and the properties to set.
 
-    Each column gets the next id, and its own name as its physical name, as in its files.
+    Each column gets the next id. Its physical name is its own name, as in its files.
 
     :raises BrokenLogError: if the schema is damaged
     """
@@ -68,9 +67,9 @@ def map_by_name(schema_string: str) -> tuple[str, dict[str, str]]:
 
 
 def disable_in_schema(schema_string: str) -> tuple[str, tuple[str, ...]]:
-    """Return the schema without its mapping, and the properties to remove.
+    """Return a schema without its column mapping, and the properties to remove.
 
-    It is up to the caller to prove that every column reads the same then.
+    The caller must prove that every column then still reads the same.
 
     :raises BrokenLogError: if the schema is damaged
     """
@@ -82,7 +81,7 @@ def disable_in_schema(schema_string: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _fields(data_type: Any) -> Iterator[dict[str, Any]]:
-    """Yield every struct field of a type in JSON, at any depth, parents first."""
+    """Yield every struct field of a type's JSON, at any depth, parents first."""
     if not isinstance(data_type, dict):
         return
     for field in data_type.get("fields") or ():

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.request.table_name import TableName
 def render_sql(step: steps.Step, table: TableName) -> str | None:
     """Return the statement for ``step``; None if it has no SQL.
 
-    No engine changes a table with usage tracking; to disable mapping, SQL would rewrite every file.
+    No engine changes a table with usage tracking. Disabling column mapping by SQL would rewrite every file.
     """
     match step:
         case (
@@ -35,7 +35,7 @@ def render_sql(step: steps.Step, table: TableName) -> str | None:
 
 
 def _alteration(step: steps.Step) -> str:
-    """Return what comes after ``ALTER TABLE`` and the table's name."""
+    """Return the part of the statement after ``ALTER TABLE`` and the table's name."""
     match step:
         case steps.SetProperties():
             properties = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in step.properties)
@@ -63,7 +63,7 @@ def _alteration(step: steps.Step) -> str:
 
 
 def _of_columns(step: steps.Step) -> Iterator[str]:
-    """Yield what comes after ``ALTER COLUMN``, for each column."""
+    """Yield the text after ``ALTER COLUMN`` for each column."""
     match step:
         case steps.WidenColumns():
             return (f"{_path(column.parts)} TYPE {column.new}" for column in step.columns)
@@ -84,7 +84,7 @@ def _of_columns(step: steps.Step) -> Iterator[str]:
 
 
 def _renames(step: steps.RenameColumns) -> Iterable[steps.ColumnName]:
-    """Return one rename per column; where names are exchanged, by way of a name that nothing has."""
+    """Return one rename per column. Columns that swap names first get an unused temporary name."""
     taken = {lowered(column.parts) for column in step.columns}
     first, last = [], []
     for index, column in enumerate(step.columns):
@@ -120,5 +120,5 @@ def _paths(columns: Iterable[steps.Parts]) -> str:
 
 
 def literal(text: str) -> str:
-    """Return ``text`` as an SQL string literal; nothing in it can end the quotes."""
+    """Return ``text`` as an SQL string literal, with quotes and backslashes escaped."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

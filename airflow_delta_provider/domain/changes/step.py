@@ -1,6 +1,6 @@
 """The steps of a plan: values that ``sql.py`` renders and ``explain.py`` describes.
 
-Steps without SQL are committed by the provider itself.
+The provider itself commits steps that have no SQL.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Parts = tuple[str, ...]
 class Step:
     """A step of a plan.
 
-    :param commits: commits expected
+    :param commits: expected number of commits
     """
 
     commits: int = field(default=1, kw_only=True)
@@ -27,7 +27,7 @@ class Step:
 
 @dataclass(frozen=True)
 class SetProperties(Step):
-    """Set table properties, in one commit (enabling row tracking on a table with files takes more).
+    """Sets table properties, in one commit (more to enable row tracking on a table with files).
 
     :param properties: (name, value) pairs, sorted
     :param enables: features that the step adds to the table, sorted
@@ -39,7 +39,7 @@ class SetProperties(Step):
 
 @dataclass(frozen=True)
 class ColumnType:
-    """A column with its old and new type, by their SQL names."""
+    """A column with its old and new type, as SQL names."""
 
     parts: Parts
     old: str
@@ -48,16 +48,16 @@ class ColumnType:
 
 @dataclass(frozen=True)
 class WidenColumns(Step):
-    """Change the types of columns, all in one commit."""
+    """Changes the types of columns, all in one commit."""
 
     columns: tuple[ColumnType, ...]
 
 
 @dataclass(frozen=True)
 class TrackUsage(Step):
-    """Enable usage tracking of column mapping.
+    """Enables usage tracking of column mapping.
 
-    :param dropped_or_renamed: ``true`` or ``false``: the value of the property
+    :param dropped_or_renamed: value of the property, ``true`` or ``false``
     """
 
     dropped_or_renamed: str
@@ -65,14 +65,14 @@ class TrackUsage(Step):
 
 @dataclass(frozen=True)
 class MapColumns(Step):
-    """Enable column mapping by name on a table with usage tracking."""
+    """Enables column mapping by name on a table with usage tracking."""
 
 
 @dataclass(frozen=True)
 class ColumnName:
-    """A column and its new name; it keeps its place.
+    """A column and its new name; its position stays.
 
-    :param parts: its path before
+    :param parts: path before the rename
     """
 
     parts: Parts
@@ -80,20 +80,20 @@ class ColumnName:
 
     @property
     def renamed(self) -> Parts:
-        """Its path afterwards."""
+        """The path after the rename."""
         return (*self.parts[:-1], self.new)
 
 
 @dataclass(frozen=True)
 class NewColumn:
-    """A column to add last in its struct, nullable, and its SQL type."""
+    """A nullable column to add as the last one of its struct, with its SQL type."""
 
     parts: Parts
     type: str
 
     @property
     def data_type(self) -> DataType:
-        """Its type.
+        """The parsed type.
 
         :raises UnknownTypeError: if ``type`` is not a SQL type
         """
@@ -102,30 +102,31 @@ class NewColumn:
 
 @dataclass(frozen=True)
 class DropColumns(Step):
-    """Drop columns, by their paths, all in one commit."""
+    """Drops columns, by their paths, all in one commit."""
 
     columns: tuple[Parts, ...]
 
 
 @dataclass(frozen=True)
 class RenameColumn(Step):
-    """Rename one column: SQL has no statement for several."""
+    """Renames one column: SQL has no statement for several."""
 
     column: ColumnName
 
 
 @dataclass(frozen=True)
 class AddColumns(Step):
-    """Add columns, all in one commit."""
+    """Adds columns, all in one commit."""
 
     columns: tuple[NewColumn, ...]
 
 
 @dataclass(frozen=True)
 class Alteration(Step):
-    """Drop, then rename, then add columns: each is named by its path in the schema that the changes before it leave.
+    """Drops, then renames, then adds columns.
 
-    As a step it is one commit, for a table with usage tracking, which no engine changes.
+    Each path refers to the schema that the changes before it leave. As a step, it is one commit by the provider, for a
+    table with usage tracking, which no engine changes.
     """
 
     drops: tuple[Parts, ...] = ()
@@ -134,13 +135,13 @@ class Alteration(Step):
 
     @property
     def drops_or_renames(self) -> bool:
-        """Whether a physical name may afterwards differ from the logical one, or be free although files have it."""
+        """True if a physical name may then differ from its logical one, or be unused but still in files."""
         return bool(self.drops or self.renames)
 
 
 @dataclass(frozen=True)
 class CreateTable(Step):
-    """Create an empty table with usage tracking of column mapping.
+    """Creates an empty table with usage tracking of column mapping.
 
     :param columns: (name, SQL type) pairs, in their order
     :param partition_by: names of the partition columns
@@ -152,9 +153,9 @@ class CreateTable(Step):
 
 @dataclass(frozen=True)
 class DisableMapping(Step):
-    """Disable column mapping in the metadata.
+    """Disables column mapping in the metadata.
 
-    :param rests_on: what proves that it is safe: ``history``, ``footers`` or ``no files``
+    :param rests_on: proof that this is safe: ``history``, ``footers`` or ``no files``
     """
 
     rests_on: str
@@ -162,10 +163,10 @@ class DisableMapping(Step):
 
 @dataclass(frozen=True)
 class RewriteWithoutMapping(Step):
-    """Let the engine rewrite every data file without column mapping.
+    """Lets the engine rewrite every data file without column mapping.
 
     :param files: number of data files
-    :param size: their total size in bytes
+    :param size: total size of the files in bytes
     """
 
     files: int
@@ -174,12 +175,12 @@ class RewriteWithoutMapping(Step):
 
 @dataclass(frozen=True)
 class DropFeature(Step):
-    """Drop a table feature.
+    """Drops a table feature.
 
-    :param truncate_history: delete the history with traces of it instead of protecting it
-    :param without_sql: it has no SQL
-    :param files: number of data files that are rewritten
-    :param size: their total size in bytes
+    :param truncate_history: True to delete history with traces of the feature, instead of protecting that history
+    :param without_sql: True if the step has no SQL
+    :param files: number of data files to rewrite
+    :param size: total size of those files in bytes
     """
 
     feature: str
@@ -192,9 +193,9 @@ class DropFeature(Step):
 
 @dataclass(frozen=True)
 class UnsetProperties(Step):
-    """Remove table properties.
+    """Removes table properties.
 
-    :param names: sorted
+    :param names: property names, sorted
     """
 
     names: tuple[str, ...]
@@ -202,9 +203,9 @@ class UnsetProperties(Step):
 
 @dataclass(frozen=True)
 class RenameColumns(Step):
-    """Rename columns, all at once: names may be exchanged, and one may take the name that another gives up.
+    """Renames columns all at once, so columns may swap names or reuse a name that another gives up.
 
-    Paths are those before any of the renames.
+    All paths are those before the renames.
     """
 
     columns: tuple[ColumnName, ...]
@@ -212,10 +213,10 @@ class RenameColumns(Step):
 
 @dataclass(frozen=True)
 class OrderFields(Step):
-    """Put the columns of the table, or the fields of a struct, in another order.
+    """Reorders the columns of the table, or the fields of a struct.
 
     :param parent: path of the struct; empty for the table
-    :param names: all of its fields, in their new order
+    :param names: names of all its fields, in their new order
     """
 
     parent: Parts
@@ -224,21 +225,21 @@ class OrderFields(Step):
 
 @dataclass(frozen=True)
 class AllowNulls(Step):
-    """Remove NOT NULL from columns."""
+    """Removes NOT NULL from columns."""
 
     columns: tuple[Parts, ...]
 
 
 @dataclass(frozen=True)
 class ForbidNulls(Step):
-    """Set columns NOT NULL, after it was proven that none holds NULL."""
+    """Sets columns NOT NULL, after it was proven that none contains NULL."""
 
     columns: tuple[Parts, ...]
 
 
 @dataclass(frozen=True)
 class ColumnText:
-    """A column and a text of it: a comment, or the expression of a default. None removes it."""
+    """A column and its comment or default expression; None removes it."""
 
     parts: Parts
     text: str | None
@@ -246,28 +247,28 @@ class ColumnText:
 
 @dataclass(frozen=True)
 class CommentColumns(Step):
-    """Set or remove the comments of columns."""
+    """Sets or removes the comments of columns."""
 
     columns: tuple[ColumnText, ...]
 
 
 @dataclass(frozen=True)
 class SetDefaults(Step):
-    """Set or remove the defaults of columns: of rows written from then on."""
+    """Sets or removes the defaults of columns, for rows written from then on."""
 
     columns: tuple[ColumnText, ...]
 
 
 @dataclass(frozen=True)
 class CommentTable(Step):
-    """Set the comment of the table; None removes it."""
+    """Sets the comment of the table; None removes it."""
 
     text: str | None
 
 
 @dataclass(frozen=True)
 class AddConstraint(Step):
-    """Add a CHECK constraint; the engine checks all rows first."""
+    """Adds a CHECK constraint; the engine checks all rows first."""
 
     name: str
     expression: str
@@ -275,23 +276,21 @@ class AddConstraint(Step):
 
 @dataclass(frozen=True)
 class DropConstraint(Step):
-    """Drop a CHECK constraint."""
-
     name: str
 
 
 @dataclass(frozen=True)
 class ClusterBy(Step):
-    """Cluster what is written from then on by other columns; none ends it."""
+    """Clusters data written from then on by other columns; an empty tuple ends clustering."""
 
     columns: tuple[Parts, ...]
 
 
 @dataclass(frozen=True)
 class Cast(ColumnType):
-    """A column whose type or nullability changes by rewriting it.
+    """A column whose type or nullability changes in a rewrite.
 
-    :param null_on_loss: whether values that the cast loses become NULL
+    :param null_on_loss: True if values that the cast cannot represent become NULL
     """
 
     null_on_loss: bool = False
@@ -299,13 +298,13 @@ class Cast(ColumnType):
 
 @dataclass(frozen=True)
 class RewriteTable(Step):
-    """Rewrite all data files, in one transaction, with other types or another partitioning.
+    """Rewrites all data files in one transaction, with other types or another partitioning.
 
     :param casts: columns that get another type
-    :param partition_by: partition columns afterwards; None where they stay
-    :param time_zone: in which dates and times are read as moments, and written; None where no cast depends on it
+    :param partition_by: partition columns after the rewrite; None if they stay the same
+    :param time_zone: zone for casts between local dates or times and moments; None if no cast depends on it
     :param files: number of data files
-    :param size: their total size in bytes
+    :param size: total size of the files in bytes
     """
 
     casts: tuple[Cast, ...]
@@ -317,13 +316,13 @@ class RewriteTable(Step):
 
 @dataclass(frozen=True)
 class InOneCommit(Step):
-    """Several changes of metadata in one commit."""
+    """Several metadata changes in one commit."""
 
     steps: tuple[Step, ...]
 
 
 def each_step(planned: Iterable[Step]) -> Iterator[Step]:
-    """Yield steps, and instead of those in one commit each of them."""
+    """Yield all steps, with :class:`InOneCommit` replaced by its steps."""
     for step in planned:
         if isinstance(step, InOneCommit):
             yield from step.steps
@@ -332,10 +331,10 @@ def each_step(planned: Iterable[Step]) -> Iterator[Step]:
 
 
 def rewrites_files(step: Step) -> bool:
-    """Whether a step of a migration writes data files again."""
+    """Return True if a step of a migration rewrites data files."""
     return isinstance(step, RewriteTable) or (isinstance(step, DropFeature) and step.files > 0)
 
 
 def reads_rows(step: Step) -> bool:
-    """Return True if the engine reads rows of the table to carry out a step."""
+    """Return True if the engine reads rows of the table to execute a step."""
     return rewrites_files(step) or isinstance(step, (AddConstraint, DropFeature, ForbidNulls))

@@ -50,16 +50,14 @@ from airflow_delta_provider.domain.request.table_name import TableName
 
 @dataclass(frozen=True)
 class Widening:
-    """One column and its new type."""
-
     column: Column
     new: DataType
 
 
 def plan_widening(table: TableName, options: WidenTypesOptions, state: TableState, engine: Engine) -> Planned:
-    """Plan to widen the columns, in one commit where the engine can.
+    """Plan to widen the columns, in one commit if the engine can.
 
-    A column that already has its type is left out, so a second run plans nothing.
+    Columns that already have their type are left out, so a second run plans nothing.
     """
     draft = Draft(table, state, engine)
     draft.refusals += check_table(table.text, state.protocol, engine)
@@ -90,9 +88,9 @@ def plan_widening(table: TableName, options: WidenTypesOptions, state: TableStat
 
 
 def widen(draft: Draft, pending: Sequence[Widening], otherwise: str = "") -> None:
-    """Take the steps that change the types of columns, in one commit where the engine can; or refuse.
+    """Add the steps that widen columns, in one commit if the engine can; or refuse.
 
-    :param otherwise: what else can be done where the engine is too old, a sentence
+    :param otherwise: sentence with an alternative in case the engine is too old
     """
     draft.refusals += [refusal for w in pending for refusal in check_widening(w, draft.state)]
     if pending and not draft.refusals:
@@ -107,7 +105,7 @@ def widen(draft: Draft, pending: Sequence[Widening], otherwise: str = "") -> Non
 
 
 def resolve_widenings(options: WidenTypesOptions, metadata: Metadata) -> tuple[list[Widening], list[Finding]]:
-    """Find the columns in the schema and parse their types; unknown ones are refusals."""
+    """Find the columns in the schema and parse their types; unknown names give refusals."""
     widenings: list[Widening] = []
     refusals: list[Finding] = []
     seen: dict[tuple[str, ...], str] = {}
@@ -134,10 +132,10 @@ def resolve_widenings(options: WidenTypesOptions, metadata: Metadata) -> tuple[l
 
 
 def verify_widened(widenings: list[Widening], before: Metadata, after: Metadata, version: int) -> tuple[Finding, ...]:
-    """Return what is wrong with the schema after the columns were widened.
+    """Return differences from the planned schema after columns were widened.
 
-    Each column must have its new type, its change must be the last one recorded on the nearest struct field,
-    and no record of any other change may be lost.
+    Each column must have its new type, and the nearest struct field must record the change after all earlier ones. No
+    record of any other change may be lost.
 
     :param before: metadata that the plan was made on
     :param after: metadata of ``version``
@@ -210,7 +208,7 @@ def _engine_too_old(widening: Widening, engine: Engine, otherwise: str) -> Findi
 
 
 def check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
-    """Yield why a column cannot be widened."""
+    """Yield reasons why a column cannot be widened."""
     column, new = widening.column, widening.new
     if not can_widen(column.data_type, new):
         targets = legal_targets(column.data_type)
@@ -238,7 +236,7 @@ def check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
 
 
 def check_dependents(column: Column, metadata: Metadata) -> Iterator[Finding]:
-    """Yield the expressions that keep a column from getting another type."""
+    """Yield a refusal for each expression that prevents a type change of the column."""
     for name, expression in metadata.check_constraints.items():
         if refers_to(expression, column.parts):
             yield requests.COLUMN_IN_USE.found(
@@ -262,7 +260,7 @@ def check_dependents(column: Column, metadata: Metadata) -> Iterator[Finding]:
 def widening_preparation(
     new_types: Sequence[DataType], state: TableState, engine: Engine
 ) -> tuple[tuple[SetProperties, ...], list[str]]:
-    """Return the step that enables the changes, and the features that it adds."""
+    """Return the step that enables widening, if one is needed, and the features that it adds."""
     if not new_types:
         return (), []
     properties: dict[str, str] = {}

@@ -1,1 +1,1 @@
-"""Migrations: how a table comes to be what its spec says, and what that does to those who use it."""
+"""Migrations: the changes that bring a table to its spec, and their effects on its users."""

@@ -1,4 +1,4 @@
-"""An approved plan: read back from its JSON, and held against the table that it is to be applied to."""
+"""An approved plan: reading it from its JSON, and checking it against its table."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 class PlanFileError(ValueError):
-    """A text that is not a plan."""
+    """An error for text that is not a plan."""
 
 
 @dataclass(frozen=True)
 class ApprovedPlan:
-    """What of a plan is held against a table.
+    """The parts of an approved plan that are compared with a table.
 
     :param spec: JSON of the spec
-    :param version: that it was made on
+    :param version: version that it was made on
     :param steps: digests of the steps
-    :param said: explanation and SQL of each single step, which people read
-    :param diff: what of the declared state changes, which they read, too
-    :param is_intact: whether its parts still have the digest that the plan names
+    :param said: explanation and SQL of each single step, as people read them
+    :param diff: diff of the declared state, as people read it
+    :param is_intact: True if its parts still have the digest and checksum that the plan names
     """
 
     digest: str
@@ -58,12 +58,14 @@ class ApprovedPlan:
 
 
 def check_approved(approved: ApprovedPlan, now: MigrationPlan, *, moved: str | None) -> Iterator[Finding]:
-    """Yield why an approved plan must not be applied to a table.
+    """Yield reasons why an approved plan must not be applied to a table.
 
-    Steps that were done already are no longer in the plan of now; what is left has to be the end of what was approved.
+    Steps that were done already are no longer in the current plan. The remaining steps must be the last steps of the
+    approved plan.
 
-    :param now: the plan of the same spec for the table as it is
-    :param moved: why protocol or metadata are not what the plan was made on, apart from its own commits
+    :param now: plan of the same spec for the table as it is
+    :param moved: difference of protocol or metadata from the state planned on, apart from the plan's own commits; None
+        if there is none
     """
     table = now.table.text
     if not approved.is_intact:
@@ -106,7 +108,10 @@ def check_approved(approved: ApprovedPlan, now: MigrationPlan, *, moved: str | N
 
 
 def not_approved(now: MigrationPlan) -> Iterator[Finding]:
-    """Yield why a plan that nobody was asked about needs approval: its steps and the policy say so, not the plan."""
+    """Yield reasons why a plan that nobody approved needs approval.
+
+    They come from the plan's steps and the policy, never from a plan file.
+    """
     if now.approval:
         yield requests.NOT_APPROVED.found(
             "Nobody approved the plan for {table}, and it needs approval: {why}",
@@ -115,10 +120,10 @@ def not_approved(now: MigrationPlan) -> Iterator[Finding]:
         )
 
 
-#: What an explanation says of the costs of a step, which may change while it waits for approval.
+#: The costs of a step in its explanation, which may change while the plan waits for approval.
 _COSTS = re.compile(r"(?:1 data file|[\d,]+ data files) \([\d.]+ \w+\)| \([^()]*\bcommits?\b[^()]*\)$")
 
 
 def _said(step: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the texts about a step that people read, without its costs."""
+    """Return the explanation and SQL of a step, without its costs."""
     return _COSTS.sub("", str(step.get("explanation"))), str(step.get("sql"))

@@ -1,9 +1,10 @@
-"""SQL for the values of a table whose columns get other types, and for which of them a cast would lose.
+"""SQL that casts the columns of a table to other types, and finds values that a cast would lose.
 
-A value is lost where the cast has no result, and where its result is another value: rounded, cut off, or out of the
-range in which the new type is exact. Zeros and blanks that do not count in a number are no loss: ``' 007'`` is 7.
-A cast that loses nothing gives the same value in every session, except between a timestamp and what says a date and
-time without their zone: there the session's time zone counts.
+A value is lost if the cast has no result, or if its result is another value: rounded, cut off, or out of the range in
+which the new type is exact. Zeros and blanks that do not count in a number are no loss: ``' 007'`` is 7.
+
+A cast that loses nothing gives the same value in every session. Casts between a timestamp and a date or time without a
+zone are the exception: they depend on the session's time zone.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ _INTEGERS = tuple(map(PrimitiveType, ("byte", "short", "integer", "long")))
 _DATE = r"^[+-]?[0-9]{4,7}(-[0-9]{1,2}){0,2}$"
 _DATE_FIRST = r"^[+-]?[0-9]{4,7}(-[0-9]{1,2}){0,2}([ T].*)?$"
 _LOCAL_TIME = r"^[+-]?[0-9]{4,7}(-[0-9]{1,2}){0,2}([ T][0-9]{1,2}(:[0-9]{1,2}){0,2}([.][0-9]*)?)?$"
-#: More digits of a second than a timestamp keeps.
+#: A fraction of a second with more digits than a timestamp keeps.
 _NANOSECONDS = r"[.][0-9]{6}0*[1-9]"
-#: The largest value of each type below that of bigint: what is above it becomes a number that bigint does not have.
+#: The largest value of each type within the range of bigint. Larger numbers round to a value above that range.
 _LARGEST_BELOW_LONG = {DOUBLE: 9223372036854774784, FLOAT: 9223371487098961920}
 
 
 def depends_on_zone(old: DataType, new: DataType) -> bool:
-    """Whether the time zone of the session counts in a cast."""
+    """Return True if a cast depends on the time zone of the session."""
     return _TIMESTAMP in (old, new) and not {old, new}.isdisjoint((_STRING, DATE, TIMESTAMP_NTZ))
 
 
 def recast(names: Mapping[str, DataType], casts: tuple[Cast, ...]) -> list[str]:
-    """Return SQL for each top-level column as it is after the casts, under its name.
+    """Return SQL for each top-level column after the casts, under its name.
 
     :param names: types of the top-level columns before, by name
     """
@@ -90,17 +91,17 @@ def _converted(value: str, old: DataType, cast: Cast) -> str:
 
 
 def is_lost(value: str, old: DataType, new: DataType, new_sql: str) -> str:
-    """Return SQL for whether a cast loses a value; false for NULL.
+    """Return an SQL condition that is true if a cast loses a value; false for NULL.
 
-    :param value: SQL of it
-    :param new_sql: the new type in SQL
+    :param value: SQL of the value
+    :param new_sql: SQL of the new type
     """
     converted = f"try_cast({value} AS {new_sql})"
     return f"({value} IS NOT NULL AND coalesce({converted} IS NULL OR {_differs(value, converted, old, new)}, true))"
 
 
 def _differs(value: str, converted: str, old: DataType, new: DataType) -> str:
-    """Return SQL for whether a value that is not NULL is another one after a cast that has a result."""
+    """Return an SQL condition that is true if a successful cast changes a value that is not NULL."""
     if old == _STRING:
         return _parsed_differently(value, converted, new)
     if (old, new) == (_BINARY, _STRING):
@@ -114,7 +115,7 @@ def _differs(value: str, converted: str, old: DataType, new: DataType) -> str:
 
 
 def _parsed_differently(text: str, converted: str, new: DataType) -> str:
-    """Return SQL for whether what a string says is not all in the value that it was parsed to."""
+    """Return an SQL condition that is true if a parsed string loses information."""
     trimmed = f"trim({text})"
     if isinstance(new, DecimalType) or new in (*_INTEGERS, FLOAT, DOUBLE):
         return f"{_significant(text)} <> {_significant(f'CAST({converted} AS string)')}"
@@ -132,6 +133,6 @@ def _parsed_differently(text: str, converted: str, new: DataType) -> str:
 
 
 def _significant(text: str) -> str:
-    """Return SQL for the significant digits of a number in a string: two that round to each other differ in them."""
+    """Return SQL for the significant digits of a number in a string: rounding changes them."""
     mantissa = f"regexp_replace({text}, '[eE][+-]?[0-9]+', '')"
     return f"regexp_replace(regexp_replace({mantissa}, '[^0-9]', ''), '^0+|0+$', '')"

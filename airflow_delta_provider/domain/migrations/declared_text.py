@@ -1,4 +1,4 @@
-"""What can be declared of a table, as lines of text: what a plan changes is a diff of these."""
+"""The declarable state of a table as lines of text, so that a plan can be shown as a diff."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.migrations.difference.table import clustered_by
 
-#: Lines before and after a change that are shown with it.
+#: Number of context lines around a change.
 _CONTEXT = 2
 
 
 def declared_lines(metadata: Metadata, protocol: Protocol, state: TableState, after: Sequence[Step] = ()) -> list[str]:
-    """Return a line for each thing that a spec can declare.
+    """Return a line for each property of a table that a spec can declare.
 
-    :param state: the table before, for its clustering
-    :param after: steps that were taken since
+    :param state: state of the table before, for its clustering
+    :param after: steps applied since then
     """
     return list(_lines(metadata, protocol, state, after))
 
 
 def diff(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Return the lines of a unified diff, without its head; empty where both are the same."""
+    """Return the lines of a unified diff, without its head; empty if both are the same."""
     return [
         line
         for line in difflib.unified_diff(before, after, lineterm="", n=_CONTEXT)
@@ -63,7 +63,7 @@ def _lines(metadata: Metadata, protocol: Protocol, state: TableState, after: Seq
 
 
 def _type(data_type: DataType) -> str:
-    """Return a type with what is said of its fields."""
+    """Return a type with the nullability and comments of its fields."""
     if isinstance(data_type, ArrayType):
         return f"array<{_type(data_type.element)}>"
     if isinstance(data_type, MapType):

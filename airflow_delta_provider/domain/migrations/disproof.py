@@ -1,8 +1,8 @@
 """Steps that the statistics in the log disprove: rows are NULL, break a constraint, or do not fit a new type.
 
-Statistics are used only as far as they are a proof. PROTOCOL.md, Per-file Statistics: bounds and counts of nulls are
-exact if the file has no deletion vector and its bounds are tight. Bounds of integers are values of the file; bounds of
-other types may be rounded or cut off.
+Statistics are used only as far as they prove something. PROTOCOL.md, Per-file Statistics: bounds and counts of nulls
+are exact if the file has no deletion vector and its bounds are tight. Bounds of integers are values of the file; bounds
+of other types may be rounded or cut off.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _NOT_NULL = re.compile(rf"({_PATH})\s+is\s+not\s+null", re.IGNORECASE)
 class Values:
     """Values of one column in one file, as far as the log proves them.
 
-    :param nulls: rows that are NULL, at least
-    :param least: the lowest value; None if unknown
-    :param most: the highest value; None if unknown
+    :param nulls: minimum number of NULL rows
+    :param least: lowest value; None if unknown
+    :param most: highest value; None if unknown
     """
 
     nulls: int = 0
@@ -58,9 +58,9 @@ class Values:
 class Limits:
     """The values that are allowed.
 
-    :param low: the lowest; None for any
-    :param high: the highest; None for any
-    :param other_than: a value that is not allowed
+    :param low: lowest allowed value; None for any
+    :param high: highest allowed value; None for any
+    :param other_than: value that is not allowed; None if there is none
     """
 
     low: int | None = None
@@ -68,7 +68,6 @@ class Limits:
     other_than: int | None = None
 
     def allow(self, value: int) -> bool:
-        """Return True if a value is allowed."""
         below = self.low is not None and value < self.low
         above = self.high is not None and value > self.high
         return not (below or above or value == self.other_than)
@@ -78,11 +77,11 @@ class Limits:
 class Claim:
     """A condition that a step puts on a column.
 
-    :param step: the step with the condition
+    :param step: step with the condition
     :param name: path of the column after the plan
-    :param column: the column as the table has it
+    :param column: column in the table
     :param nulls: number of NULL rows by file
-    :param example: a file with a value that is not allowed, and the value
+    :param example: file with a value that is not allowed, and the value
     """
 
     step: Step
@@ -120,7 +119,7 @@ def claims_of(planned: Sequence[Step], state: TableState) -> list[Claim]:
 
 def _of_constraint(step: steps.AddConstraint, before: Sequence[Step], known: Mapping[Parts, Column]) -> Iterator[Claim]:
     terms = list(_terms(step.expression))
-    if None in terms:  # alone, a part of an expression that is not understood proves nothing
+    if None in terms:  # the rest of an expression proves nothing if one part is not understood
         return
     rewritten = {
         lowered(c.parts) for each in each_step(before) if isinstance(each, steps.RewriteTable) for c in each.casts
@@ -135,7 +134,7 @@ def _of_constraint(step: steps.AddConstraint, before: Sequence[Step], known: Map
 
 
 def _terms(expression: str) -> Iterator[tuple[Parts, Limits] | None]:
-    """Yield the comparisons that have to be true together, None for anything else."""
+    """Yield the comparisons that must all be true, and None for any other term."""
     for text in _AND.split(_BETWEEN.sub(r"\1 >= \2 and \1 <= \3", expression)):
         term = text.strip()
         while term.startswith("(") and term.endswith(")"):
@@ -182,7 +181,7 @@ def _of_casts(step: steps.RewriteTable, before: Sequence[Step], known: Mapping[P
 def values_in(add: Mapping[str, Any], column: Column, state: TableState) -> Values:
     """Return the values of a column in a live file, as far as the log proves them.
 
-    :param add: body of its ``add`` action
+    :param add: body of the file's ``add`` action
     """
     stats = _statistics(add)
     rows = stats.get("numRecords")

@@ -1,4 +1,4 @@
-"""The plan of a migration in the making: its steps, and the table as they leave it."""
+"""The plan of a migration in the making: its steps, and the table that they lead to."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from airflow_delta_provider.domain.spec.table_spec import TableSpec
 
 
 class MigrationDraft(Draft):
-    """Follows what its steps make of the table, and collects what they rest on.
+    """Follows the table through its steps, and collects the evidence that the plan rests on.
 
-    :param survey: what dropping features costs
+    :param survey: costs of dropping features
     """
 
     def __init__(
@@ -40,7 +40,10 @@ class MigrationDraft(Draft):
         self._wants_files = False
 
     def _cast_where_rows_are_rewritten(self) -> None:
-        """Where the rows are rewritten anyway, new files have the wider types: the table needs no type widening."""
+        """Turn widenings into casts if the rows are rewritten anyway.
+
+        New files then have the wider types, and the table needs no type widening.
+        """
         changes = self.columns
         has_to_rewrite = any(w.parts in changes.rewritable and not self._can_widen(w) for w in changes.widenings)
         renamed = Metadata.from_json(edited(steps.RenameColumns(tuple(changes.renames)), self.state.metadata.to_json()))
@@ -55,17 +58,20 @@ class MigrationDraft(Draft):
 
     @property
     def wants_files(self) -> bool:
-        """Whether the live files have to be read to plan in full."""
+        """True if planning in full needs the live files and they were not read yet."""
         return self._wants_files and self.before.files is None
 
     def take(self, *planned: Step) -> None:
-        """Take steps, and continue with the table as they leave it."""
+        """Add steps, and continue with the table after them."""
         super().take(*planned)
         for step in planned:
             wire = edited(step, self.state.metadata.to_json())
             self.state = replace(self.state, metadata=Metadata.from_json(wire))
 
     def files(self) -> Sequence[LiveFile]:
-        """Return the live files of the table; none where they were not read yet, which is noted."""
+        """Return the live files of the table; empty if they were not read yet.
+
+        Records that the plan needs them.
+        """
         self._wants_files = True
         return list(self.before.live_files)

@@ -1,6 +1,6 @@
-"""How a table differs from its spec, and since which commit.
+"""Differences between a table and its spec, and the commits since which they exist.
 
-What differs is what a plan would change, or refuse to change: without a difference, a plan is empty.
+A difference is anything that a plan would change, or refuse to change. Without differences, a plan is empty.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ from airflow_delta_provider.domain.spec.table_spec import Path, TableSpec
 
 
 def differences(spec: TableSpec, state: TableState) -> tuple[Difference, ...]:
-    """Return how a table differs from its spec; of a table with another id, only that.
+    """Return the differences between a table and its spec.
 
-    :param spec: with the columns of the table that it is ``like``
+    If the table has another id, that is the only difference.
+
+    :param spec: spec, with the columns of the table that it is ``like``
     :raises BrokenLogError: if the schema cannot be read
     """
     found = state.metadata.id
@@ -57,7 +59,7 @@ def differences(spec: TableSpec, state: TableState) -> tuple[Difference, ...]:
 
 
 class _Columns:
-    """How the columns of a table differ: as if all could be rewritten, since the planner refuses no type then."""
+    """The differences of columns, found as if all could be rewritten: then no type change is refused."""
 
     def __init__(self, spec: TableSpec, metadata: Metadata) -> None:
         self._changes = column_changes(metadata.schema, replace(spec, rewrite=True))
@@ -92,7 +94,7 @@ class _Columns:
         yield from self._refused(changes)
 
     def _is_there(self, path: Path) -> bool:
-        """Whether a column is not one that is missing, nor in such a one."""
+        """Return True if a column is neither missing nor part of a missing one."""
         return not any(lowered(path[: len(added)]) == lowered(added) for added in self._added)
 
     def _orders(self, changes: ColumnChanges) -> Iterator[Difference]:
@@ -105,7 +107,7 @@ class _Columns:
                 yield Difference(rules.OTHER_ORDER, wanted, actual, path_text(parent) if parent else None)
 
     def _fields_of(self, parent: Path) -> Iterator[Path]:
-        """Yield the paths of a struct's fields, as the table has them."""
+        """Yield the paths of a struct's fields, in the table's spelling."""
         if not parent:
             yield from ((field.name,) for field in self._schema.fields)
             return
@@ -122,7 +124,10 @@ class _Columns:
                 )
 
     def _refused(self, changes: ColumnChanges) -> Iterator[Difference]:
-        """Yield what only a new table can have; other refusals are about what is a difference already."""
+        """Yield differences that only a new table could resolve.
+
+        Other refusals concern differences that are already reported.
+        """
         missing = {path_text(added) for added in self._added}
         for refusal in changes.refusals:
             facts = refusal.facts or {}
@@ -177,10 +182,10 @@ def _layout(spec: TableSpec, state: TableState) -> Iterator[Difference]:
 
 
 class DriftHistory:
-    """Follows since when a table has differences, by its states in their order.
+    """Tracks since when a table has differences, from its states in order.
 
-    :param standing: the differences that it has in the end
-    :param base: the state that the first commit found; None where that created the table
+    :param standing: differences of the newest state
+    :param base: state before the first commit; None if that created the table
     """
 
     def __init__(self, spec: TableSpec, standing: Iterable[Difference], base: TableState | None) -> None:
@@ -194,24 +199,24 @@ class DriftHistory:
     def take(self, state: TableState, provenance: Mapping[str, Any]) -> None:
         """Take the state after a commit that changed protocol, metadata or clustering.
 
-        :param provenance: fields of a finding that say who made it
+        :param provenance: fields of a finding that identify the commit
         """
         self._look(state, Origin(state.version, provenance))
 
     @property
     def is_complete(self) -> bool:
-        """Whether the commit behind each difference is known."""
+        """True if the commit behind each difference is known."""
         found = [self.origins.get(difference) for difference in self._standing]
         return all(origin is not None and not origin.at_or_before for origin in found)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return what is said of the differences."""
+        """Return a finding for each difference."""
         return tuple(rules.drift(difference, self.origins.get(difference)) for difference in self._standing)
 
     def _look(self, state: TableState, origin: Origin) -> None:
         try:
             here = frozenset(differences(self._spec, state))
-        except BrokenLogError:  # of an earlier version: the next one decides
+        except BrokenLogError:  # an earlier version is damaged: the next one decides
             return
         for difference in self._standing:
             if difference not in here:

@@ -1,4 +1,4 @@
-"""Paths of columns: before the steps of a migration, of columns after them, and after renames."""
+"""Paths of columns before and after the steps and renames of a migration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.column import lowered
 def earlier_path(parts: Parts, steps: Sequence[Step]) -> Parts | None:
     """Return the path that a column had before ``steps``; None if one of them adds it.
 
-    :param parts: its path after them
+    :param parts: path after the steps
     """
     path: Parts | None = parts
     for step in reversed(steps):
@@ -36,7 +36,10 @@ def earlier_path(parts: Parts, steps: Sequence[Step]) -> Parts | None:
 
 
 def before_renames(path: Parts, renames: Sequence[ColumnName]) -> Parts:
-    """Return a path before all of the renames, whose own paths are those before any of them."""
+    """Return a path as it was before all renames.
+
+    The renames' own paths are those before any of them.
+    """
     old: Parts = ()
     for name in path:
         names = (
@@ -49,12 +52,14 @@ def before_renames(path: Parts, renames: Sequence[ColumnName]) -> Parts:
 
 
 def renamed_path(path: Parts, renames: Mapping[Parts, str]) -> Parts:
-    """Return the path after renames, which name columns as they were before."""
+    """Return a path after all renames, which name columns by their paths before."""
     return tuple(renames.get(path[: length + 1], path[length]) for length in range(len(path)))
 
 
 def forbidden_nulls(step: Step, before: Sequence[Step] = ()) -> Iterator[tuple[Parts, Parts | None]]:
-    """Yield the columns that a step sets NOT NULL, each with its path before ``before``, None where it was not there.
+    """Yield the columns that a step sets NOT NULL, each with its path before ``before``.
+
+    That path is None if the column did not exist.
 
     :param before: steps that come before this one
     """

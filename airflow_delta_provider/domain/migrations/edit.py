@@ -1,4 +1,4 @@
-"""The metaData action after a step: what a plan leads to, and what the commit of a step writes."""
+"""The metaData action after a step, for the result of a plan and for the commit of a step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREF
 from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
 
 Change = TypeVar("Change")
-#: What becomes of the nearest struct field of a path, and of the steps below that.
+#: Edits the nearest struct field of a path, given the rest of the path below it.
 FieldEdit = Callable[[Json, Parts], Json]
 
 
@@ -36,7 +36,7 @@ def edited(step: steps.Step, metadata: Json) -> Json:
     New columns have neither ids nor physical names: the engine assigns them. A step that changes no metadata, such as
     one that drops a feature, leaves it as it is.
 
-    :param metadata: the action's JSON
+    :param metadata: JSON of the action
     :raises LookupError: if a column of the step does not exist
     """
     match step:
@@ -55,7 +55,7 @@ def edited(step: steps.Step, metadata: Json) -> Json:
             others = {key: value for key, value in metadata.items() if key != "description"}
             return others if step.text is None else {**others, "description": step.text}
         case steps.RewriteTable():
-            # Without a record of changes: all files have the new types, too.
+            # No record of changes is needed: all files get the new types.
             cast = _with_fields(metadata, ((column.parts, partial(_rewritten, column.new)) for column in step.casts))
             return cast if step.partition_by is None else {**cast, "partitionColumns": list(step.partition_by)}
         case _:
@@ -101,7 +101,10 @@ def _with_fields(metadata: Json, edits: Iterable[tuple[Parts, FieldEdit]]) -> Js
 
 
 def _with_names(metadata: Json, columns: Sequence[steps.ColumnName]) -> Json:
-    """The paths are those before: so the deepest are renamed first, and those of one struct all at once."""
+    """Rename the deepest columns first, and the columns of one struct all at once.
+
+    The paths are those before any rename.
+    """
     by_struct: dict[Parts, dict[str, str]] = {}
     for column in columns:
         by_struct.setdefault(column.parts[:-1], {})[column.parts[-1].lower()] = column.new
@@ -116,7 +119,7 @@ def _with_names(metadata: Json, columns: Sequence[steps.ColumnName]) -> Json:
 
 
 def _with_statistics(metadata: Json, drops: Iterable[Parts] = (), renames: Iterable[steps.ColumnName] = ()) -> Json:
-    """Return the metadata with the list of columns with statistics as the engine's ALTER TABLE leaves it."""
+    """Return the metadata with the list of columns with statistics updated as by the engine's ALTER TABLE."""
     configuration = metadata.get("configuration") or {}
     listed = configuration.get(STATISTICS_COLUMNS)
     if not isinstance(listed, str):
@@ -141,7 +144,10 @@ def _nullable(nullable: bool, field: Json, _: Parts) -> Json:
 
 
 def _at_field(schema: Json, parts: Parts, edit: FieldEdit) -> Json:
-    """Return a schema after ``edit`` of the nearest struct field of a path; it also gets the steps below that."""
+    """Return a schema after ``edit`` of the nearest struct field of a path.
+
+    ``edit`` also gets the rest of the path below that field.
+    """
     depth = _depth_of_field(schema, parts)
 
     def change(struct: Json, _: PhysicalPath) -> Json:
@@ -151,7 +157,7 @@ def _at_field(schema: Json, parts: Parts, edit: FieldEdit) -> Json:
 
 
 def _depth_of_field(schema: Any, parts: Parts) -> int:
-    """Return which of ``parts`` is the last that names a field of a struct."""
+    """Return the index of the last of ``parts`` that names a field of a struct."""
     found = 0
     for index, part in enumerate(parts):
         if not isinstance(schema, dict):
@@ -184,7 +190,7 @@ def _widened(column: steps.ColumnType, field: Json, below: Parts) -> Json:
 
 
 def _rewritten(new: str, field: Json, below: Parts) -> Json:
-    """Return a field with another type, which nothing that is recorded of the old one describes."""
+    """Return a field with another type, without records that describe only the old one."""
     metadata = {key: value for key, value in (field.get("metadata") or {}).items() if key != CHAR_OR_VARCHAR}
     path = ".".join(below) or None
     recorded = [change for change in metadata.pop(TYPE_CHANGES_KEY, ()) if change.get("fieldPath") != path]

@@ -1,4 +1,4 @@
-"""What a step means beyond itself: what it rewrites, how it is undone, what breaks downstream."""
+"""The wider effects of a step: files it rewrites, how to undo it, damage downstream."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _VIEWS = "Views and queries that name {columns} fail."
 
 @dataclass(frozen=True)
 class Effects:
-    """What a step does beyond itself.
+    """The wider effects of a step.
 
-    :param metadata_only: whether no data file is read or written
-    :param files: number of data files that are rewritten
-    :param size: their size in bytes
-    :param undo: how it can be undone, in a sentence
-    :param breaks: what breaks downstream, in sentences
+    :param metadata_only: True if no data file is read or written
+    :param files: number of data files to rewrite
+    :param size: total size of those files in bytes
+    :param undo: sentences on how to undo the step
+    :param breaks: sentences on what breaks downstream
     """
 
     metadata_only: bool = True
@@ -55,7 +55,7 @@ class Effects:
         }
 
 
-#: Of steps whose effects depend on nothing else.
+#: Effects of steps that depend on nothing but the type of step.
 _EFFECTS = {
     steps.AddColumns: Effects(
         undo=f"Declare the column as dropped, which needs column mapping; or {_RESTORE}.",
@@ -77,7 +77,7 @@ _EFFECTS = {
 def effects_of(step: Step, before: TableState) -> Effects:
     """Return the effects of a step.
 
-    :param before: the table that the plan was made on
+    :param before: state that the plan was made on
     """
     match step:
         case steps.SetProperties(enables=(_, *_)):
@@ -137,7 +137,7 @@ def effects_of(step: Step, before: TableState) -> Effects:
 
 
 def _undone(features: Sequence[str]) -> str:
-    """Return how to take away features again, in sentences."""
+    """Return sentences on how to remove features again."""
     droppable = [name for name in features if name in REMOVALS]
     kept = [FEATURES[name] for name in features if name in FEATURES and name not in REMOVALS]
     said = []

@@ -15,9 +15,9 @@ from airflow_delta_provider.domain.migrations.effects import effects_of
 def left_behind(done: Sequence[Step], before: TableState, after: Protocol) -> str:
     """Return the effects of the first steps of a plan and how to undo them, in sentences.
 
-    :param done: the steps that succeeded
-    :param before: the table that the plan was made on
-    :param after: the protocol now
+    :param done: steps that succeeded
+    :param before: state that the plan was made on
+    :param after: current protocol
     """
     return " ".join(_sentences(done, before, after))
 

@@ -1,4 +1,4 @@
-"""The plan of a migration: what would be done to a table so that it is what its spec declares, and what that breaks."""
+"""The plan of a migration: the steps that bring a table to its spec, and their effects downstream."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ from airflow_delta_provider.domain.spec.table_spec import TableSpec, View
 
 @dataclass(frozen=True, kw_only=True)
 class MigrationPlan(Plan):
-    """Steps that make a table what its spec declares.
+    """Steps that bring a table to its declared state.
 
-    :param spec: what is declared
-    :param before: the table that it was planned on
-    :param lint: what is questionable about it
-    :param locked_out: engines that can no longer read or write the table afterwards, or may not be able to
+    :param spec: declared state
+    :param before: state that the plan was made on
+    :param lint: findings about questionable parts of the plan
+    :param locked_out: findings about engines that can no longer read or write the table afterwards, or may not be able
+        to
     :param unknown: engines that the fleet file keeps and whose support of the result is unknown
-    :param approval: why somebody has to approve it; empty where the policy lets it be applied unasked
+    :param approval: reasons why somebody must approve it; empty if the policy lets it be applied without approval
     """
 
     spec: TableSpec
@@ -46,7 +47,7 @@ class MigrationPlan(Plan):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is questionable about it, and whom it locks out."""
+        """Findings about questionable parts of the plan and engines that it locks out."""
         return (*self.lint, *self.locked_out)
 
     @property
@@ -56,12 +57,12 @@ class MigrationPlan(Plan):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over the spec, the id of the table, its protocol and metadata, and the steps; not the version."""
+        """SHA-256 of the spec, the table's id, protocol and metadata, and the steps, but not the version."""
         return digest_of(self.spec.to_json(), self.before.metadata.id, self.base, list(map(step_digest, self.steps)))
 
     @property
     def permissions(self) -> tuple[str, ...]:
-        """Options that the one who applies it has to set."""
+        """Names of options that must be set to apply the plan."""
         rewrites = any(map(rewrites_files, self.steps))
         needed = {
             "allow_protocol_upgrade": self.upgrades_protocol,
@@ -72,7 +73,7 @@ class MigrationPlan(Plan):
 
     @property
     def metadata_after(self) -> Metadata:
-        """The metadata that it leads to, but for what the engine assigns."""
+        """The metadata after the plan, without values that the engine assigns."""
         wire = self.before.metadata.to_json()
         for step in self.steps:
             wire = edited(step, wire)
@@ -80,7 +81,7 @@ class MigrationPlan(Plan):
 
     @property
     def diff(self) -> list[str]:
-        """What changes of the declared state, as the lines of a unified diff; empty where nothing does."""
+        """Changes of the declared state, as the lines of a unified diff; empty if there are none."""
         if not self.steps:
             return []
         before = declared_lines(self.before.metadata, self.protocol_before, self.before)
@@ -129,21 +130,21 @@ def base_of(state: TableState) -> str:
 
 
 def checksum_of(plan: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a plan's JSON, so that an edited text is found out, too."""
+    """Return the SHA-256 of a plan's JSON, which also detects edits of its text."""
     return _sha256({key: value for key, value in plan.items() if key != "checksum"})
 
 
 def step_digest(step: Step) -> str:
-    """Return the SHA-256 of a step: equal for steps that do the same, whatever they cost."""
+    """Return the SHA-256 of a step without its costs: equal for steps with the same effect."""
     return _sha256(_comparable(step))
 
 
 def digest_of(spec: Any, table_id: str, base: str, steps: list[str]) -> str:
-    """Return the digest of a plan from its parts, so that a file that was edited is found out."""
+    """Return the digest of a plan from its parts, to detect edited files."""
     return _sha256({"spec": spec, "table_id": table_id, "base": base, "steps": steps})
 
 
-#: What a step costs, which may change while it waits for approval.
+#: Fields with the costs of a step, which may change while the plan waits for approval.
 _COSTS = ("files", "size", "commits")
 
 
@@ -160,11 +161,11 @@ def _sha256(value: Any) -> str:
 
 
 def broken_views(step: Step, earlier: Sequence[Step], views: Sequence[View]) -> Iterator[str]:
-    """Yield what becomes of views, in sentences.
+    """Yield sentences on views that a step breaks.
 
-    :param step: a single one
-    :param earlier: the steps before it
-    :param views: with the names that columns had before all of these
+    :param step: single step
+    :param earlier: steps before it
+    :param views: views, with the names that columns had before all these steps
     """
     if not views:
         return
@@ -176,7 +177,7 @@ def broken_views(step: Step, earlier: Sequence[Step], views: Sequence[View]) -> 
 
 
 def _reads(view: View, path: Parts) -> bool:
-    """Whether a view reads a column, a parent of it, or a field below it."""
+    """Return True if a view reads a column, a parent of it, or a field below it."""
     if view.columns is None:
         return True
     wanted = lowered(path)
@@ -189,7 +190,7 @@ _RETYPED = "becomes {}: it fails or overflows until it is created again"
 
 
 def _changes(step: Step) -> Mapping[Parts, str]:
-    """Return the columns that a step changes for those who read them, each with the end of a sentence."""
+    """Return the columns that a step changes for their readers, each with the end of a sentence."""
     match step:
         case steps.DropColumns():
             return dict.fromkeys(step.columns, _DROPPED)

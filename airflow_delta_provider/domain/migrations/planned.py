@@ -1,4 +1,4 @@
-"""What the steps of a migration do to a table, for the rules about plans."""
+"""The combined changes of a migration's steps, for the rules about plans."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.earlier_path import before_renames, renamed_path
 
-#: Of these the last step decides; all else that steps do adds up.
+#: Fields that the last step decides. All other changes add up.
 _LAST_DECIDES = ("partition_by", "cluster_by", "rewrites_all")
 
 
@@ -30,11 +30,11 @@ def planned_migration(
     features_added: Collection[str] | None = None,
     most_rewritten: int | None = None,
 ) -> PlannedMigration:
-    """Return what steps do to a table.
+    """Return the combined changes of steps on a table.
 
-    :param before: the table; with its files, rules know whether it has rows
-    :param features_added: to its protocol; None for those that the steps name
-    :param most_rewritten: bytes that policy lets a migration rewrite; None for no limit
+    :param before: state of the table; with its files, rules know whether it has rows
+    :param features_added: features added to its protocol; None for the features that the steps name
+    :param most_rewritten: maximum number of bytes that policy lets a migration rewrite; None for no limit
     """
     found: dict[str, Any] = {}
     for step, origin in _with_origins(steps):
@@ -50,7 +50,7 @@ def _joined(before: Any, more: Any) -> Any:
 
 
 def _with_origins(steps: Iterable[Step]) -> Iterator[tuple[Step, Callable[[Parts], Parts]]]:
-    """Yield each step with what returns the path that a column of its had before all renames."""
+    """Yield each step with a function from a column's path to its path before all renames."""
     renames: list[tuple[ColumnName, ...]] = []
     for step in each_step(steps):
         yield step, partial(_origin, tuple(reversed(renames)))
@@ -65,7 +65,7 @@ def _origin(renames: Iterable[tuple[ColumnName, ...]], path: Parts) -> Parts:
 
 
 def _effects(step: Step, origin: Callable[[Parts], Parts]) -> dict[str, Any]:
-    """Return what a step does, as fields of the value."""
+    """Return the changes of a step, as fields of :class:`PlannedMigration`."""
     match step:
         case steps_of.SetProperties():
             return {"properties": dict(step.properties), "features_added": step.enables}

@@ -1,4 +1,4 @@
-"""Planning a migration: the steps, in their order, that make a table what its spec declares."""
+"""Planning a migration: the steps, in order, that bring a table to its declared state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 
-#: What a plan consists of, in this order.
+#: The parts of a plan, in this order.
 _PARTS: Sequence[Callable[[MigrationDraft], None]] = (
     enable_features,
     change_columns,
@@ -46,7 +46,7 @@ _PARTS: Sequence[Callable[[MigrationDraft], None]] = (
     drop_features,
     check_engine_rules,
 )
-#: Changes of metadata that are made together, in one commit.
+#: Metadata changes that are made together, in one commit.
 _TOGETHER = (
     steps.AddColumns,
     steps.RenameColumns,
@@ -59,7 +59,7 @@ _TOGETHER = (
     steps.DropConstraint,
     steps.DropColumns,
 )
-#: Changes that break nobody.
+#: Changes that break no reader or writer.
 _ADDITIVE = (
     steps.AddColumns,
     steps.AllowNulls,
@@ -68,7 +68,7 @@ _ADDITIVE = (
     steps.OrderFields,
     steps.SetDefaults,
 )
-#: Stands for the engine where none is asked: it has all features that engines have.
+#: Stand-in if no engine is given: it has all features that engines have.
 _ANY_ENGINE = Engine("4.2.0", "4.4.0", frozenset(name.casefold() for name in FEATURES if name != USAGE_TRACKING.name))
 
 
@@ -76,7 +76,7 @@ _ANY_ENGINE = Engine("4.2.0", "4.4.0", frozenset(name.casefold() for name in FEA
 class MigrationPlanned(Planned):
     """A plan and the reasons against it.
 
-    :param wants_files: whether the live files have to be read to plan in full
+    :param wants_files: True if the live files must be read to plan in full
     """
 
     plan: MigrationPlan | None
@@ -90,11 +90,11 @@ def plan_migration(
     engine: Engine | None = None,
     survey: DropSurvey | None = None,
 ) -> MigrationPlanned:
-    """Plan to make a table what its spec declares. A second run after the first plans nothing.
+    """Plan the changes that bring a table to its declared state; a second run plans nothing.
 
-    :param state: the table; with its files, once ``wants_files`` was answered
-    :param engine: that will do it; without one, the newest release is taken for granted
-    :param survey: what dropping features costs
+    :param state: state of the table; with its files, once ``wants_files`` was answered
+    :param engine: engine that will execute the plan; None to assume the newest release
+    :param survey: costs of dropping features
     """
     if spec.table_id is not None and spec.table_id != state.metadata.id:
         other = requests.ANOTHER_TABLE.found(
@@ -109,7 +109,7 @@ def plan_migration(
         return MigrationPlanned(None, blocked)
     draft = MigrationDraft(table, spec, state, engine, survey or DropSurvey())
     for part in _PARTS:
-        if not draft.refusals:  # else the table is not what the next part starts with
+        if not draft.refusals:  # after a refusal, the table is not in the state that the next part needs
             part(draft)
     if spec.only_additive:
         draft.refusals += _not_additive(draft.steps)
@@ -121,7 +121,7 @@ def plan_migration(
 
 
 def _in_one_commit(planned: Iterable[Step]) -> Iterator[Step]:
-    """Yield the steps, those together that follow each other and are changes of metadata."""
+    """Yield the steps, with consecutive metadata changes combined into one commit."""
     together: list[Step] = []
     for step in planned:
         if together and (not isinstance(step, _TOGETHER) or _is_default_of_new_column(step, together)):
@@ -136,7 +136,10 @@ def _in_one_commit(planned: Iterable[Step]) -> Iterator[Step]:
 
 
 def _is_default_of_new_column(step: Step, before: Sequence[Step]) -> bool:
-    """Whether a commit would add a column with its default, which PROTOCOL.md, Default Columns, does not allow."""
+    """Return True if a commit would add a column together with its default.
+
+    PROTOCOL.md, Default Columns, does not allow that.
+    """
     return isinstance(step, steps.SetDefaults) and any(earlier_path(c.parts, before) is None for c in step.columns)
 
 

@@ -8,10 +8,10 @@ from datetime import datetime, time, timedelta, timezone, tzinfo
 
 @dataclass(frozen=True)
 class QuietWindow:
-    """A time of each day.
+    """A daily time window.
 
-    :param start: inclusive
-    :param end: exclusive; before the start, it is on the next day
+    :param start: start, inclusive
+    :param end: end, exclusive; on the next day if it is not after the start
     """
 
     start: time
@@ -22,10 +22,10 @@ class QuietWindow:
             raise ValueError(f"The window begins and ends at {self.start:%H:%M}.")
 
     def opens(self, now: datetime, zone: tzinfo) -> datetime:
-        """Return when it is open next, in UTC: now, if it is.
+        """Return the time when the window is next open, in UTC: ``now`` if it is open.
 
-        :param now: with a time zone
-        :param zone: in which its times are
+        :param now: current time, with a time zone
+        :param zone: time zone of the window's times
         """
         now = now.astimezone(timezone.utc)
         today = now.astimezone(zone).date()

@@ -1,1 +1,1 @@
-"""The declared state of tables: what a file next to the DAGs, or a value in Python, says that a table should be."""
+"""The declared state of tables, from a file next to the DAGs or from a value in Python."""

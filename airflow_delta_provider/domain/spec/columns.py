@@ -1,4 +1,4 @@
-"""Reading the columns of a spec, with all that is in them."""
+"""Reading the columns of a spec, with their types and nested fields."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from airflow_delta_provider.domain.spec.scalar import described, read_flag, read
 from airflow_delta_provider.domain.spec.table_spec import UNSAID, Array, ColumnSpec, Map, Shape, Text
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
-#: Bare words whose insides have keys of their own.
+#: Bare type words whose inner types have keys of their own.
 _PARTS: Mapping[str, tuple[str, ...]] = {"array": ("element",), "map": ("key", "value")}
 
 
 def known_keys(said: Said, keys: Mapping[str, Key], problems: Problems) -> dict[str, Said]:
-    """Return the values of a mapping by their keys; a key that is not known is a problem."""
+    """Return the values of a mapping by their keys; an unknown key is a problem."""
     if not is_mapping(said.value):
         problems.add(said, f"has to be a mapping, not {described(said)}")
         return {}
@@ -40,10 +40,12 @@ def known_keys(said: Said, keys: Mapping[str, Key], problems: Problems) -> dict[
 def read_columns(
     said: Said, problems: Problems, *, nested: bool = False, level: int = 1
 ) -> tuple[tuple[Said, ColumnSpec], ...]:
-    """Return the columns of a table, or the fields of a struct, each with its place; without those that have no name.
+    """Return the columns of a table, or the fields of a struct, each with its place.
 
-    :param nested: whether they are fields
-    :param level: how many types they lie in, the schema included
+    Columns without a name are left out.
+
+    :param nested: True for the fields of a struct
+    :param level: nesting level of the types around them, the schema included
     """
     if not is_list(said.value):
         hint = ". Write one column per line, each after '- '" if is_mapping(said.value) else ""
@@ -56,14 +58,14 @@ def read_columns(
 
 
 def read_nullable_text(said: Said, problems: Problems) -> Text:
-    """Return a text that may be empty; None for null."""
+    """Return a string; None for null or an empty string."""
     if said.value is None or said.value == "":
         return None
     return read_text(said, problems)
 
 
 def read_on_loss(said: Said, problems: Problems) -> bool:
-    """Return whether values that are lost become NULL."""
+    """Return True if values that a cast loses become NULL."""
     if said.value not in ("refuse", "null", None) or isinstance(said.value, bool):
         problems.add(said, f"has to be refuse or null, not {described(said)}")
     return said.value in ("null", None)
@@ -95,7 +97,7 @@ def _column(said: Said, problems: Problems, *, nested: bool, level: int) -> Colu
 
 
 def _shape(given: Mapping[str, Said], problems: Problems, level: int) -> Shape | None:
-    """Return the type that keys say; None, with a problem, if they say none."""
+    """Return the type that keys declare; None, with a problem, if they declare none."""
     parts = [key for key in ("element", "key", "value") if key in given]
     if "type" not in given:
         key = next(key for key in ("fields", *parts) if key in given)
@@ -147,7 +149,7 @@ def _with_fields(shape: Shape, given: Mapping[str, Said], problems: Problems, le
 
 
 def _from_parts(word: str, given: Mapping[str, Said], problems: Problems, level: int) -> Shape | None:
-    """Return an array or a map whose insides have keys of their own."""
+    """Return an array or a map whose inner types have keys of their own."""
     wanted = _PARTS.get(word, ())
     for key in ("element", "key", "value", "fields"):
         if key in given and key not in wanted:
@@ -175,7 +177,7 @@ def _nested_shape(said: Said, problems: Problems, level: int) -> Shape | None:
 
 
 def _check_names(columns: Iterable[tuple[Said, ColumnSpec]], problems: Problems) -> None:
-    """Check that each name is there once, and that renames lead from different columns that are not there any more."""
+    """Check that names are unique, and that renames start from different columns that are not declared."""
     named: dict[tuple[str, ...], ColumnSpec] = {}
     sources: dict[tuple[str, ...], ColumnSpec] = {}
     renamed: list[tuple[Said, ColumnSpec, str]] = []
@@ -210,7 +212,7 @@ def _check_names(columns: Iterable[tuple[Said, ColumnSpec]], problems: Problems)
 
 
 def _circle(column: ColumnSpec, named: Mapping[tuple[str, ...], ColumnSpec]) -> list[str]:
-    """Return the names that renames lead through from a column back to it; none where they do not."""
+    """Return the names in a circle of renames from a column back to it; empty if there is no circle."""
     names, current = [column.name], column
     while isinstance(current.renamed_from, str) and len(names) <= len(named):
         names.append(current.renamed_from)
@@ -224,12 +226,12 @@ def _circle(column: ColumnSpec, named: Mapping[tuple[str, ...], ColumnSpec]) -> 
 
 
 def _source(said: Said, problems: Problems) -> Text:
-    """Return the old name of a column; None for null, which says that it is a new one."""
+    """Return the old name of a column; None for null, which declares a new column."""
     return None if said.value is None else read_text(said, problems) or UNSAID
 
 
 def _default(said: Said, problems: Problems) -> Text:
-    """Return the SQL expression of a default, also of a number or a boolean; None for null."""
+    """Return the SQL expression of a default; None for null. Numbers and booleans are accepted."""
     if said.value is None:
         return None
     if said.value == "":

@@ -1,4 +1,4 @@
-"""Types as specs write them: in SQL, or as ``struct``, ``array`` and ``map`` with what is in them next to it."""
+"""Types as specs write them: in SQL, or as ``struct``, ``array`` and ``map`` with keys for their parts."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from airflow_delta_provider.domain.spec.table_spec import UNSAID, Array, ColumnS
 
 
 def parse_shape(text: str) -> Shape:
-    """Read a type, also with ``NOT NULL`` and ``COMMENT`` in its structs, or with ``struct`` alone.
+    """Read a type, which may have ``NOT NULL`` and ``COMMENT`` in its structs, or bare ``struct``.
 
-    :raises UnknownTypeError: if it is none
+    :raises UnknownTypeError: if it is not a type
     """
     return shape_of(parse_sql_type(text, declared=True))
 
 
 def shape_of(data_type: DataType) -> Shape:
-    """Return what a type says: of fields that may be NULL, nothing of that, and of those without comment likewise."""
+    """Return the shape that declares a type.
+
+    Nullable fields and fields without a comment leave both undeclared.
+    """
     if isinstance(data_type, StructType):
         return Struct(
             tuple(
@@ -38,7 +41,7 @@ def shape_of(data_type: DataType) -> Shape:
 
 
 def with_fields(shape: Shape, fields: tuple[ColumnSpec, ...]) -> Shape:
-    """Return a shape with fields in its struct that has none."""
+    """Return a shape with ``fields`` in its empty struct."""
     if isinstance(shape, Array):
         return Array(with_fields(shape.element, fields))
     if isinstance(shape, Map):
@@ -47,7 +50,7 @@ def with_fields(shape: Shape, fields: tuple[ColumnSpec, ...]) -> Shape:
 
 
 def structs_in(shape: Shape) -> tuple[Struct, ...]:
-    """Return the structs of a shape that lie in no other."""
+    """Return the outermost structs of a shape."""
     if isinstance(shape, Struct):
         return (shape,)
     if isinstance(shape, Array):
@@ -56,7 +59,7 @@ def structs_in(shape: Shape) -> tuple[Struct, ...]:
 
 
 def levels_of(shape: Shape) -> int:
-    """Return how many types lie in each other, without what they are made of."""
+    """Return the depth of nested types in a shape; 0 for a leaf."""
     if isinstance(shape, Leaf):
         return 0
     if isinstance(shape, Struct):
@@ -67,7 +70,7 @@ def levels_of(shape: Shape) -> int:
 
 
 def outline(shape: Shape) -> str:
-    """Return a shape in SQL, with ``struct`` for its structs."""
+    """Return a shape in SQL, with bare ``struct`` for its structs."""
     if isinstance(shape, Leaf):
         return sql_name(shape.data_type, quote)
     if isinstance(shape, Array):

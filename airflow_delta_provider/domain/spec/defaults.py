@@ -1,8 +1,8 @@
-"""What tables of a file share, put together with what each says for itself.
+"""Merging the defaults of a file with the keys of each table.
 
-The table wins. Its properties and constraints are joined with the shared ones, name by name; so are lists of columns,
-features and tables: the shared come after its own, without those that it contradicts. Any other value is the table's,
-or else the shared one.
+The table wins. Properties and constraints are joined with the shared ones, name by name. Lists of columns, features and
+tables are joined, too: shared entries follow the table's own, except those that it contradicts. Any other value is the
+table's, or else the shared one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.spec.problem import is_list, is_mapping
 
 
 def with_defaults(own: Mapping[Any, Any], shared: Mapping[Any, Any]) -> MarkedDict:
-    """Return what a table says, with the defaults; both know where they were written, as far as it is known."""
+    """Return a table's keys merged with the defaults, with the marks of both as far as they are known."""
     named = {*_names(own, "columns"), *_sources(own)}
     left_out: Mapping[str, set[Hashable]] = {
         "columns": {*named, *_names(own, "drop")},
@@ -65,7 +65,7 @@ def _appended(own: Any, shared: Any, indexes: Iterable[int]) -> list[Any]:
 
 
 def _names(given: Mapping[Any, Any], key: str) -> set[Hashable]:
-    """Return the names that the items of a list are known by."""
+    """Return the names that identify the items of a list."""
     return {_NAME_OF[key](item) for item in _listed(given, key)} - {None}
 
 

@@ -1,4 +1,7 @@
-"""The JSON Schema of spec files, for editors: made from the keys. What it cannot say, reading says."""
+"""The JSON Schema of spec files, for editors, made from the keys.
+
+Reading checks the rules that the schema cannot express.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,6 @@ _EXAMPLES = (
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the schema."""
     shared = {name: key for name, key in TABLE_KEYS.items() if name not in OWN_KEYS}
     several = {"anyOf": [{"required": [name]} for name in FILE_KEYS]}
     return {
@@ -48,7 +50,7 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-#: What keys of a type need.
+#: Keys that are only valid next to ``type``.
 _TYPED: Mapping[str, Any] = {"dependencies": {name: ["type"] for name in TYPE_KEYS if name != "type"}}
 
 
@@ -62,6 +64,9 @@ def _object(keys: Mapping[str, Key], required: Collection[str] = ()) -> dict[str
 
 
 def _property(key: Key) -> dict[str, Any]:
-    """Return the schema of a value; what is next to a reference is not read, so the reference is put in a list."""
+    """Return the schema of a value.
+
+    Keys next to a reference are ignored, so the reference is put in a list.
+    """
     about = {"description": f"{key.about}."}
     return {**about, "allOf": [dict(key.schema)]} if "$ref" in key.schema else {**about, **key.schema}

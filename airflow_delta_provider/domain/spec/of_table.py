@@ -1,4 +1,4 @@
-"""The spec of a table as it is: a migration to it finds nothing to do; also what another table is to have of it."""
+"""The spec of an existing table (a migration to it changes nothing), and a spec with another table's columns."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from airflow_delta_provider.domain.spec.table_spec import (
 
 @dataclass(frozen=True)
 class Described:
-    """The spec of a table.
+    """The spec of an existing table.
 
-    :param left_out: what of the table it does not say, in sentences
+    :param left_out: sentences on properties of the table that a spec cannot declare
     """
 
     spec: TableSpec
@@ -56,9 +56,11 @@ class Described:
 
 
 def describe(state: TableState, table: str | None = None) -> Described:
-    """Return the spec of a table as it is, without its id: the same spec may be of a table elsewhere.
+    """Return the spec of a table as it is.
 
-    :param table: how it is named
+    It has no table id, so it can also be used for a table elsewhere.
+
+    :param table: name of the table in the spec
     :raises BrokenLogError: if its schema cannot be read
     """
     return _Describing(state).run(table)
@@ -70,7 +72,6 @@ class _Describing:
         self._left_out: list[str] = []
 
     def run(self, table: str | None) -> Described:
-        """Return the spec."""
         metadata = self._state.metadata
         features = tuple(sorted(self._features()))
         spec = TableSpec(
@@ -126,7 +127,10 @@ class _Describing:
         return None
 
     def _features(self) -> Iterator[str]:
-        """Yield the features that a property enables; the others follow from what the table has, or from these."""
+        """Yield the features that a property enables.
+
+        Other features follow from the table's contents, or from these features.
+        """
         protocol, metadata = self._state.protocol, self._state.metadata
         for feature in map(feature_named, protocol.features):
             enabled = feature_state(feature, protocol, metadata) is FeatureState.ENABLED
@@ -134,7 +138,7 @@ class _Describing:
                 yield feature.name
 
     def _properties(self, features: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        """Yield the properties, without what follows from the features and what writers keep for themselves."""
+        """Yield the properties, except values implied by features and properties that writers maintain."""
         implied = {feature_named(name).enabling_property for name in features}
         for name, value in sorted(self._state.metadata.configuration.items()):
             if name in implied and value.lower() == "true":
@@ -167,10 +171,10 @@ def _text(field: StructField, key: str) -> str | None:
 
 
 def with_columns_of(spec: TableSpec, other: TableState) -> TableSpec:
-    """Return a spec with the columns of another table: first its columns, in its order, then those that it lacks.
+    """Return a spec with the columns of another table, in its order, followed by the spec's other columns.
 
-    What the spec itself says of a column counts. NOT NULL, generation expressions and defaults of the other table are
-    not taken over: adding them may not be possible.
+    The spec's own declarations win. NOT NULL, generation expressions and defaults of the other table are not taken
+    over: adding them may not be possible.
 
     :raises BrokenLogError: if the schema of the other table cannot be read
     """

@@ -1,4 +1,4 @@
-"""The policy for migrations: what the rules about plans and drift weigh, by table, and which plans need no approval."""
+"""The policy for migrations: weights of the rules about plans and drift, by table, and plans without approval."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _GIGABYTE = 10**9
 
 
 class PolicyError(ValueError):
-    """A policy that is invalid; the message says where, and why."""
+    """An error for an invalid policy; the message names the place and the reason."""
 
 
 class Condition(str, Enum):
-    """What a plan has to be so that nobody is asked. A plan with an error is never applied unasked."""
+    """A condition for applying a plan without approval. A plan with an error always needs approval."""
 
     ADDITIVE = "additive"
     """It adds columns, and changes comments and properties of the users' own."""
@@ -43,11 +43,12 @@ class Condition(str, Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class TablePolicy:
-    """What holds of the tables whose names fit a pattern.
+    """The policy for tables whose names match a pattern.
 
-    :param weights: by the code of a rule; None leaves its findings out
-    :param max_rewrite_gb: how much a migration may rewrite, in 10⁹ bytes; None for no limit
-    :param approve_without_asking: all that a plan has to be so that nobody is asked; None where somebody always is
+    :param weights: severities by rule code; None leaves the rule's findings out
+    :param max_rewrite_gb: limit of a migration's rewrites, in 10⁹ bytes; None for no limit
+    :param approve_without_asking: conditions that a plan must all meet to need no approval; None if every plan needs
+        one
     """
 
     table: str = "*"
@@ -57,15 +58,14 @@ class TablePolicy:
 
     @property
     def most_rewritten(self) -> int | None:
-        """Bytes that a migration may rewrite; None for no limit."""
+        """Maximum number of bytes that a migration may rewrite; None for no limit."""
         return None if self.max_rewrite_gb is None else int(self.max_rewrite_gb * _GIGABYTE)
 
     def fits(self, table: str) -> bool:
-        """Whether it is about a table."""
         return self._ownership.fits(table)
 
     def weigh(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return findings with the severities that hold for these tables."""
+        """Return findings with the severities of this policy."""
         return self._ownership.weigh(findings)
 
     @property
@@ -77,7 +77,7 @@ class TablePolicy:
 class Policy:
     """The policy for migrations.
 
-    :param tables: the first that fits a table holds for it
+    :param tables: policies by table; the first match applies
     :param waivers: accepted findings
     """
 
@@ -86,7 +86,7 @@ class Policy:
 
     @classmethod
     def parse(cls, given: Any) -> Policy:
-        """Read a policy file's plain values: ``tables``, a list of entries, and ``waivers``, as an audit has them.
+        """Read a policy file's plain values: ``tables``, a list of entries, and ``waivers``, as in an audit.
 
         An entry has ``table`` (a pattern), lists of codes under ``error``, ``warning`` and ``ignored``,
         ``max_rewrite_gb``, and ``approve_without_asking``, a list of conditions.
@@ -106,20 +106,20 @@ class Policy:
         return cls(tuple(_table(number, entry) for number, entry in enumerate(entries, start=1)), waivers)
 
     def of(self, table: str) -> TablePolicy:
-        """Return what holds of a table."""
+        """Return the policy for a table."""
         return next((entry for entry in self.tables if entry.fits(table)), TablePolicy())
 
     def judged(self, findings: Iterable[Finding], table: str, today: date) -> tuple[Finding, ...]:
-        """Return findings about a plan, its lock-outs, or drift, as the policy weighs them; those waived say so.
+        """Return findings about a plan, its lock-outs, or drift, as the policy weighs them, waivers applied.
 
-        :param today: in UTC
+        :param today: current date in UTC
         """
         return tuple(self.waivers.apply(self.of(table).weigh(findings), table, today))
 
     def lint(self, plan: PlannedMigration, table: str, today: date) -> tuple[Finding, ...]:
-        """Return what the rules find about a plan, as the policy weighs it.
+        """Return the rules' findings about a plan, as the policy weighs them.
 
-        :param today: in UTC
+        :param today: current date in UTC
         """
         return self.judged(on_plan.run(plan), table, today)
 
@@ -132,11 +132,11 @@ def why_ask(
     locks_out: bool,
     may_lock_out: bool = False,
 ) -> tuple[str, ...]:
-    """Return why somebody has to approve a plan, as sentences; nothing if the policy lets it be applied unasked.
+    """Return reasons why a plan needs approval, as sentences; empty if the policy lets it be applied without.
 
-    :param findings: as the policy judges them
-    :param locks_out: whether an engine that uses the table is locked out
-    :param may_lock_out: whether it is unknown if an engine that uses the table is locked out
+    :param findings: findings with the policy applied
+    :param locks_out: True if an engine that uses the table is locked out
+    :param may_lock_out: True if it is unknown whether an engine that uses the table is locked out
     """
     return tuple(_reasons(plan, findings, policy, locks_out=locks_out, may_lock_out=may_lock_out))
 
@@ -222,7 +222,7 @@ def _conditions(given: Any, table: str) -> frozenset[Condition] | None:
 
 
 def _texts(given: Any, what: str) -> tuple[str, ...]:
-    """Return a list of texts; a text is the only one."""
+    """Return a list of strings; a single string counts as a list of one."""
     listed = (given,) if isinstance(given, str) else () if given is None else given
     if not isinstance(listed, (list, tuple)) or not all(isinstance(text, str) for text in listed):
         raise PolicyError(f"{what} is {given!r}; it has to be a list of texts.")

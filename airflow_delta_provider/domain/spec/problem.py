@@ -1,4 +1,4 @@
-"""What is wrong with a spec, and where it was written."""
+"""Problems of a spec, with the places where they were written."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 from airflow_delta_provider.domain.formats.yaml_text import Mark, key_mark_of, mark_of
 
-#: Problems of a spec that are reported at once.
+#: Maximum number of problems of a spec that are reported at once.
 MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong.
+    """A problem of a spec.
 
-    :param what: a sentence without its full stop
-    :param path: such as ``columns[2].type``, counted from 0; empty for the whole
-    :param line: from 1; None where it is not known
-    :param column: from 1; None where it is not known
+    :param what: description, a sentence without its full stop
+    :param path: path such as ``columns[2].type``, counted from 0; empty for the whole spec
+    :param line: line, counted from 1; None if unknown
+    :param column: column, counted from 1; None if unknown
     """
 
     what: str
@@ -33,10 +33,10 @@ class Problem:
 
 
 class SpecError(ValueError):
-    """A spec that cannot be used.
+    """An error for a spec that cannot be used.
 
     :param problems: at most :data:`MOST_PROBLEMS`, in the order of the file
-    :param name: of the file; empty where there is none
+    :param name: name of the file; empty if there is none
     """
 
     def __init__(self, problems: tuple[Problem, ...], name: str = "") -> None:
@@ -48,11 +48,11 @@ class SpecError(ValueError):
 
 @dataclass(frozen=True)
 class Said:
-    """A value of a spec, and where it was written.
+    """A value of a spec, with the place where it was written.
 
-    :param path: as of a problem
-    :param mark: None where the value is not from YAML
-    :param key_mark: where its key was written
+    :param path: path as in :class:`Problem`
+    :param mark: place of the value; None if it is not from YAML
+    :param key_mark: place of its key
     """
 
     value: Any
@@ -62,37 +62,35 @@ class Said:
 
     @property
     def text(self) -> str:
-        """The value as it was written; empty where that is not known."""
+        """The value as it was written; empty if unknown."""
         return self.mark.text if self.mark is not None else ""
 
     def entries(self) -> Iterator[tuple[Any, Said]]:
-        """Yield the keys of a mapping, each with its value."""
         for key, value in self.value.items():
             at = key_mark_of(self.value, key)
             written = key if isinstance(key, str) or at is None else at.text
             yield key, Said(value, f"{self.path}.{written}".lstrip("."), mark_of(self.value, key), at)
 
     def items(self) -> Iterator[Said]:
-        """Yield the items of a list."""
         for index, value in enumerate(self.value):
             yield Said(value, f"{self.path}[{index}]", mark_of(self.value, index))
 
 
 @dataclass
 class Problems:
-    """Collects problems, until there are as many as are reported at once.
+    """Collects problems, up to the maximum that is reported at once.
 
-    :param name: of the file
+    :param name: name of the file
     """
 
     name: str = ""
     found: list[Problem] = field(default_factory=list)
 
     def add(self, at: Said, what: str, *, key: bool = False) -> None:
-        """Take a problem.
+        """Add a problem.
 
-        :param key: whether it is the key that is wrong, not its value
-        :raises SpecError: if it is the last that is reported
+        :param key: True if the key is wrong, not its value
+        :raises SpecError: if the maximum number of problems is reached
         """
         mark = at.key_mark if key else at.mark
         self.found.append(Problem(what, at.path, *((None, None) if mark is None else (mark.line, mark.column))))
@@ -100,13 +98,13 @@ class Problems:
             self.check()
 
     def place(self, at: Said) -> str:
-        """Return where a value was written, for people; empty where that is not known."""
+        """Return the place where a value was written, for people; empty if unknown."""
         return place_in(self.name, *((None, None) if at.mark is None else (at.mark.line, at.mark.column)))
 
     def check(self) -> None:
-        """Check that there is none.
+        """Raise an error if there are problems.
 
-        :raises SpecError: if there is
+        :raises SpecError: if there are
         """
         if self.found:
             ordered = sorted(self.found, key=lambda problem: (problem.line or 0, problem.column or 0))
@@ -114,17 +112,16 @@ class Problems:
 
 
 def is_list(value: Any) -> bool:
-    """Whether a value is a list, or what Python values have for one."""
+    """Return True if a value is a list or a tuple."""
     return isinstance(value, (list, tuple))
 
 
 def is_mapping(value: Any) -> bool:
-    """Whether a value is a mapping."""
     return isinstance(value, Mapping)
 
 
 def place_in(name: str, line: int | None, column: int | None) -> str:
-    """Return a place for people, such as ``orders.yaml, line 2, column 7``; empty where nothing is known."""
+    """Return a place for people, such as ``orders.yaml, line 2, column 7``; empty if unknown."""
     place = f"line {line}, column {column}" if line is not None else ""
     return ", ".join(filter(None, (name, place)))
 

@@ -1,4 +1,7 @@
-"""Which table properties a spec can set: not what has a key of its own, nor what writers keep for themselves."""
+"""The table properties that a spec can set.
+
+Excluded are properties that have a spec key of their own, and properties that writers maintain.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,12 @@ _KNOWN = {
         STATISTICS_COLUMNS,
     )
 }
-#: How alike a mistyped name and its own are.
+#: Minimum similarity of a mistyped name and the known one (:func:`difflib.get_close_matches`).
 _ALIKE = 0.9
 
 
 def why_not_settable(name: str) -> str | None:
-    """Return why a spec cannot set a property, and what to do instead; None if it can."""
+    """Return why a spec cannot set a property, with the alternative; None if it can."""
     folded = name.casefold()
     if name in RESERVED_PROPERTIES:
         return f"SQL does not store {name} as a property: {RESERVED_PROPERTIES[name]}"
@@ -50,7 +53,10 @@ def why_not_settable(name: str) -> str | None:
 
 
 def _meant(folded: str) -> str | None:
-    """Return the property whose name was mistyped; None where one differs only by the number at its end."""
+    """Return the property whose name was mistyped; None if there is none.
+
+    A name that differs from a known one only by a trailing number is not a typing error.
+    """
     near = difflib.get_close_matches(folded, _KNOWN, n=1, cutoff=_ALIKE)
     if not near or near[0].rstrip("0123456789") == folded.rstrip("0123456789"):
         return None

@@ -1,4 +1,4 @@
-"""Reading the spec of a table: from plain values, as YAML, JSON or Python have them, with all that is wrong at once."""
+"""Reading the spec of a table from plain values, as in YAML, JSON or Python. All problems are reported at once."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from airflow_delta_provider.domain.spec.scalar import described, read_flag, read
 from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Path, TableSpec, View, all_specs
 from airflow_delta_provider.domain.suggestion import did_you_mean
 
-#: As Spark takes them, too.
+#: UTC offsets that Spark also accepts.
 _OFFSET = re.compile(r"[+-](0\d|1[0-7]):[0-5]\d|[+-]18:00")
 
 
 def read_spec(values: Any, name: str = "") -> TableSpec:
     """Return the spec of a table.
 
-    :param values: a mapping; one that YAML was read to knows where it was written
-    :param name: of the file, for messages
+    :param values: mapping; if it was read from YAML, it also holds the places of its values
+    :param name: name of the file, for messages
     :raises SpecError: if it cannot be used
     """
     problems = Problems(name)
@@ -39,9 +39,9 @@ def read_spec(values: Any, name: str = "") -> TableSpec:
 
 
 def spec_of(said: Said, problems: Problems, *, shared: bool = False) -> TableSpec:
-    """Return what a table says; without what has problems.
+    """Return the spec in a mapping, without the values that have problems.
 
-    :param shared: whether it is what several tables share: no table's own keys
+    :param shared: True for the defaults of several tables, which cannot have a table's own keys
     """
     if said.value is None:
         problems.add(said, "says nothing. Write at least columns" if said.path else "The file is empty")
@@ -163,7 +163,7 @@ def _time_zone(said: Said, problems: Problems) -> str | None:
     if text is None or _OFFSET.fullmatch(text):
         return text
     known = available_timezones()
-    if known and text not in known:  # where there is no list of zones, Spark refuses those that it does not know
+    if known and text not in known:  # without a list of zones, Spark refuses unknown ones later
         example = "such as UTC, Europe/Berlin or +02:00"
         problems.add(said, f"{text!r} is not a time zone, {example}.{did_you_mean(text, known)}")
     return text
@@ -208,7 +208,7 @@ _READ: Mapping[str, Callable[[Said, Problems], Any]] = {
 
 
 def _check_drops(given: Mapping[str, Said], spec: TableSpec, problems: Problems) -> None:
-    """Check that no column that goes is declared, or is what another is renamed from."""
+    """Check that dropped columns are not declared, renamed, or used for partitions or clustering."""
     if not spec.drop:
         return
     declared, sources = {}, {}
@@ -238,7 +238,7 @@ def _check_drops(given: Mapping[str, Said], spec: TableSpec, problems: Problems)
 
 
 def _check_together(given: Mapping[str, Said], spec: TableSpec, problems: Problems) -> None:
-    """Check what contradicts each other."""
+    """Check for keys that contradict each other."""
     for feature in spec.drop_features:
         if feature in spec.features:
             problems.add(given["drop_features"], f"{feature!r} is under features, too. Keep one of them")

@@ -1,4 +1,4 @@
-"""Texts and flags of a spec, and what YAML takes for something else."""
+"""Strings and booleans of a spec, and values that YAML reads as another type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.spec.problem import Problems, Said, is_list, 
 
 
 def read_text(said: Said, problems: Problems) -> str | None:
-    """Return a text that is not empty; None, with a problem, for anything else."""
+    """Return a string that is not empty; None, with a problem, for anything else."""
     value = said.value
     if not isinstance(value, str):
         problems.add(said, f"has to be a text, not {described(said)}")
@@ -24,7 +24,7 @@ def read_text(said: Said, problems: Problems) -> str | None:
 
 
 def read_value(said: Said, problems: Problems) -> str | None:
-    """Return the text of a value, also of a boolean or a number; None, with a problem, for anything else."""
+    """Return the text of a string, boolean or number; None, with a problem, for anything else."""
     value = said.value
     if isinstance(value, str):
         return value if value == "" else read_text(said, problems)
@@ -39,7 +39,7 @@ def read_value(said: Said, problems: Problems) -> str | None:
 
 
 def read_flag(said: Said, problems: Problems) -> bool:
-    """Return true or false; false, with a problem, for anything else."""
+    """Return a boolean; False, with a problem, for anything else."""
     if not isinstance(said.value, bool):
         problems.add(said, f"has to be true or false, not {described(said)}")
         return False
@@ -47,7 +47,7 @@ def read_flag(said: Said, problems: Problems) -> bool:
 
 
 def read_texts(said: Said, problems: Problems) -> tuple[tuple[Said, str], ...]:
-    """Return a list of texts, each once and with its place; without those that have problems."""
+    """Return the unique strings of a list, each with its place; items with problems are left out."""
     if not is_list(said.value):
         if isinstance(said.value, str):
             problems.add(said, f"has to be a list: write [{said.value}]")
@@ -65,7 +65,7 @@ def read_texts(said: Said, problems: Problems) -> tuple[tuple[Said, str], ...]:
 
 
 def described(said: Said) -> str:
-    """Return what a value is, for people."""
+    """Return a description of a value for people."""
     value = said.value
     if value is None:
         return "null"

@@ -1,4 +1,4 @@
-"""Files of specs: of one table, or of several with defaults; and the files of a folder together."""
+"""Spec files of one table, or of several tables with defaults, and all spec files of a folder."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from airflow_delta_provider.domain.spec.scalar import described
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 
 _JSON = ".json"
-#: What the names of spec files end with.
+#: Suffixes of spec files.
 SUFFIXES = (".yaml", ".yml", _JSON)
 
 
 def is_spec_file(name: str) -> bool:
-    """Whether a file of a folder is one of specs; hidden ones are not."""
+    """Return True if a file of a folder is a spec file; hidden files are not."""
     base = name.replace("\\", "/").rpartition("/")[2]
     return base.endswith(SUFFIXES) and not base.startswith(".")
 
@@ -32,8 +32,8 @@ def is_spec_file(name: str) -> bool:
 def parse_files(files: Iterable[tuple[str, str]]) -> tuple[TableSpec, ...]:
     """Return the specs of several files, in their order.
 
-    :param files: names and texts; one whose name ends with ``.json`` is JSON, any other YAML
-    :raises SpecError: if one cannot be used, two are of one table, or the order of tables is impossible
+    :param files: (name, text) pairs; a name that ends with ``.json`` means JSON, any other YAML
+    :raises SpecError: if one cannot be used, two are for the same table, or the order of tables is impossible
     """
     found: list[_Declared] = []
     for name, text in files:
@@ -42,7 +42,7 @@ def parse_files(files: Iterable[tuple[str, str]]) -> tuple[TableSpec, ...]:
 
 
 def read_specs(values: Any) -> tuple[TableSpec, ...]:
-    """Return the specs of a file's plain values: those of one table, ``defaults`` and ``tables``, or a list of tables.
+    """Return the specs in plain values: one table, ``defaults`` and ``tables``, or a list of tables.
 
     :raises SpecError: if they cannot be used
     """
@@ -50,9 +50,9 @@ def read_specs(values: Any) -> tuple[TableSpec, ...]:
 
 
 class CircleError(SpecError):
-    """Tables that come after each other in a circle.
+    """An error for tables that wait for each other in a circle.
 
-    :param circle: from one of them to the same
+    :param circle: specs from one table back to the same
     """
 
     def __init__(self, circle: tuple[TableSpec, ...]) -> None:
@@ -61,11 +61,11 @@ class CircleError(SpecError):
 
 
 def in_order(specs: Sequence[TableSpec]) -> tuple[TableSpec, ...]:
-    """Return specs so that each comes after those of the tables that it names; else in their order.
+    """Return specs so that each follows the tables in its ``after``; otherwise the order stays.
 
-    Tables that have no spec among them are taken for done.
+    Tables without a spec here count as done.
 
-    :raises CircleError: if tables come after each other in a circle
+    :raises CircleError: if tables wait for each other in a circle
     """
     places = {named_place(spec.table): spec for spec in specs if spec.table is not None}
     ordered: dict[int, TableSpec] = {}
@@ -90,7 +90,7 @@ def in_order(specs: Sequence[TableSpec]) -> tuple[TableSpec, ...]:
 
 @dataclass(frozen=True)
 class _Declared:
-    """A spec, where it was written, and in which file."""
+    """A spec with the value it was read from and the name of its file."""
 
     spec: TableSpec
     said: Said
@@ -145,9 +145,9 @@ def _table(item: Said, defaults: Mapping[Any, Any], name: str, problems: Problem
 
 
 def _checked(declared: Sequence[_Declared]) -> tuple[TableSpec, ...]:
-    """Return specs, once no table is there twice, and tables come after others that are there, not in a circle.
+    """Return the specs, after checking that tables are unique and that their order is possible.
 
-    A file of one table by itself may name tables that are elsewhere.
+    Tables in ``after`` need a spec here. A file of one table by itself may name tables that are elsewhere.
     """
     first: dict[Hashable, _Declared] = {}
     known = {named_place(each.spec.table) for each in declared}
@@ -181,11 +181,11 @@ def _line(said: Said) -> str:
 
 
 def waves(specs: Sequence[TableSpec], at_once: int) -> tuple[tuple[TableSpec, ...], ...]:
-    """Return specs in waves of at most so many: each comes in a later wave than the tables that it comes after.
+    """Return specs in waves of at most ``at_once``. Each is in a later wave than the tables in its ``after``.
 
-    :param specs: each of a table with a name
-    :raises SpecError: if tables come after each other in a circle
-    :raises ValueError: if no table may be done at a time
+    :param specs: specs whose tables have names
+    :raises SpecError: if tables wait for each other in a circle
+    :raises ValueError: if ``at_once`` is less than 1
     """
     if at_once < 1:
         raise ValueError(f"at_once is {at_once}; at least one table has to be done at a time.")
@@ -203,6 +203,6 @@ def waves(specs: Sequence[TableSpec], at_once: int) -> tuple[tuple[TableSpec, ..
 
 
 def before(spec: TableSpec, specs: Sequence[TableSpec]) -> tuple[TableSpec, ...]:
-    """Return those of the specs that a table comes after."""
+    """Return the specs of the tables that must be migrated before a table."""
     wanted = {named_place(table) for table in spec.after}
     return tuple(other for other in specs if named_place(other.table) in wanted)

@@ -1,4 +1,4 @@
-"""Specs as plain values, in the order of keys that suits people, and as the text of a file to continue with."""
+"""Specs as plain values, with keys in a readable order, and as the text of a file to edit further."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _TABLE = """
     columns drop partition_by cluster_by views features drop_features properties constraints
 """.split()
 _COLUMN_AFTER_TYPE = "nullable default generated comment rewrite on_loss".split()
-#: What says nothing of a table, and of a column.
+#: Default values, which declare nothing about a table or column.
 _NOTHING = {TableSpec: TableSpec(), ColumnSpec: ColumnSpec(name="")}
 
 
 def plain_of(spec: TableSpec) -> dict[str, Any]:
-    """Return the keys of a table; those that say nothing are left out."""
+    """Return the keys of a table that differ from their defaults."""
     return dict(_said(spec, _TABLE))
 
 
 def _said(spec: TableSpec | ColumnSpec, keys: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """Yield those of the keys that say something, with their plain values."""
+    """Yield the keys whose values differ from their defaults, with plain values."""
     for key in keys:
         attribute = "null_on_loss" if key == "on_loss" else key
         said = getattr(spec, attribute)
@@ -46,7 +46,7 @@ def _column(column: ColumnSpec) -> dict[str, Any]:
 
 
 def _type(shape: Shape) -> dict[str, Any]:
-    """Return the keys of a type: of one with several structs, each part has keys of its own."""
+    """Return the keys of a type. If it has several structs, each part has keys of its own."""
     structs = structs_in(shape)
     if len(structs) < 2:
         fields = [_column(field) for struct in structs for field in struct.fields]
@@ -74,7 +74,7 @@ def _sorted(settings: Mapping[str, str | None]) -> dict[str, str | None]:
     return dict(sorted(settings.items()))
 
 
-#: What becomes of the values that are not plain.
+#: Functions that turn values into plain ones.
 _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "after": list,
     "on_loss": lambda _: "null",
@@ -95,9 +95,9 @@ class Written:
     """A spec to be written.
 
     :param spec: plain values
-    :param version: of the table
-    :param table_id: of the table; empty where it has none
-    :param left_out: what the spec does not say of the table, in sentences
+    :param version: version of the table
+    :param table_id: id of the table; empty if it has none
+    :param left_out: sentences on properties of the table that the spec does not declare
     """
 
     spec: Mapping[str, Any]
@@ -107,10 +107,10 @@ class Written:
 
 
 def file_text(tables: Sequence[Written], *, as_json: bool = False, head: bool = True) -> str:
-    """Return a file of one or of several tables.
+    """Return the text of a file for one or several tables.
 
-    :param as_json: JSON, which has no comments
-    :param head: whether YAML begins with comments
+    :param as_json: True for JSON, which has no comments
+    :param head: True to start YAML with comments
     """
     whole: dict[str, Any] = {"tables": [dict(each.spec) for each in tables]}
     if len(tables) == 1:

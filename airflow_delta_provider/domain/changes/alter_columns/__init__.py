@@ -1,1 +1,1 @@
-"""Columns added, renamed and dropped: resolving names, restrictions, the resulting schema, verification."""
+"""Adding, renaming and dropping columns: name resolution, restrictions, the new schema, verification."""

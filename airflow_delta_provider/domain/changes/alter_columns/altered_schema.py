@@ -1,4 +1,4 @@
-"""A schema, as JSON, after its columns were changed; everything else stays as it is in the log."""
+"""A schema, as JSON, with changed columns. Everything else stays as it is in the log."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from airflow_delta_provider.domain.engine.sql_identifier import SqlNameError, sp
 
 Json = dict[str, Any]
 
-#: Where a type has the one in it, by the step of a path that leads there.
+#: JSON keys of the types within arrays and maps, by path step.
 BELOW: Mapping[str, str] = {"element": "elementType", "key": "keyType", "value": "valueType"}
-#: Columns that change data files have in addition to those of the table. PROTOCOL.md, Add CDC File.
+#: Columns of change data files in addition to the table's columns. PROTOCOL.md, Add CDC File.
 CHANGE_DATA_NAMES = ("_change_type", "_commit_version", "_commit_timestamp")
 
 
@@ -34,11 +34,11 @@ class Naming:
     """The physical names that one commit assigns to the columns that it adds.
 
     RFC Column Mapping Usage Tracking, Writer Requirements for Column Mapping. If no column was ever dropped or renamed,
-    a column keeps its own name in data files; but never a name under which a file may have other values.
+    a new column's physical name is its own name, unless files may have other values under that name.
 
-    :param unique: whether every name gets a UUID, because a column was dropped or renamed, at the latest by this commit
-    :param taken: folded paths of all columns that exist or ever existed: no new column may have one
-    :param new_name: makes a name with a UUID
+    :param unique: True if every name gets a UUID, because this commit or an earlier one drops or renames a column
+    :param taken: folded paths of all columns that exist or ever existed; new columns must avoid them
+    :param new_name: function that makes a name with a UUID
     """
 
     unique: bool
@@ -59,16 +59,15 @@ def taken_paths(paths: Iterable[PhysicalPath], reserved: Iterable[str]) -> froze
     """Return the folded paths that no new column may have.
 
     :param paths: physical paths of all columns that exist or ever existed
-    :param reserved: names of top-level columns that writers use in addition to those of the schema: partition columns,
-        materialized row ids
+    :param reserved: names of other top-level columns that writers use: partition columns, materialized row ids
     """
     return frozenset(map(folded, paths)) | {folded((name,)) for name in (*reserved, *CHANGE_DATA_NAMES)}
 
 
 def with_struct(wire: Any, path: Parts, edit: Callable[[Json, PhysicalPath], Json], above: PhysicalPath = ()) -> Json:
-    """Return a type after ``edit`` of the struct at a path, which also gets that in data files.
+    """Return a type after ``edit`` of the struct at a path; ``edit`` also gets the struct's physical path.
 
-    :param path: from the type to the struct; empty for itself
+    :param path: path from the type to the struct; empty for the type itself
     :raises LookupError: if no struct is there
     """
     if not isinstance(wire, dict) or (not path and wire.get("type") != "struct"):
@@ -90,14 +89,14 @@ def with_struct(wire: Any, path: Parts, edit: Callable[[Json, PhysicalPath], Jso
 def with_field(struct: Json, name: str, edit: Callable[[Json], Json]) -> Json:
     """Return a struct after ``edit`` of one of its fields.
 
-    :raises LookupError: if there is none
+    :raises LookupError: if there is no such field
     """
     wanted = field_of(struct, name)
     return {**struct, "fields": [edit(field) if field is wanted else field for field in struct["fields"]]}
 
 
 def field_of(struct: Json, name: str) -> Json:
-    """Return the field of a name: in its own case, or else in any.
+    """Return the field with a name, in the same case or else in any case.
 
     :raises LookupError: if there is none
     """
@@ -114,7 +113,7 @@ def field_of(struct: Json, name: str) -> Json:
 class Mapper:
     """Assigns ids and physical names to new columns, parents before children.
 
-    :param max_column_id: the highest id ever assigned; grows
+    :param max_column_id: highest id ever assigned; it grows with each column
     """
 
     def __init__(self, naming: Naming, max_column_id: int) -> None:
@@ -133,7 +132,7 @@ class Mapper:
 def altered(schema: Json, alteration: Alteration, mapper: Mapper | None = None) -> Json:
     """Return the schema after the change; ``schema`` itself is not modified.
 
-    :param mapper: for a table with column mapping
+    :param mapper: mapper for a table with column mapping; None without column mapping
     :raises LookupError: if a path does not exist
     """
     for parts in alteration.drops:
@@ -146,8 +145,6 @@ def altered(schema: Json, alteration: Alteration, mapper: Mapper | None = None) 
 
 
 def dropped(schema: Json, parts: Parts) -> Json:
-    """Return the schema without the column at ``parts``."""
-
     def drop(struct: Json, _: PhysicalPath) -> Json:
         gone = field_of(struct, parts[-1])
         return {**struct, "fields": [field for field in struct["fields"] if field is not gone]}
@@ -175,11 +172,11 @@ def added(schema: Json, add: NewColumn, mapper: Mapper | None = None) -> Json:
 
 
 def statistics_columns_after(listed: str, drops: Iterable[Parts], renames: Iterable[ColumnName]) -> str:
-    """Return ``delta.dataSkippingStatsColumns`` after columns were dropped or renamed, as Delta Spark writes it.
+    """Return ``delta.dataSkippingStatsColumns`` after drops or renames, as Delta Spark writes it.
 
-    :param listed: its value before
-    :param drops: paths before
-    :param renames: with paths before any of the renames
+    :param listed: value before the change
+    :param drops: paths before the change
+    :param renames: renames, with paths before any of them
     """
     gone = [lowered(parts) for parts in drops]
     names = {lowered(rename.parts): rename.new for rename in renames}
@@ -198,7 +195,7 @@ def statistics_columns_after(listed: str, drops: Iterable[Parts], renames: Itera
     return ",".join(after)
 
 
-#: An entry of a list of columns: a comma in backticks separates nothing.
+#: An entry of a list of columns. A comma in backticks does not separate entries.
 _ENTRY = re.compile(r"(?:`(?:[^`]|``)*`|[^,`])+")
 
 

@@ -1,6 +1,6 @@
-"""The columns that a table has had: their paths in data files, and the ids of each name.
+"""The columns that a table has had: their paths in data files, and the ids behind each name.
 
-Metadata alone decides that; what the files contain is for ``ColumnHistory``.
+This comes from metadata alone. ``ColumnHistory`` tracks the columns that files contain.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 class PastColumns:
     """The columns of the mapped versions of a table, including dropped ones.
 
-    :param paths: their physical paths
-    :param ids: the ids of the columns that a path has referred to since the table was mapped, oldest first, by the
-        path in lower case
-    :param ever_mapped: whether a version had column mapping
-    :param ever_used: whether a version said that a column had been dropped or renamed
-    :param why_incomplete: why there may be unknown versions or files; empty if there are none
+    :param paths: physical paths of the columns
+    :param ids: ids of the columns that a path has referred to since the table was mapped, oldest first, by lower-case
+        path
+    :param ever_mapped: True if a version had column mapping
+    :param ever_used: True if a version recorded that a column had been dropped or renamed
+    :param why_incomplete: reason why some versions or files may be unknown; empty if all are known
     """
 
     paths: frozenset[PhysicalPath] = frozenset()
@@ -35,9 +35,10 @@ class PastColumns:
 
     @classmethod
     def of(cls, versions: Iterable[Metadata], why_incomplete: str = "") -> PastColumns:
-        """Return the columns of some versions, oldest first.
+        """Return the columns of some versions.
 
-        :param why_incomplete: why these may not be all versions of the table
+        :param versions: metadata of the versions, oldest first
+        :param why_incomplete: reason why these may not be all versions of the table
         """
         paths: set[PhysicalPath] = set()
         ids: dict[Parts, tuple[int, ...]] = {}
@@ -64,12 +65,12 @@ class PastColumns:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every version of the table is known."""
+        """True if every version of the table is known."""
         return not self.why_incomplete
 
     @property
     def never_mapped(self) -> bool:
-        """Whether all versions are known and none had column mapping."""
+        """True if all versions are known and none had column mapping."""
         return self.is_complete and not self.ever_mapped
 
     def ids_at(self, parts: Parts) -> tuple[int, ...]:

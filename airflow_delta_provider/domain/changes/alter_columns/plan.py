@@ -22,11 +22,11 @@ from airflow_delta_provider.domain.request.table_name import TableName
 def plan_altering(
     table: TableName, options: AlterColumnsOptions, state: TableState, engine: Engine, past: PastColumns
 ) -> Planned:
-    """Plan to change the columns, in one statement and one commit per kind of change, and per rename.
+    """Plan to change the columns, with one statement and commit per kind of change and per rename.
 
-    What is done already is left out, so a second run plans nothing, and one after a failure the rest.
+    Changes that are already done are left out. A second run plans nothing, and a run after a failure plans the rest.
 
-    :param past: the columns that the table has had
+    :param past: columns that the table has had
     """
     draft = Draft(table, state, engine)
     draft.refusals += (*check_table(table.text, state.protocol, engine), *check_not_tracked(table.text, state))
@@ -41,7 +41,7 @@ def plan_altering(
 
 
 def alter(draft: Draft, alteration: Alteration, steps: Sequence[Step]) -> None:
-    """Take the steps that make an alteration; or refuse, with every reason why the table does not allow it."""
+    """Add the steps of an alteration; or refuse, with every reason against it."""
     draft.refusals += check_alteration(alteration, draft.state)
     if not draft.refusals:
         draft.take(*steps)
@@ -58,7 +58,7 @@ def _statements(alteration: Alteration) -> Iterator[Step]:
 def resolve_allowed(
     options: AlterColumnsOptions, state: TableState, past: PastColumns
 ) -> tuple[Alteration, tuple[Finding, ...]]:
-    """Return the change that a request asks for, and why this provider must not commit it itself."""
+    """Return the requested change, and the reasons why this provider must not commit it itself."""
     alteration, refusals = resolve(options, state.metadata, past)
     return alteration, (*refusals, *check_alteration(alteration, state), *_partitions_renamed(alteration, state))
 
@@ -76,7 +76,7 @@ def _partitions_renamed(alteration: Alteration, state: TableState) -> Iterator[F
 
 
 def alteration_plan(table: TableName, state: TableState, alteration: Alteration, steps: tuple[Step, ...]) -> Plan:
-    """Return the plan of steps that make an alteration, with what one should know beforehand."""
+    """Return the plan for an alteration, with notes for users."""
     emptied = sorted({lowered(parts) for parts in alteration.drops} & {lowered(add.parts) for add in alteration.adds})
     notes = [
         f"{path_text(parts)} is dropped and added again: every run of this request empties it again, except for "

@@ -1,7 +1,7 @@
-"""From the names in a request to a change of a table's columns.
+"""Resolution of the names in a request to a change of a table's columns.
 
-A request can be repeated: what is done already is left out. A missing column counts as dropped, and a new name as
-renamed, only if the table's log shows that the column existed; otherwise its name is unknown.
+A request can be repeated: changes that are already done are left out. A missing column counts as dropped, and a new
+name as renamed, only if the table's log shows that the column existed. Otherwise the name is unknown.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from airflow_delta_provider.domain.request.change_options import AlterColumnsOpt
 def resolve(
     options: AlterColumnsOptions, metadata: Metadata, past: PastColumns
 ) -> tuple[Alteration, tuple[Finding, ...]]:
-    """Find the columns of a request in the schema; names that do not exist or contradict it are refusals.
+    """Find the columns of a request in the schema; unknown or contradicting names are refusals.
 
-    :param past: the columns that the table has had
+    :param past: columns that the table has had
     """
     resolution = _Resolution(options, metadata, past)
     return resolution.alteration(), tuple(resolution.refusals)
 
 
 def needs_past_columns(options: AlterColumnsOptions, metadata: Metadata) -> bool:
-    """Whether only the history shows what is done already: a column is missing, or its new name exists."""
+    """Return True if only the history shows which changes are done: a column is missing, or its new name exists."""
     schema = metadata.schema
     for path, text in (*((path, None) for path in options.drop), *options.rename.items()):
         column = _find(schema, path)
@@ -100,7 +100,7 @@ class _Resolution:
         return column
 
     def _renamed_before(self, found: dict[str, Column | None]) -> dict[str, MappedField]:
-        """Return, by old path, the columns that already have the new name of the request."""
+        """Return the columns that already have their requested new name, by old path."""
         done: dict[str, MappedField] = {}
         for path, text in self._options.rename.items():
             old = found[path]
@@ -257,7 +257,7 @@ class _Resolution:
         return (*parent.parts, parts[-1])
 
     def _sibling(self, parts: Parts) -> Column | None:
-        """Return the column that has the name of ``parts``, in any case."""
+        """Return the column at ``parts``, in any case of its name; None if there is none."""
         return _find(self._schema_now(), ".".join(quote(part) for part in parts))
 
     def _schema_now(self) -> StructType:
@@ -278,7 +278,7 @@ class _Resolution:
 
 
 def _lies_in(parts: Parts, paths: set[Parts]) -> bool:
-    """Whether a column is one of those at ``paths``, or is nested in one."""
+    """Return True if ``parts`` is one of ``paths`` or nested in one."""
     return any(parts[:length] in paths for length in range(1, len(parts) + 1))
 
 

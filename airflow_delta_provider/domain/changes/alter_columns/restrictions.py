@@ -1,4 +1,4 @@
-"""Reasons in a table's metadata why a column cannot be dropped, renamed or added, as Delta Spark has them."""
+"""Restrictions of Delta Spark on dropping, renaming and adding columns, checked in a table's metadata."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def check_alteration(alteration: Alteration, state: TableState) -> tuple[Finding, ...]:
-    """Return a refusal for each reason against the change; nothing if it may be made."""
+    """Return a refusal for each reason against the change; empty if it is allowed."""
     renamed = [rename.parts for rename in alteration.renames]
     return (
         *_needs_mapping(alteration, state),
@@ -39,7 +39,7 @@ def check_alteration(alteration: Alteration, state: TableState) -> tuple[Finding
 
 
 def _needed_columns(changed: Collection[Parts], state: TableState, *, is_renamed: bool) -> Iterator[Finding]:
-    """Yield why columns cannot be dropped, or renamed."""
+    """Yield reasons why columns cannot be dropped or renamed."""
     for column in all_columns(state.metadata.schema):
         if column.kinds[-1] == "field" and column.parts in changed:
             for rule in _COLUMN_RULES:
@@ -47,7 +47,7 @@ def _needed_columns(changed: Collection[Parts], state: TableState, *, is_renamed
 
 
 def _without(drops: Sequence[Parts], state: TableState) -> TableState:
-    """Return the table after columns are dropped, which happens before others are renamed."""
+    """Return the state after columns are dropped: drops come before renames."""
     if not drops:
         return state
     schema = altered(parse_json(state.metadata.schema_string), Alteration(tuple(drops)))
@@ -86,7 +86,10 @@ def _partition(column: Column, state: TableState, is_renamed: bool) -> Iterator[
 
 
 def _clustering(column: Column, state: TableState, is_renamed: bool) -> Iterator[Finding]:
-    """Refuse to drop a clustering column: the table lists it by its name in data files, so it may be renamed."""
+    """Refuse to drop a clustering column.
+
+    Renaming is fine on a mapped table, which lists its clustering columns by physical names.
+    """
     if is_renamed and state.metadata.properties.is_mapped:
         return
     metadata = state.metadata
@@ -116,7 +119,10 @@ def _constraints(column: Column, state: TableState, is_renamed: bool) -> Iterato
 
 
 def _invariants(column: Column, state: TableState, is_renamed: bool) -> Iterator[Finding]:
-    """Refuse changes after which an invariant names a column that is not there; a dropped column loses its own."""
+    """Refuse changes that leave an invariant with a missing column.
+
+    A dropped column takes its own invariant with it.
+    """
     for other, text in column_texts(state.metadata.schema, INVARIANTS.field_key):
         expression = str(expression_of_invariant(text) or text)
         is_within = lowered(other.parts[: len(column.parts)]) == lowered(column.parts)
@@ -145,9 +151,9 @@ def _generated(column: Column, state: TableState, is_renamed: bool) -> Iterator[
 
 
 def _drop_first(other: Column, state: TableState, why: str) -> str:
-    """Return the remedy where a column keeps another one from being changed: to drop it, if that is possible.
+    """Return the remedy for a column that blocks a change of another one: drop it, if possible.
 
-    :param why: the reason that nothing simpler helps, as a sentence without its full stop
+    :param why: reason why nothing simpler helps, as a sentence without its full stop
     """
     kept = any(finding for rule in (_partition, _clustering, _constraints) for finding in rule(other, state, False))
     copy = "copy the table to a new one, created as it should be"
@@ -171,7 +177,7 @@ def _needed(column: Column, is_renamed: bool, why: str, remedy: str, **facts: An
 
 
 def _leaves_nothing(alteration: Alteration, state: TableState) -> Iterator[Finding]:
-    """Refuse to drop the last field of a struct, and the last column that is not a partition column."""
+    """Refuse to drop the last field of a struct, or the last column that is not a partition column."""
     schema = altered(parse_json(state.metadata.schema_string), Alteration(alteration.drops))
     for parts in alteration.drops:
         above = _struct_at(schema, parts[:-1])
@@ -188,7 +194,7 @@ def _leaves_nothing(alteration: Alteration, state: TableState) -> Iterator[Findi
 
 
 def _struct_at(schema: Any, parts: Parts) -> Any:
-    """Return the struct at a path of a schema's JSON; None if it is gone."""
+    """Return the struct at a path of a schema's JSON; None if it was dropped."""
     for part in parts:
         if schema["type"] == "struct":
             schema = next((field["type"] for field in schema["fields"] if field["name"] == part), None)
@@ -230,7 +236,7 @@ _VOID = PrimitiveType("void")
 
 
 def _named(parts: Parts, state: TableState) -> Iterator[Finding]:
-    """Refuse invalid names."""
+    """Refuse invalid or reserved names."""
     name, text = parts[-1], path_text(parts)
     properties = state.metadata.properties
     if not properties.is_mapped and not is_plain_name(name):

@@ -1,4 +1,4 @@
-"""Whether columns are as they were to be after drops, renames and additions."""
+"""Verification of columns after drops, renames and additions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def verify_altered(alteration: Alteration, before: TableState, after: TableState) -> Iterator[Finding]:
-    """Yield what is wrong with the columns after they were changed.
+    """Yield differences between the columns and the planned change.
 
-    What was dropped is gone; what was renamed has its id and its physical name still; what was added has its type,
-    and a path in data files that no column had before.
+    A dropped column must be absent. A renamed column must keep its id and physical name. An added column must have its
+    type, and a path in data files that no column had before.
 
-    :param before: the state that the plan was made on
+    :param before: state that the plan was made on
     """
     old, new = MappedSchema.of(before.metadata), MappedSchema.of(after.metadata)
     present = {lowered(field.column.parts): field for field in new.fields}

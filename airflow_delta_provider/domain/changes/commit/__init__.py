@@ -1,1 +1,1 @@
-"""Commits that no engine can make and this package writes itself: built, checked and refused here."""
+"""Commits that no engine can make, so this package builds, checks and writes them itself."""

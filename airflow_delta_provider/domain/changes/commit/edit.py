@@ -30,7 +30,7 @@ class NoTimestampError(Exception):
 
 
 def has_in_commit_timestamps(state: TableState) -> bool:
-    """Whether commits that follow ``state`` need a timestamp that only grows."""
+    """Return True if commits after ``state`` need a monotonic timestamp."""
     return any(is_active(feature, state.protocol, state.metadata) for feature in _FEATURES)
 
 
@@ -54,9 +54,10 @@ class Edit:
     """A change of protocol and metadata, in one commit.
 
     :param operation: name of the operation, Delta Spark's own if it has one
-    :param parameters: of the operation; values that are not strings are written as JSON strings, as Delta Spark does
-    :param protocol: the new protocol; None if it stays
-    :param schema_string: the new schema, as JSON; None if it stays
+    :param parameters: parameters of the operation; values that are not strings are written as JSON strings, as Delta
+        Spark does
+    :param protocol: new protocol; None if it stays
+    :param schema_string: new schema, as JSON; None if it stays
     """
 
     operation: str
@@ -69,10 +70,10 @@ class Edit:
 
 @dataclass(frozen=True)
 class Stamp:
-    """What identifies one commit.
+    """The identity of one commit.
 
     :param now: milliseconds since 1970, UTC
-    :param txn_id: unique; the same at every try
+    :param txn_id: unique id, the same at every attempt
     :param user_metadata: labels of the run, as JSON
     """
 
@@ -82,9 +83,9 @@ class Stamp:
 
 
 def actions_of(edit: Edit, base: CommitBase, stamp: Stamp) -> list[Action]:
-    """Return the actions of the commit that makes an edit, ``commitInfo`` first.
+    """Return the actions of the commit for an edit, ``commitInfo`` first.
 
-    An action that would not change anything is left out.
+    Actions that would not change anything are left out.
     """
     actions: list[Action] = [{"commitInfo": commit_info(edit, stamp, base)}]
     if edit.protocol is not None and edit.protocol != base.state.protocol:
@@ -99,7 +100,7 @@ def actions_of(edit: Edit, base: CommitBase, stamp: Stamp) -> list[Action]:
 def commit_info(edit: Edit, stamp: Stamp, base: CommitBase | None) -> dict[str, Any]:
     """Return the ``commitInfo`` of an edit.
 
-    :param base: the version that the commit follows; None for version 0
+    :param base: version that the commit follows; None for version 0
     """
     parameters = {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -145,7 +146,9 @@ _FEATURE_LISTS = ("readerFeatures", "writerFeatures")
 
 
 def edit_of(step: Step, base: CommitBase) -> Edit:
-    """Return what the commit of a step without SQL changes, of a table with usage tracking, which no engine writes to.
+    """Return the edit for a step without SQL, on a table with usage tracking.
+
+    No engine writes to such a table.
 
     :raises BrokenLogError: if the schema is damaged
     """

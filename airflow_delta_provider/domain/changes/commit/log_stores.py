@@ -1,6 +1,7 @@
-"""Delta's log stores: which of them are safe for concurrent writers.
+"""Delta's log stores, and the schemes that they are safe for with concurrent writers.
 
-Delta chooses one by the scheme of the table's location (``DelegatingLogStore``), or as the session is configured.
+Delta chooses a store by the scheme of the table's location (``DelegatingLogStore``), or from the session's
+configuration.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ _RENAMING = frozenset({"file", "hdfs", "viewfs", "webhdfs", "swebhdfs"})
 _AZURE = frozenset({"abfs", "abfss", "adl", "wasb", "wasbs"})
 _S3 = frozenset({"s3", "s3a", "s3n"})
 
-#: Packages of Delta's log stores. A class elsewhere may have the same name, and write in another way.
+#: Packages of Delta's log stores. A class of the same name in another package may write differently.
 _PACKAGES = frozenset({"io.delta.storage", "org.apache.spark.sql.delta.storage"})
-#: The schemes on which a log store, by class name, is safe for several writers. Any other scheme gets
-#: ``HDFSLogStore``, whether its rename is atomic or not.
+#: Schemes that are safe for several writers, by class name of the log store. Delta uses ``HDFSLogStore`` for any
+#: other scheme, even if renaming is not atomic there.
 _SAFE: Mapping[str, frozenset[str]] = {
     "HDFSLogStore": _RENAMING | _AZURE,
     "LocalLogStore": frozenset({"file"}),
@@ -37,7 +38,7 @@ _REMEDY_ON_S3 = (
 def check_log_store(table: str, location: str, store: str) -> Finding | None:
     """Return a refusal if two writers may overwrite each other's commits.
 
-    :param location: where the table really is, as a URI: not a mount such as ``viewfs``
+    :param location: real location of the table as a URI, not a mount such as ``viewfs``
     :param store: class of the log store that Delta uses there
     """
     scheme = location.partition(":")[0].lower()

@@ -1,4 +1,4 @@
-"""Checking an intended commit by every rule of the audit, on the version that it follows."""
+"""Checks of an intended commit by every rule of the audit, on the version that it follows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 def check_commit(table: str, base: CommitBase, lines: Sequence[str], log: PastLog) -> tuple[Finding, ...]:
     """Return a refusal for each rule that a commit would break; problems of earlier versions do not count.
 
-    :param lines: of the commit file, as it would be written
+    :param lines: lines of the commit file, as they would be written
     :raises BrokenLogError: if they are not a commit
     """
     audit = HistoryAudit(Replay.of(base.state), base.state, log, known=True, previous=base.previous)

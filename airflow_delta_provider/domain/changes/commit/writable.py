@@ -1,4 +1,4 @@
-"""Tables to which this provider must not write a commit itself."""
+"""Tables that this provider must not commit to itself."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def check_writable(table: str, state: TableState) -> tuple[Finding, ...]:
-    """Return why this provider must not write a commit to a table itself; nothing if it may."""
+    """Return reasons why this provider must not commit to a table itself; empty if it may."""
     return tuple(finding for rule in _RULES for finding in rule(table, state))
 
 
 def check_timestamp(table: str, base: CommitBase) -> tuple[Finding, ...]:
-    """Return a refusal if the next commit has to be later than one whose timestamp is unknown."""
+    """Return a refusal if the next commit must be later than one whose timestamp is unknown."""
     if not has_in_commit_timestamps(base.state):
         return ()
     try:

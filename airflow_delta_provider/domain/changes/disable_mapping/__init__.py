@@ -1,1 +1,1 @@
-"""Disabling column mapping: whether it needs a rewrite, the plan, and its verification."""
+"""Disabling column mapping: the need for a rewrite, the plan, and its verification."""

@@ -1,12 +1,12 @@
 """The history of a table's columns.
 
 ``ColumnHistory`` takes the commits, oldest first (``follow`` reads them from their actions). Its ``known`` is a
-``KnownColumns``: the ``ColumnEvent`` of every renamed or dropped column, the paths of dropped columns that live files
-may still contain (``left``), the columns that have the path of an earlier one (``reused``), all paths that any column
-ever had (``paths``), and the version from which on this is known.
+``KnownColumns`` with: the ``ColumnEvent`` of every renamed or dropped column, the paths of dropped columns that live
+files may still contain (``left``), the columns that have the path of an earlier one (``reused``), all paths that any
+column ever had (``paths``), and the first version that is known.
 
-Exemptions depend on what a commit did, not on its operation name: a commit that removes every live file, or restores
-an earlier version, drops no column.
+Exemptions depend on the actions of a commit, not on its operation name: a commit that removes every live file, or
+restores an earlier version, drops no column.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.delta.transition import Transition, advance
 
-#: Operations after which files are live that earlier commits do not account for.
+#: Operations that add files whose history is not in the log.
 FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
 
 
@@ -37,10 +37,10 @@ FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
 class ColumnEvent:
     """A column that a commit dropped or renamed.
 
-    :param column: its name before
-    :param renamed_to: its name since
-    :param path: its path in data files
-    :param id: its id; None if there was no mapping
+    :param column: name before the commit
+    :param renamed_to: name after the commit; None if dropped
+    :param path: path in data files
+    :param id: column id; None if there was no mapping
     :param provenance: version, engine, operation and time of the commit, as the fields of a finding
     """
 
@@ -53,21 +53,20 @@ class ColumnEvent:
 
     @property
     def version(self) -> int:
-        """The version that did it."""
         return int(self.provenance["version"])
 
 
 @dataclass(frozen=True)
 class KnownColumns:
-    """What is known about columns from the history that is kept.
+    """Facts about columns from the history that is kept.
 
     :param events: columns that were renamed or dropped, oldest first
     :param left: paths of dropped columns that live files may contain, with the versions that dropped them
     :param reused: columns that have the path of another, earlier column, by path
     :param paths: every path that any column had in any version
-    :param since: the first version that is known
-    :param why_incomplete: why it is unknown what live files contain; empty if it is known
-    :param unknown_before: the version before which it is unknown; None if all is known
+    :param since: first version that is known
+    :param why_incomplete: reason why the contents of live files are unknown; empty if they are known
+    :param unknown_before: version before which the history is unknown; None if all is known
     """
 
     events: tuple[ColumnEvent, ...] = ()
@@ -80,7 +79,7 @@ class KnownColumns:
 
     @property
     def rules_foreign_columns_out(self) -> bool:
-        """Whether the history alone proves that no live file contains a dropped column."""
+        """True if the history alone proves that no live file contains a dropped column."""
         return not (self.why_incomplete or self.left or self.reused)
 
 
@@ -93,13 +92,13 @@ class _Gone:
 class ColumnHistory:
     """Takes the commits of a table, oldest first.
 
-    :param log: knows versions before the first that is taken
+    :param log: source of versions before the first commit that is taken
     """
 
     def __init__(self, log: PastLog | None = None) -> None:
         self._log = log or PastLog()
         self._states = EarlierStates()
-        #: Events by the version since which they count: they start over where the whole table is rewritten.
+        #: Events, by the version from which they count. A rewrite of the whole table starts a new list.
         self._eras: list[tuple[int, list[ColumnEvent]]] = [(0, [])]
         self._gone: dict[PhysicalPath, _Gone] = {}
         self._replaced: dict[PhysicalPath, _Gone] = {}
@@ -114,7 +113,7 @@ class ColumnHistory:
     def begin(self, state: TableState, *, is_first: bool) -> None:
         """Take the state, with its files, before the commits.
 
-        :param is_first: whether the first commit created it; else it is from a checkpoint
+        :param is_first: True if the first commit created it; False if it comes from a checkpoint
         """
         self._since = state.version
         self._begun_late = not is_first
@@ -131,7 +130,7 @@ class ColumnHistory:
     def follow(self, replay: Replay, version: int, actions: Sequence[Action]) -> None:
         """Let ``replay`` take a commit, and take its changes.
 
-        :param replay: holds the state before it, with files; empty before the table was created
+        :param replay: replay that holds the state before the commit, with files; empty before the table was created
         :raises BrokenLogError: if an action is malformed
         """
         if replay.is_complete:
@@ -144,12 +143,12 @@ class ColumnHistory:
     def take(self, transition: Transition, live: Mapping[FileKey, LiveFile]) -> None:
         """Take a commit.
 
-        :param live: the files after it
+        :param live: files after the commit
         """
         restored = restored_by(transition, live, self._states, self._log, begun_late=self._begun_late)
         commit, version = transition.commit, transition.commit.version
         leads_back = restored.version is not None
-        if leads_back or commit.operation == "RESTORE":  # files may be live again that were replaced
+        if leads_back or commit.operation == "RESTORE":  # replaced files may be live again
             self._gone = {**self._replaced, **self._gone}
             self._replaced = {}
         elif transition.keeps_no_file:
@@ -175,7 +174,7 @@ class ColumnHistory:
             self._note(transition, old, new)
         if not (transition.keeps_no_file or leads_back):
             self._lose(old, new, version)
-        if not new.is_mapped:  # then each column is found under its own name
+        if not new.is_mapped:  # then engines find each column under its own name
             for path in physical_paths(new):
                 for gone in (self._gone, self._replaced):
                     if path in gone:  # until a RESTORE of a version without such a column
@@ -183,7 +182,7 @@ class ColumnHistory:
 
     @property
     def known(self) -> KnownColumns:
-        """What is known after the last commit."""
+        """The facts known after the last commit."""
         current = {} if self._schema is None else physical_paths(self._schema)
         earlier = {**self._taken_over, **self._replaced}
         left = {path: gone.version for path, gone in earlier.items() if path not in current}
@@ -258,13 +257,13 @@ class ColumnHistory:
 
 
 def _writes(transition: Transition) -> bool:
-    """Whether a commit rewrites the table; one that leaves an empty table empty only changes its columns."""
+    """Return True if a commit rewrites the table. If an empty table stays empty, only its columns change."""
     replaced = transition.before.metadata.id != transition.after.metadata.id
     return bool(transition.removed_files or transition.commit.adds or replaced)
 
 
 def _goes_on(old: MappedSchema, new: MappedSchema) -> bool:
-    """Whether a column still has its id and its path; otherwise all columns are new."""
+    """Return True if a column keeps its id and path; otherwise all columns are new."""
     before = {(field.id, field.path) for field in old.fields if old.is_mapped}
     return any((field.id, field.path) in before for field in new.fields)
 
@@ -273,10 +272,10 @@ def _goes_on(old: MappedSchema, new: MappedSchema) -> bool:
 class MappedTable:
     """A table at a version.
 
-    :param state: with its files
-    :param known: the history of its columns up to that version
-    :param footers: of its files; None if they were not read
-    :param last_stream: the version of the last commit of a streaming query, among the recent ones
+    :param state: state with its files
+    :param known: history of its columns up to that version
+    :param footers: footers of its files; None if they were not read
+    :param last_stream: version of the last commit of a streaming query, among the recent ones; None if there is none
     """
 
     state: TableState
@@ -286,7 +285,7 @@ class MappedTable:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether it has column mapping.
+        """True if the table has column mapping.
 
         :raises BrokenLogError: if the schema is damaged
         """

@@ -1,11 +1,11 @@
-"""The columns of data files compared with those of their table, from footers.
+"""Comparison of the columns of data files, from footers, with the table's columns.
 
-``TableColumns(metadata).compare(footer)`` returns ``FileColumns``: where the file has the table's columns, and which
-others it has (``foreign``). A ``FooterSurvey`` holds the results for all live files. ``count_nulls`` adds up the null
-counts of the footers by column.
+``TableColumns(metadata).compare(footer)`` returns ``FileColumns``: the paths of the table's columns in the file, and
+the file's other columns (``foreign``). A ``FooterSurvey`` holds the results for all live files. ``count_nulls`` adds up
+the null counts of the footers by column.
 
-Not foreign, though not columns of the table, are: materialized row ids and row commit versions, empty columns of the
-change data feed, and the column by which engines separate change data while writing.
+These columns do not count as foreign, although the table does not have them: materialized row ids and row commit
+versions, empty columns of the change data feed, and the column that marks change data while engines write.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, Footer, FooterError
 from airflow_delta_provider.domain.formats.parquet.schema import Repetition, SchemaElement
 
-#: A leaf's path as the footer has it, groups of lists and maps included.
+#: A leaf's path in the footer, including the groups of lists and maps.
 LeafPath = tuple[str, ...]
 
-#: Delta Spark separates change data by this column while writing: ``UPDATE`` and ``MERGE`` leave it in data files.
+#: Delta Spark marks change data with this column while writing. ``UPDATE`` and ``MERGE`` leave it in data files.
 _WRITERS_OWN = "__is_cdc"
-#: Names of materialized columns as engines generate them, also of earlier row tracking.
+#: Names that engines generate for materialized columns, also for earlier row tracking.
 _MATERIALIZED = re.compile(r"_row-(id|commit-version)-col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -45,8 +45,8 @@ _MATERIALIZED = re.compile(r"_row-(id|commit-version)-col-[0-9a-f]{8}(-[0-9a-f]{
 class FileColumns:
     """The columns of a file.
 
-    :param leaves: leaf columns of the table by their parts, with their paths in the file
-    :param foreign: paths that the table does not have, the topmost of each
+    :param leaves: paths in the file of the table's leaf columns, by their parts
+    :param foreign: topmost paths of columns that the table does not have
     """
 
     leaves: Mapping[tuple[str, ...], LeafPath]
@@ -55,12 +55,12 @@ class FileColumns:
 
 @dataclass
 class FooterSurvey:
-    """What the footers of files show.
+    """The results of reading the footers of files.
 
-    :param footers: those that could be read, by path of the file
-    :param foreign: files with foreign columns, by path
-    :param unread: why a file's footer could not be read, by path
-    :param lost: files among these that no engine can read: missing or damaged
+    :param footers: readable footers, by path of the file
+    :param foreign: foreign columns of files that have some, by path of the file
+    :param unread: reasons why footers could not be read, by path of the file
+    :param lost: unread files that no engine can read: missing or damaged
     """
 
     footers: dict[str, Footer] = field(default_factory=dict)
@@ -70,11 +70,11 @@ class FooterSurvey:
 
     @property
     def is_clean(self) -> bool:
-        """Whether every file was read, and none has a foreign column."""
+        """True if every footer was read and no file has a foreign column."""
         return not (self.foreign or self.unread)
 
     def take(self, path: str, footer: Footer | FooterError, columns: TableColumns) -> None:
-        """Take the footer of a file, or why it could not be read."""
+        """Take the footer of a file, or the error from reading it."""
         if isinstance(footer, FooterError):
             self.unread[path] = str(footer)
             if not isinstance(footer, EncryptedFooterError):
@@ -97,7 +97,7 @@ class TableColumns:
         self._last: tuple[Sequence[SchemaElement], FileColumns] | None = None
 
     def compare(self, footer: Footer) -> FileColumns:
-        """Return which of the columns a file has, and which others."""
+        """Return the table's columns that a file has, and its foreign columns."""
         if self._last is None or self._last[0] is not footer.schema:
             walk = _Walk(self._mode)
             walk.struct(self._columns, file_tree(footer.schema), (), ())
@@ -108,7 +108,6 @@ class TableColumns:
         return found if foreign == found.foreign else FileColumns(found.leaves, foreign)
 
     def leaf_columns(self) -> Iterator[tuple[str, ...]]:
-        """Yield the paths of the leaf columns."""
         pending = list(reversed(self._columns))
         while pending:
             column = pending.pop()
@@ -125,9 +124,9 @@ class TableColumns:
 
 
 def count_nulls(metadata: Metadata, footers: Iterable[Footer]) -> dict[tuple[str, ...], int | None]:
-    """Return how many values read as NULL, by leaf column; in a file that lacks the column, all rows do.
+    """Return the number of values that read as NULL, by leaf column; None if a footer lacks the count.
 
-    None if a footer lacks the count. Each value in a list or map counts.
+    In a file that lacks the column, all rows count. In a list or map, each value counts.
     """
     columns = TableColumns(metadata)
     nulls: dict[tuple[str, ...], int | None] = dict.fromkeys(columns.leaf_columns(), 0)
@@ -152,7 +151,7 @@ def _nulls_of(path: LeafPath, footer: Footer) -> int | None:
 
 
 def _holds_nothing(path: PhysicalPath, footer: Footer) -> bool:
-    """Whether this is an all-null column of the change data feed, as engines leave it in data files."""
+    """Return True if a path is an all-null column of the change data feed, as engines leave it in data files."""
     if len(path) != 1 or path[0] not in CHANGE_DATA_NAMES:
         return False
     try:
@@ -172,8 +171,8 @@ class _Walk:
     def struct(self, columns: Iterable[Column], group: FileNode, at: LeafPath, path: PhysicalPath) -> None:
         """Compare the fields of a struct with the children of a group.
 
-        :param at: of the group in the file
-        :param path: of the group, as a field path
+        :param at: path of the group in the file
+        :param path: path of the group, as a field path
         """
         names = ChildrenByName(group.children)
         rest = list(group.children)
@@ -205,7 +204,7 @@ class _Walk:
             self.leaves[column.parts] = at
 
     def _below(self, column: Column, node: FileNode, at: LeafPath, path: PhysicalPath) -> None:
-        """Compare the contents of a list or map; anything of another form is foreign."""
+        """Compare the contents of a list or map; contents of another form are foreign."""
         found = list(_held(column.data_type, node))
         below = list(children(column))
         if len(found) != len(below):

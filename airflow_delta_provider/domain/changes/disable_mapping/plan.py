@@ -1,4 +1,4 @@
-"""Planning to disable column mapping, by the engine or, with usage tracking, in one commit by the provider."""
+"""Planning to disable column mapping: by the engine or, with usage tracking, in one commit by the provider."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from airflow_delta_provider.domain.request.table_name import TableName
 
 
 def check_disabling(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
-    """Return why the mapping cannot be disabled at all, regardless of the files."""
+    """Return reasons why the mapping cannot be disabled at all, regardless of the files."""
     if managed := managing(state.protocol, state.metadata.configuration):
         return (requests.catalog_managed(table, managed[0]),)
     return check_table(table, state.protocol, engine) or check_mapping(table, state)
 
 
 def check_mapping(table: str, state: TableState) -> tuple[Finding, ...]:
-    """Return why the mapping is needed according to the metadata; nothing if there is no mapping."""
+    """Return reasons in the metadata why the mapping is needed; empty if there is no mapping."""
     if not state.metadata.properties.is_mapped:
         return ()
     return (*check_can_disable(table, state.metadata), *_clustered(table, state))
@@ -42,7 +42,7 @@ def check_mapping(table: str, state: TableState) -> tuple[Finding, ...]:
 def plan_disabling(
     table: TableName, options: DisableColumnMappingOptions, found: MappedTable, engine: Engine
 ) -> Planned:
-    """Plan to disable the mapping: in the metadata if that is proven to be safe, else with a rewrite."""
+    """Plan to disable the mapping: in the metadata if that is proven safe, else with a rewrite."""
     if refusals := check_disabling(table.text, found.state, engine):
         return Planned(None, refusals)
     if not found.is_mapped:
@@ -67,7 +67,7 @@ def plan_disabling(
 
 
 def prove(found: MappedTable) -> Proof:
-    """Return the proof that changing only the metadata is safe, or what is missing."""
+    """Return the proof that changing only the metadata is safe, or the reasons why it is not proven."""
     return prove_disabling(found.state.metadata, found.known, found.footers, is_empty=found.state.files == {})
 
 
@@ -113,7 +113,7 @@ def _notes(found: MappedTable) -> Iterator[str]:
 
 
 def _check_rewriting(engine: Engine) -> tuple[Finding, ...]:
-    """Return why the engine cannot rewrite the files without the mapping; nothing if it can."""
+    """Return a refusal if the engine cannot rewrite the files without the mapping."""
     if engine.rewrites_without_mapping:
         return ()
     evidence = "{engine} cannot disable column mapping by rewriting the files."
@@ -131,12 +131,15 @@ def _not_allowed(table: TableName, rewrite: RewriteWithoutMapping) -> Finding:
 
 
 def check_disabling_tracked(table: str, state: TableState) -> tuple[Finding, ...]:
-    """Return why the mapping cannot be disabled at all, regardless of the files."""
+    """Return reasons why the mapping of a tracked table cannot be disabled at all, regardless of the files."""
     return (*check_writable(table, state), *check_tracked(table, state)) or check_mapping(table, state)
 
 
 def plan_disabling_tracked(table: TableName, options: DisableColumnMappingOptions, found: MappedTable) -> Planned:
-    """Plan to disable the mapping in the metadata, if that is proven to be safe: no engine can rewrite the files."""
+    """Plan to disable the mapping in the metadata, if that is proven safe.
+
+    No engine can rewrite the files of such a table.
+    """
     if refusals := check_disabling_tracked(table.text, found.state):
         return Planned(None, refusals)
     if not found.is_mapped:
@@ -156,7 +159,7 @@ def plan_disabling_tracked(table: TableName, options: DisableColumnMappingOption
 
 
 def _after_dropping(finding: Finding) -> Finding:
-    """Return a finding whose remedy asks for a rewrite with what has to be done before that."""
+    """Return a finding whose remedy, if it asks for a rewrite, also says to drop usage tracking first."""
     rule = rule_of(finding)
     remedy = rule.remedy if finding.remedy is None else finding.remedy
     if "allow_rewrite" not in remedy:

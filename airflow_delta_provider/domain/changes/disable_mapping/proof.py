@@ -1,8 +1,8 @@
-"""Whether column mapping can be disabled without rewriting data files, and the metadata without it.
+"""The proof that column mapping can be disabled without rewriting data files, and the resulting metadata.
 
-``check_can_disable`` returns what rules it out regardless of the files, even with a rewrite by the provider.
-``prove_disabling`` returns a ``Proof``: what it rests on, or what is missing, where a rewrite would help.
-``disable_in_action`` returns the metadata of the commit.
+``check_can_disable`` returns reasons against it regardless of the files, even with a rewrite by the provider.
+``prove_disabling`` returns a ``Proof``: its basis, or the missing evidence. If evidence is missing, a rewrite would
+help. ``disable_in_action`` returns the metadata of the commit.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _AFTER_LOSS = (
 
 @dataclass(frozen=True)
 class Proof:
-    """Why every column reads the same without the mapping, and no dropped column can reappear.
+    """A proof that every column reads the same without the mapping, and no dropped column can reappear.
 
     :param rests_on: ``history``, ``footers``, or ``no files`` if there is no data; None if there is no proof
-    :param missing: why there is no proof
+    :param missing: reasons why there is no proof
     """
 
     rests_on: str | None
@@ -47,7 +47,7 @@ class Proof:
 
 
 def check_can_disable(table: str, metadata: Metadata) -> Iterator[Finding]:
-    """Yield why the mapping of a table cannot be disabled at all, according to its metadata."""
+    """Yield reasons in the metadata why the mapping of a table cannot be disabled at all."""
     schema = MappedSchema.of(metadata)
     if schema.mode is MappingMode.ID:
         yield rules.WRONG_MODE.found("{table} has column mapping in mode id.", table=table)
@@ -72,10 +72,10 @@ def prove_disabling(
 ) -> Proof:
     """Prove that a table of mode name reads the same without its mapping, now and after columns are added.
 
-    :param metadata: of the version to prove it for
-    :param known: the history up to that version
-    :param footers: of all live files of that version; None to prove it from the history alone
-    :param is_empty: whether it has no live file; then none may be added until the mapping is disabled
+    :param metadata: metadata of the version to prove it for
+    :param known: history up to that version
+    :param footers: footers of all live files of that version; None to prove it from the history alone
+    :param is_empty: True if it has no live file; then none may be added until the mapping is disabled
     """
     missing = [*_other_names(MappedSchema.of(metadata)), *_reused(known)]
     by_history = not (known.why_incomplete or known.left)
@@ -87,7 +87,7 @@ def prove_disabling(
 
 
 def needs_footers(metadata: Metadata, known: KnownColumns) -> bool:
-    """Whether footers decide: the history does not prove it, and nothing else rules it out."""
+    """Return True if footers decide: the history does not prove it, and nothing else rules it out."""
     first = prove_disabling(metadata, known, None).missing
     return bool(first) and all(finding.code == rules.DROPPED_IN_FILES.code for finding in first)
 
@@ -95,7 +95,7 @@ def needs_footers(metadata: Metadata, known: KnownColumns) -> bool:
 def disable_in_action(wire: Mapping[str, Any]) -> dict[str, Any]:
     """Return a metaData action without column mapping; everything else stays as it is.
 
-    :param wire: the action's JSON
+    :param wire: JSON of the action
     """
     schema_string, gone = disable_in_schema(wire["schemaString"])
     settings = {key: value for key, value in wire["configuration"].items() if key not in gone}
@@ -103,7 +103,7 @@ def disable_in_action(wire: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def disable_in_metadata(metadata: Metadata) -> Metadata:
-    """Return what :func:`disable_in_action` makes of ``metadata``."""
+    """Return ``metadata`` after the change by :func:`disable_in_action`."""
     wire = disable_in_action(metadata.to_json())
     return replace(metadata, configuration=wire["configuration"], schema_string=wire["schemaString"])
 

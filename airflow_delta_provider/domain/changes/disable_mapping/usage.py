@@ -1,9 +1,9 @@
-"""Whether any column of a table was ever renamed or dropped: the usage of column mapping.
+"""The usage of column mapping: whether any column of a table was ever renamed or dropped.
 
-``usage_of`` returns a ``UsageAnswer``: ``USED``, with the commits that did it, ``UNUSED``, or ``UNDETERMINED``,
-with the evidence for and against. A table is unused if all its columns have their own names in data files, and files
-have no others: its property of usage tracking could be ``false``. For a table without column mapping, the time when it
-had mapping counts.
+``usage_of`` returns a ``UsageAnswer`` with evidence: ``USED`` (with the commits that renamed or dropped columns),
+``UNUSED`` or ``UNDETERMINED``. A table is unused if all its columns have their own names in data files, and files have
+no other columns. The usage-tracking property of such a table could be ``false``. For a table without column mapping,
+the time when it had mapping counts.
 """
 
 from __future__ import annotations
@@ -22,14 +22,12 @@ from airflow_delta_provider.domain.delta.column import path_text
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Pieces of evidence of one kind that are listed; further ones are counted.
+#: Number of pieces of evidence of one kind that are listed; the rest is only counted.
 _MOST = 20
 _MADE_UP = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class Usage(str, Enum):
-    """Whether columns were renamed or dropped."""
-
     USED = "USED"
     UNUSED = "UNUSED"
     UNDETERMINED = "UNDETERMINED"
@@ -39,10 +37,10 @@ class Usage(str, Enum):
 class UsageAnswer:
     """An answer and its evidence.
 
-    :param mode: of column mapping
-    :param known_since: the first version whose columns are known; 0 for the whole history
-    :param unknown_before: the version before which the answer is unknown; None if all is known
-    :param evidence: for the answer, or against another one
+    :param mode: mode of column mapping
+    :param known_since: first version whose columns are known; 0 for the whole history
+    :param unknown_before: version before which the answer is unknown; None if all is known
+    :param evidence: evidence for the answer, or against another one
     """
 
     answer: Usage
@@ -59,11 +57,11 @@ class UsageAnswer:
 def usage_of(
     schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None, tracking: Iterable[Finding] = ()
 ) -> UsageAnswer:
-    """Judge a table.
+    """Return the usage of column mapping of a table.
 
-    :param schema: of the newest version
-    :param footers: of all live files; None if they were not read
-    :param tracking: what is wrong with the table's own usage tracking
+    :param schema: schema of the newest version
+    :param footers: footers of all live files; None if they were not read
+    :param tracking: problems with the table's own usage tracking
     """
     evidence = [_event(event) for event in known.events[:_MOST]]
     if len(known.events) > _MOST:
@@ -80,20 +78,20 @@ def usage_of(
 
 
 def needs_footers(schema: MappedSchema, known: KnownColumns) -> bool:
-    """Whether footers decide: there is no other evidence that the table is used."""
+    """Return True if footers decide: there is no other evidence that the table is used."""
     if known.events or known.rules_foreign_columns_out or known.reused:
         return False
     return not any(_doubts_of_schema(schema))
 
 
 def undecidable_usage(schema: MappedSchema, known: KnownColumns, why: Sequence[Finding]) -> UsageAnswer:
-    """Return that the usage is unknown, for a table whose log does not define it."""
+    """Return an undetermined answer, for a table whose log does not define its usage."""
     evidence = tuple(_of("log", finding.message) for finding in why)
     return UsageAnswer(Usage.UNDETERMINED, schema.mode.value, known.since, known.since, evidence)
 
 
 def unknown_usage(table: str, found: UsageAnswer) -> Finding:
-    """Return the finding of a table whose usage is undetermined."""
+    """Return the finding for a table whose usage is undetermined."""
     why = "; ".join(piece["text"].rstrip(".") for piece in found.evidence[:5])
     before = found.unknown_before
     if before is None:
@@ -106,14 +104,14 @@ def unknown_usage(table: str, found: UsageAnswer) -> Finding:
 
 
 def moved_fields(schema: MappedSchema) -> list[MappedField]:
-    """Return the columns that do not have their own names in data files."""
+    """Return the columns whose names in data files differ from their own."""
     if not schema.is_mapped:
         return []
     return [field for field in schema.fields if field.path != field.column.parts]
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names, and the number of further ones."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
@@ -173,7 +171,7 @@ def _of_footers(footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:
 
 
 def has_made_up_name(field: MappedField) -> bool:
-    """Whether an engine generated the name that a column has in data files."""
+    """Return True if an engine generated the column's name in data files."""
     return _MADE_UP.fullmatch(field.name or "") is not None
 
 

@@ -1,4 +1,4 @@
-"""Comparing a table after its column mapping was disabled with what it was before."""
+"""Comparison of a table before and after its column mapping was disabled."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def verify_disabled(before: TableState, after: TableState, *, rewritten: bool) -> Iterator[Finding]:
-    """Yield how the table differs from what it should be after the commit that disabled its mapping.
+    """Yield differences from the expected table after the commit that disabled its mapping.
 
-    :param before: the state that the commit follows, with its files
-    :param after: the state after the commit, likewise
+    :param before: state before the commit, with its files
+    :param after: state after the commit, with its files
     """
     expected = disable_in_metadata(before.metadata)
     wrong = [f"{what} changed" for what in _differences(expected, after.metadata)]
@@ -42,10 +42,10 @@ def verify_disabled(before: TableState, after: TableState, *, rewritten: bool) -
 
 
 def _changed(what: str, version: int, good: int | None = None, remedy: str = "", **known: Any) -> Finding:
-    """Return that the table differs since its mapping was disabled.
+    """Return the finding for a difference since the mapping was disabled.
 
-    :param good: the version before that
-    :param remedy: an alternative to restoring that version
+    :param good: version before the commit; None for the one just before ``version``
+    :param remedy: alternative to restoring that version
     """
     return rules.NOT_AS_BEFORE.found(
         f"Version {{version}} disabled the column mapping, but {what}.",
@@ -69,16 +69,16 @@ def _differences(expected: Metadata, actual: Metadata) -> Iterator[str]:
 
 
 def _settings(metadata: Metadata) -> dict[str, str]:
-    """Return the properties without those of the mapping: mode none is the same as no mode."""
+    """Return the properties except the mapping's own: mode none is the same as no mode."""
     return {
         key: value for key, value in metadata.configuration.items() if key not in (COLUMN_MAPPING_MODE, MAX_COLUMN_ID)
     }
 
 
 def rebased_over(commits: Iterable[tuple[int, Sequence[Action]]], version: int) -> Iterator[Finding]:
-    """Yield the commits over which that of ``version`` must not have been rebased.
+    """Yield commits that the commit of ``version`` must not have been rebased over.
 
-    :param commits: those between the version of the proof and ``version``
+    :param commits: commits between the version of the proof and ``version``
     """
     for between, actions in commits:
         if changes_metadata(actions):
@@ -90,7 +90,7 @@ def rebased_over(commits: Iterable[tuple[int, Sequence[Action]]], version: int) 
 
 
 def foreign_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
-    """Yield files that were added while the mapping was disabled and have columns that the table does not have."""
+    """Yield files with foreign columns that were added while the mapping was disabled."""
     for path, columns in survey.foreign.items():
         yield _changed(
             "in the meantime another writer added {path}, which has {columns}, not a column of the table: a new column "
@@ -105,7 +105,7 @@ def foreign_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
 def nulls_differ(
     before: Mapping[tuple[str, ...], int | None], after: Mapping[tuple[str, ...], int | None], version: int
 ) -> Iterator[Finding]:
-    """Yield the columns that have another number of nulls in the same files without the mapping."""
+    """Yield columns whose number of nulls in the same files differs without the mapping."""
     for parts, count in before.items():
         now = after.get(parts)
         if count is not None and count != now:
@@ -119,7 +119,7 @@ def nulls_differ(
 
 
 def unread_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
-    """Yield the files for which it is unknown whether they read as before."""
+    """Yield files that could not be read, so whether they read as before is unknown."""
     for path, why in survey.unread.items():
         yield rules.NOT_VERIFIED.found(
             "{path} could not be read after version {version} disabled the column mapping: {why}.",
@@ -132,9 +132,9 @@ def unread_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
 def rows_differ(
     before: tuple[int, Mapping[str, int]], after: tuple[int, Mapping[str, int]], version: int
 ) -> Iterator[Finding]:
-    """Yield the columns whose values, over all rows, differ from those of the previous version.
+    """Yield columns whose values, over all rows, differ from the previous version.
 
-    :param before: the number of rows, and a checksum of the values of each column
+    :param before: number of rows, and a checksum of the values by column
     """
     if before[0] != after[0]:
         yield _changed("the table has {now:row} since then, {before} before", version, now=after[0], before=before[0])

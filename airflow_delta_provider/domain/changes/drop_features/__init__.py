@@ -1,1 +1,1 @@
-"""What dropping a table feature takes, and what is left of it afterwards."""
+"""The work of dropping a table feature, and the traces that remain afterwards."""

@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 
-#: Empty commits whose checkpoints keep readers from history that has traces of a feature.
+#: Number of empty commits whose checkpoints keep readers from history with traces of a feature.
 _BARRIERS = 3
 
 
@@ -32,8 +32,8 @@ _BARRIERS = 3
 class RewriteCost:
     """The data files that a drop rewrites.
 
-    :param size: how large they are, in bytes
-    :param unread: how many of them are counted only because their footers could not be read
+    :param size: total size in bytes
+    :param unread: number of files counted only because their footers could not be read
     """
 
     files: int = 0
@@ -43,10 +43,10 @@ class RewriteCost:
 
 @dataclass(frozen=True)
 class DropSurvey:
-    """What is known about a table before its features are dropped.
+    """Facts about a table before its features are dropped.
 
-    :param rewritten: by feature
-    :param earliest: when the history with traces of a feature may be truncated, by feature that is no longer in use
+    :param rewritten: files to rewrite, by feature
+    :param earliest: time when history with traces may be truncated, by feature that is no longer in use
     """
 
     rewritten: Mapping[str, RewriteCost] = field(default_factory=dict)
@@ -56,10 +56,12 @@ class DropSurvey:
 def plan_drop(
     table: TableName, options: DropFeatureOptions, state: TableState, engine: Engine, survey: DropSurvey, now: datetime
 ) -> Planned:
-    """Plan to drop the features, one statement each; a feature whose history is too recent is left for later.
+    """Plan to drop the features, one statement each.
 
-    :param state: the table, with its files
-    :param now: in UTC
+    A feature whose history is too recent is left for later.
+
+    :param state: state of the table, with its files
+    :param now: current time in UTC
     """
     asked = [feature_named(name).name for name in options.features]
     present = features_of(options, state.protocol)
@@ -79,7 +81,6 @@ def plan_drop(
 
 
 def protocol_after(protocol: Protocol, steps: Collection[DropFeature]) -> Protocol:
-    """Return the protocol after the steps."""
     if not steps:
         return protocol
     protecting = {
@@ -164,7 +165,7 @@ def _notes(
     survey: DropSurvey,
     now: datetime,
 ) -> Iterator[str]:
-    """Yield what users should know beforehand: what is rewritten, what remains, what has to wait."""
+    """Yield notes for users: the files to rewrite, the traces that remain, the features that have to wait."""
     for step in steps:
         removal = REMOVALS[step.feature]
         unread = survey.rewritten.get(step.feature, RewriteCost()).unread

@@ -1,7 +1,8 @@
-"""Which data files Delta Spark rewrites when a feature is dropped, by their own schemas.
+"""The data files that Delta Spark rewrites when a feature is dropped, according to their own schemas.
 
-``ReorgTableHelper.scala`` of Delta Spark v4.4.0: for type widening, those in which a column has another type than in
-the table; for deletion vectors, in addition to those that have one, those with columns that the table no longer has.
+``ReorgTableHelper.scala`` of Delta Spark v4.4.0: dropping type widening rewrites files that have another type for a
+column than the table. Dropping deletion vectors rewrites files that have one, and files with columns that the table no
+longer has.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType, SchemaElement
 
-#: Bits of integers that are stored as 32: what distinguishes them in a file.
+#: Bit widths of integers that are stored as 32 bits. The width distinguishes them in a file.
 _BITS = {"byte": 8, "short": 16, "integer": 32}
 
 
 @dataclass(frozen=True)
 class FileDifference:
-    """How the schema of a file differs from the table's.
+    """The differences between the schemas of a file and its table.
 
-    :param types: whether a column has another type
-    :param columns: whether there are columns that the table no longer has
+    :param types: True if a column has another type
+    :param columns: True if the file has columns that the table no longer has
     """
 
     types: bool
@@ -38,7 +39,7 @@ class FileDifference:
 class FileDifferences:
     """Compares the schemas of files with the table's own.
 
-    :param metadata: the table's
+    :param metadata: metadata of the table
     """
 
     def __init__(self, metadata: Metadata) -> None:
@@ -51,9 +52,9 @@ class FileDifferences:
         self._known: dict[tuple[SchemaElement, ...], FileDifference] = {}
 
     def of(self, elements: tuple[SchemaElement, ...]) -> FileDifference:
-        """Return how a file differs.
+        """Return the differences of a file.
 
-        :param elements: of its schema, as a footer has them
+        :param elements: elements of its schema, from the footer
         """
         if elements not in self._known:
             walk = _Differences(self._schema.mode)
@@ -64,7 +65,7 @@ class FileDifferences:
 
 
 class _Differences(SchemaWalk):
-    """Notes each difference, whether it is wrong or not."""
+    """Notes each difference, even harmless ones."""
 
     def __init__(self, mode: MappingMode) -> None:
         super().__init__(mode)
@@ -85,7 +86,10 @@ class _Differences(SchemaWalk):
 
 
 def _other_width(element: SchemaElement, data_type: DataType) -> bool:
-    """Whether integers that are stored alike have another width: one that says none has 32 bits."""
+    """Return True if an integer of the file has another width than the column.
+
+    An integer without a declared width has 32 bits.
+    """
     if not isinstance(data_type, PrimitiveType) or data_type.name not in _BITS:
         return False
     logical = element.logical_type

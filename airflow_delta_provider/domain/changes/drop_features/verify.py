@@ -1,4 +1,4 @@
-"""Verifying that features were dropped, or wait until their history is old enough."""
+"""Verification that features were dropped, or wait until their history is old enough."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.request.change_options import DropFeatureOpti
 
 
 def features_of(options: DropFeatureOptions, protocol: Protocol) -> tuple[str, ...]:
-    """Return the features of a request that a table has, in the order in which they must be dropped."""
+    """Return the requested features that a table has, in the required order of dropping them."""
     return in_order(tuple(n for n in (feature_named(f).name for f in options.features) if n in protocol.features))
 
 
@@ -27,11 +27,11 @@ def features_of(options: DropFeatureOptions, protocol: Protocol) -> tuple[str, .
 def verify_dropped(
     options: DropFeatureOptions, state: TableState, earliest: Mapping[str, datetime], *, promised: Protocol | None
 ) -> Iterator[Finding]:
-    """Yield what is wrong with a table whose features should be dropped, or wait for their history.
+    """Yield problems of a table whose features should be dropped, or wait for their history.
 
-    :param state: the table, with its files
-    :param earliest: when the history with traces of a feature may be truncated, by feature that is no longer in use
-    :param promised: the protocol that the plan leads to; None if nothing was done
+    :param state: state of the table, with its files
+    :param earliest: time when history with traces may be truncated, by feature that is no longer in use
+    :param promised: protocol that the plan leads to; None if nothing was done
     """
     present = features_of(options, state.protocol)
     for name in present:
@@ -62,20 +62,23 @@ def verify_dropped(
 
 
 def _left_over(name: str, state: TableState) -> bool:
-    """Whether a table has traces of a feature that it no longer has, be it as a preview or as a stable one."""
+    """Return True if a table has traces of a feature that it no longer has, as a preview or as a stable one."""
     return not has_feature(state.protocol.features, name) and is_in_use(name, state)
 
 
 def _is_used(name: str, state: TableState) -> bool:
-    """Whether a table still uses a feature; what only protects history is in use as long as that is there."""
+    """Return True if a table still uses a feature.
+
+    A feature that only protects history does not count as used.
+    """
     return not REMOVALS[name].only_truncating and is_in_use(name, state)
 
 
 @on_demand(DROP_WAITS)
 def waiting(name: str, version: int, earliest: datetime | None) -> Finding:
-    """Return the finding of a feature that waits for its history.
+    """Return the finding for a feature that waits for its history.
 
-    :param earliest: when that may be truncated; None where it is unknown
+    :param earliest: time when the history may be truncated; None if unknown
     """
     waits = "The table's history has traces of {subject}, which may be truncated "
     if earliest is None:

@@ -1,4 +1,4 @@
-"""Usage tracking of column mapping, as in the RFC: this provider commits these changes itself.
+"""Usage tracking of column mapping, as in the RFC. This provider commits these changes itself.
 
 Experimental: no engine implements the RFC (delta-io/delta#2682), which may change.
 """

@@ -1,7 +1,7 @@
 """Dropping, renaming and adding columns of a table with usage tracking, in one commit by this provider.
 
-RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking. The property as it will be after the
-commit decides the physical names of new columns: a name that this commit frees is not free in data files.
+RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking. The value of the property after the commit
+decides the physical names of new columns: a name that this commit frees is not free in data files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _STRUCTURE = {ArrayType: "array", MapType: "map", StructType: "struct"}
 
 @dataclass(frozen=True)
 class TrackedSchema:
-    """What a commit makes of a schema.
+    """A schema after a commit, with the properties that the commit sets.
 
     :param properties: table properties that get a value
     """
@@ -54,9 +54,9 @@ class TrackedSchema:
 def plan_altering_tracked(
     table: TableName, options: AlterColumnsOptions, state: TableState, past: PastColumns
 ) -> Planned:
-    """Plan to change the columns; what is done already is left out.
+    """Plan to change the columns; changes that are already done are left out.
 
-    :param past: the columns that the table has had
+    :param past: columns that the table has had
     """
     if refusals := (*check_writable(table.text, state), *check_tracked(table.text, state)):
         return Planned(None, refusals)
@@ -75,14 +75,14 @@ def alter_tracked(
     reserved: Iterable[str] = (),
     new_name: Callable[[], str] = random_name,
 ) -> TrackedSchema:
-    """Return the schema after the change, new columns with their ids and physical names where the table is mapped.
+    """Return the schema after the change; new columns of a mapped table get ids and physical names.
 
-    Where the past is not completely known, a name may be one that a dropped column has in data files: then all new
-    columns get UUIDs, as if one had been dropped.
+    If the past is not fully known, a dropped column may have any name in data files. All new columns then get UUIDs, as
+    if a column had been dropped.
 
-    :param schema: that of ``metadata``, as JSON
-    :param past: the columns of all versions before
-    :param reserved: further names that data files have columns of
+    :param schema: schema of ``metadata``, as JSON
+    :param past: columns of all versions before
+    :param reserved: further column names that data files use
     """
     before = MappedSchema.of(metadata)
     if not before.is_mapped:
@@ -99,9 +99,9 @@ def alter_tracked(
 
 
 def altering_edit(alteration: Alteration, base: CommitBase, past: PastColumns) -> Edit:
-    """Return the commit that makes the change of the version that it follows.
+    """Return the edit that makes the change on the version that it follows.
 
-    :param past: the columns of all versions before
+    :param past: columns of all versions before
     :raises BrokenLogError: if the schema is damaged
     """
     state = base.state
@@ -118,7 +118,7 @@ def altering_edit(alteration: Alteration, base: CommitBase, past: PastColumns) -
 
 
 def _operation(alteration: Alteration) -> tuple[str, dict[str, Any]]:
-    """Return what the commit calls itself: as Delta Spark does, where that has a name for it."""
+    """Return the commit's operation and parameters, named as in Delta Spark if it has a name for them."""
     drops = [path_text(parts) for parts in alteration.drops]
     renames = {path_text(rename.parts): path_text(rename.renamed) for rename in alteration.renames}
     adds = [

@@ -1,7 +1,8 @@
-"""The first version of a table with usage tracking. RFC Column Mapping Usage Tracking; PROTOCOL.md, Change Metadata.
+"""The first version of a table with usage tracking.
 
-It is mapped by name from the beginning, so columns can be renamed and dropped without a rewrite; as nothing was
-renamed or dropped yet, each column keeps its own name in data files, if that is valid there.
+RFC Column Mapping Usage Tracking; PROTOCOL.md, Change Metadata. The table is mapped by name from the beginning, so
+columns can be renamed and dropped without a rewrite. No column was renamed or dropped yet, so each keeps its own name
+in data files if that name is valid there.
 """
 
 from __future__ import annotations
@@ -30,24 +31,22 @@ from airflow_delta_provider.domain.delta.writer import ENGINES
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions
 
-#: The protocol that Delta Spark gives every new table.
+#: Protocol that Delta Spark gives every new table.
 _USUAL = Protocol(1, 2)
 
 
 @dataclass(frozen=True)
 class NewTable:
-    """A table to create."""
-
     metadata: dict[str, Any]
     protocol: Protocol
 
     @property
     def state(self) -> TableState:
-        """Its state at version 0."""
+        """The table's state at version 0."""
         return TableState(0, self.protocol, Metadata.from_json(self.metadata), {}, {})
 
     def lines(self, stamp: Stamp) -> list[str]:
-        """Return the lines of its first commit."""
+        """Return the lines of the table's first commit."""
         edit = Edit(
             "CREATE TABLE",
             {
@@ -65,7 +64,7 @@ class NewTable:
 
 
 def new_table(options: CreateTableOptions) -> tuple[NewTable | None, tuple[Finding, ...]]:
-    """Return the requested table, or why it cannot exist."""
+    """Return the requested table, or the reasons why it cannot exist."""
     schema: dict[str, Any] = {"type": "struct", "fields": []}
     mapper = Mapper(Naming(unique=False, taken=taken_paths((), ())), 0)
     refusals = list(_same_names(options))
@@ -106,7 +105,7 @@ def check_lockout(table: str, options: CreateTableOptions) -> Finding | None:
 
 
 def is_same(options: CreateTableOptions, wanted: TableState, there: TableState) -> bool:
-    """Whether a table is the requested one, so a second run has nothing to do."""
+    """Return True if a table is the requested one, so a second run has nothing to do."""
     return (
         there.metadata.schema == wanted.metadata.schema
         and there.metadata.partition_columns == options.partition_by

@@ -1,4 +1,4 @@
-"""Planning to enable usage tracking, or column mapping on a table that has it.
+"""Planning to enable usage tracking, or column mapping on a table with usage tracking.
 
 RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking. A table is tracked as unused only if no live
 file can contain a dropped column: otherwise a new column of that name would get its values.
@@ -30,12 +30,12 @@ _EXPERIMENTAL = "Experimental: the RFC that defines the feature is not adopted y
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about a table in addition to its newest state.
+    """Facts about a table in addition to its newest state.
 
-    :param past: the columns that it has had
-    :param foreign_columns: why the footers of its live files do not prove that these have only columns of the table;
-        empty if they prove it, None if they were not read
-    :param writers: number of its recent commits by engine, latest first
+    :param past: columns that the table has had
+    :param foreign_columns: reason why the footers do not prove that live files have only the table's columns; empty if
+        they prove it, None if they were not read
+    :param writers: number of recent commits by engine, latest first
     """
 
     past: PastColumns
@@ -44,13 +44,16 @@ class Evidence:
 
 
 def concerns_tracking(options: EnableFeatureOptions, state: TableState) -> bool:
-    """Whether usage tracking is asked for, or column mapping on a table that has it: no engine can do either."""
+    """Return True if a request enables usage tracking, or column mapping on a tracked table.
+
+    No engine can do either.
+    """
     names = {feature_named(name).name for name in options.features}
     return USAGE_TRACKING.name in names or (COLUMN_MAPPING.name in names and is_tracked(state))
 
 
 def needs_footers(state: TableState, past: PastColumns) -> bool:
-    """Whether only the footers of the live files can show that a table is unused."""
+    """Return True if only the footers of the live files can show that a table is unused."""
     mapped = state.metadata.properties.is_mapped
     return not (mapped or past.ever_used or past.never_mapped)
 
@@ -58,7 +61,7 @@ def needs_footers(state: TableState, past: PastColumns) -> bool:
 def plan_tracking(table: TableName, options: EnableFeatureOptions, state: TableState, evidence: Evidence) -> Planned:
     """Plan to enable usage tracking and column mapping, in one commit each.
 
-    What is enabled already is left out.
+    Features that are already enabled are left out.
     """
     tracked = is_tracked(state)
     incomplete = (check_tracked if tracked else check_not_tracked)(table.text, state)

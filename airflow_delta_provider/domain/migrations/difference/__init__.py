@@ -1,1 +1,1 @@
-"""How a table differs from what its spec declares."""
+"""Differences between a table and its spec."""

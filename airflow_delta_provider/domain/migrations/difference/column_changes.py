@@ -1,4 +1,4 @@
-"""What is to be changed of the columns of a table, and what is declared of each of them."""
+"""The changes that the columns of a table need, and the declaration of each column."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from airflow_delta_provider.domain.spec.table_spec import ColumnSpec
 
 @dataclass(frozen=True)
 class Place:
-    """A column by its path before the renames of the plan, and after them."""
+    """A column's path before the renames of the plan, and its path after them."""
 
     old: Parts
     new: Parts
 
     def below(self, old: str, new: str | None = None) -> Place:
-        """Return the place of something in it, by its name before the renames and after them."""
+        """Return the place of a child, by its name before the renames and after them.
+
+        :param new: name after the renames; None if it stays
+        """
         return Place((*self.old, old), (*self.new, old if new is None else new))
 
 
@@ -27,8 +30,8 @@ class Place:
 class Addition:
     """A column to add.
 
-    :param parent: the struct that gets it
-    :param required: whether it is to be NOT NULL
+    :param parent: struct that gets the column
+    :param required: True if the column is to be NOT NULL
     """
 
     parent: Place
@@ -37,22 +40,22 @@ class Addition:
     required: bool = False
 
     def column(self, *, renamed: bool) -> NewColumn:
-        """Return it, by its path after the renames or before them."""
+        """Return the new column, by its path after the renames or before them."""
         return NewColumn((*(self.parent.new if renamed else self.parent.old), self.name), self.type)
 
 
 @dataclass
 class ColumnChanges:
-    """What is to be changed of the columns. Paths are those after the renames, where a change says nothing else.
+    """The changes that the columns need. Unless noted, paths are those after the renames.
 
-    :param renames: by the paths before, the deepest first
-    :param rewritable: columns among those to be widened that may be rewritten, too
-    :param casts: types that widening does not reach, of columns that may be rewritten
-    :param orders: by the path of a struct, the names of its columns in their new order, and whether each is dropped
+    :param renames: renames, by the paths before, deepest first
+    :param rewritable: columns to widen that may also be rewritten
+    :param casts: type changes that widening cannot do, for columns that may be rewritten
+    :param orders: paths of structs, each with (name, is dropped) pairs of its columns in their new order
     :param required: columns that are to be NOT NULL
-    :param renames_first: whether a column is added under a name that a rename frees
-    :param drops_first: whether a column gets a name that a drop frees
-    :param refusals: why the table cannot become what is declared
+    :param renames_first: True if a column is added under a name that a rename frees
+    :param drops_first: True if a column gets a name that a drop frees
+    :param refusals: reasons why the table cannot reach the declared state
     """
 
     adds: list[Addition] = field(default_factory=list)
@@ -73,11 +76,11 @@ class ColumnChanges:
 
 @dataclass(eq=False)
 class Member:
-    """A column of the table, one that is declared, or both.
+    """A column that is in the table, in the spec, or in both.
 
-    :param old: as the table has it; None where it is to be added
-    :param spec: as it is declared; None where nothing is said of it
-    :param goes: whether it is to be dropped
+    :param old: column in the table; None if it is to be added
+    :param spec: declaration; None if the spec does not name the column
+    :param goes: True if the column is to be dropped
     """
 
     old: StructField | None
@@ -86,12 +89,12 @@ class Member:
 
     @property
     def old_name(self) -> str:
-        """What it is called before the renames."""
+        """The name before the renames."""
         return self.old.name if self.old is not None else self.name
 
     @property
     def name(self) -> str:
-        """What it is called afterwards: a name in another case is not another name, unless it is said to be."""
+        """The name after the renames. A change of case only counts if the spec declares it as a rename."""
         if self.old is None or self.is_renamed:
             assert self.spec is not None
             return self.spec.name
@@ -99,17 +102,16 @@ class Member:
 
     @property
     def is_renamed(self) -> bool:
-        """Whether it gets another name."""
         if self.old is None or self.spec is None or not isinstance(self.spec.renamed_from, str):
             return False
         return self.old.name.lower() == self.spec.renamed_from.lower() and self.old.name != self.spec.name
 
 
 def members_of(struct: StructType, named: Sequence[ColumnSpec]) -> list[Member]:
-    """Return the columns of a struct in its order, then those that are to be added.
+    """Return the columns of a struct in its order, then the columns to add.
 
-    A column is still to be renamed if it has its old name, and nothing has the new one or nothing else is declared to
-    have the old one.
+    A column with its old name is still to be renamed if no column has the new name, or if no other declaration claims
+    the old name.
     """
     members = {column.name.lower(): Member(column) for column in struct.fields}
     declared = {spec.name.lower() for spec in named}

@@ -1,4 +1,4 @@
-"""How the columns of a table differ from those that its spec declares."""
+"""Differences between the columns of a table and its spec."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from airflow_delta_provider.domain.spec.table_spec import (
 
 
 def column_changes(schema: StructType, spec: TableSpec) -> ColumnChanges:
-    """Return how the columns of ``schema`` differ from the spec."""
+    """Return the changes that bring the columns of ``schema`` to the spec."""
     return _Difference(spec).run(schema)
 
 
@@ -64,7 +64,7 @@ class _Difference:
     def _struct(self, struct: StructType, named: Sequence[ColumnSpec], at: Place, *, declared: bool = True) -> None:
         """Compare a struct.
 
-        :param declared: whether its columns are: else ``exact`` says nothing of them
+        :param declared: True if its columns are declared; otherwise ``exact`` does not apply to them
         """
         members = members_of(struct, named)
         for member in members:
@@ -88,7 +88,7 @@ class _Difference:
         return bool({lowered((*at.old, name)), lowered((*at.new, name))} & self._dropped)
 
     def _inside(self, data_type: DataType, at: Place) -> None:
-        """Look for columns to drop in what is not declared."""
+        """Look for columns to drop within an undeclared column."""
         if not any(len(path) > len(at.old) for path in self._dropped):
             return
         if isinstance(data_type, StructType):
@@ -100,7 +100,7 @@ class _Difference:
             self._inside(data_type.value, at.below("value"))
 
     def _look_at_names(self, members: Sequence[Member], at: Place) -> None:
-        """Find out which renames there are, and which names have to be free first."""
+        """Find the renames, and the names that must be freed first."""
         by_old_name = {member.old_name.lower(): member for member in members if member.old is not None}
         for member in members:
             before = by_old_name.get(member.name.lower())
@@ -119,7 +119,7 @@ class _Difference:
                 self._found.renames_first |= member.old is None and before.is_renamed
 
     def _look_for_renames(self, members: Sequence[Member], at: Place) -> None:
-        """A column that goes and one of its type that comes may be one that is renamed: that is asked."""
+        """Refuse to drop a column and add another one of its type: this may be a rename."""
         added = [(member.spec, member.spec.shape) for member in members if member.old is None and member.spec]
         for old in (member.old for member in members if member.goes and member.old is not None):
             for spec, shape in added:
@@ -232,7 +232,7 @@ class _Difference:
             )
 
     def _order(self, members: Sequence[Member], named: Sequence[ColumnSpec], at: Place) -> None:
-        """Put the declared columns in the order of the spec; the others keep their place behind the one before them."""
+        """Put declared columns in the order of the spec; others stay behind the column before them."""
         groups: dict[int, list[Member]] = {}
         last = 0
         for member in members:

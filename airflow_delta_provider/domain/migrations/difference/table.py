@@ -1,4 +1,4 @@
-"""How a table differs from its spec in what is not of its columns."""
+"""Differences between a table and its spec, except for columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.spec.table_spec import TableSpec, Unsaid
 
 
 def new_constraints(metadata: Metadata, spec: TableSpec) -> tuple[AddConstraint, ...]:
-    """Return the CHECK constraints that are missing, or have another expression."""
+    """Return the CHECK constraints that are missing or have another expression."""
     known = {name.lower(): expression for name, expression in metadata.check_constraints.items()}
     return tuple(
         AddConstraint(name, expression)
@@ -30,7 +30,7 @@ def new_constraints(metadata: Metadata, spec: TableSpec) -> tuple[AddConstraint,
 
 
 def old_constraints(metadata: Metadata, spec: TableSpec) -> tuple[DropConstraint, ...]:
-    """Return the CHECK constraints that go, those that get another expression included."""
+    """Return the CHECK constraints to drop, or to replace by another expression."""
     wanted = {name.lower(): expression for name, expression in spec.constraints.items()}
     return tuple(
         DropConstraint(name)
@@ -46,16 +46,17 @@ def _goes(wanted: str | None, expression: str, *, named: bool, exact: bool) -> b
 
 
 def new_properties(metadata: Metadata, spec: TableSpec) -> dict[str, str]:
-    """Return the properties that are missing, or have another value, in the spelling that the table has."""
+    """Return the properties that are missing or have another value, in the table's own spelling."""
     known = {name.lower(): name for name in metadata.configuration}
     wanted = {known.get(name.lower(), name): value for name, value in spec.properties.items() if value is not None}
     return {name: value for name, value in wanted.items() if metadata.configuration.get(name) != value}
 
 
 def old_properties(metadata: Metadata, spec: TableSpec) -> UnsetProperties | None:
-    """Return the properties that go: with ``exact``, all that are not named, but for those that writers keep.
+    """Return the properties to remove; with ``exact``, all that the spec does not name.
 
-    Neither do those go that enable a table feature, which is declared by its name, nor constraints.
+    Properties that writers maintain stay. So do constraints, and properties that enable a table feature: a feature is
+    declared by its name.
     """
     named = {name.lower(): value for name, value in spec.properties.items()}
     kept = {name.lower() for name in WRITER_OWNED_PROPERTIES}
@@ -74,29 +75,29 @@ def old_properties(metadata: Metadata, spec: TableSpec) -> UnsetProperties | Non
     return UnsetProperties(tuple(sorted(gone))) if gone else None
 
 
-#: Settings of these are not properties that somebody declares.
+#: Prefixes of properties that a spec does not declare.
 _KEPT = ("delta.columnmapping.", "delta.rowtracking", "delta.incommittimestamp", "delta.requirecheckpointprotection")
 
 
 def new_comment(metadata: Metadata, spec: TableSpec) -> CommentTable | None:
-    """Return the step that sets the table's comment, or removes it."""
+    """Return the step that sets or removes the table's comment; None if it stays."""
     if isinstance(spec.comment, Unsaid) or (spec.comment or None) == (metadata.description or None):
         return None
     return CommentTable(spec.comment or None)
 
 
 def is_partitioned_otherwise(metadata: Metadata, spec: TableSpec) -> bool:
-    """Whether the spec declares other partition columns."""
+    """Return True if the spec declares other partition columns than the table has."""
     return spec.partition_by is not None and lowered(spec.partition_by) != lowered(metadata.partition_columns)
 
 
 def is_clustered_otherwise(state: TableState, spec: TableSpec) -> bool:
-    """Whether the spec declares other clustering columns."""
+    """Return True if the spec declares other clustering columns than the table has."""
     if spec.cluster_by is None:
         return False
     return [lowered(path) for path in spec.cluster_by] != [lowered(path) for path in clustered_by(state)]
 
 
 def clustered_by(state: TableState) -> list[Parts]:
-    """Return the columns that a table is clustered by: the domain has their names in data files."""
+    """Return the clustering columns; the metadata domain has them by their names in data files."""
     return clustering_of(state.metadata, state.domains)

@@ -1,6 +1,6 @@
-"""Rules of Delta Spark that decide whether it carries out the plan, checked on the table as the plan leaves it.
+"""Rules of Delta Spark that decide whether it accepts the plan, checked on the table after the plan.
 
-Changes that the provider commits itself go past the checks of ``ALTER TABLE``: these are made here.
+Changes that the provider commits itself bypass the checks of ``ALTER TABLE``, so they are repeated here.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from airflow_delta_provider.domain.migrations.difference.table import is_cluster
 from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Clustering columns at most (spark.databricks.delta.clusteredTable.numClusteringColumnsLimit).
+#: Maximum number of clustering columns (spark.databricks.delta.clusteredTable.numClusteringColumnsLimit).
 _MOST_CLUSTERING = 4
 
 
 def check_engine_rules(draft: MigrationDraft) -> None:
-    """Refuse what Delta Spark would refuse, or would commit and could not use."""
+    """Refuse changes that Delta Spark would refuse, or would commit and then could not use."""
     draft.refusals += (
         *_statistics_columns(draft),
         *_clustering(draft),
@@ -40,7 +40,7 @@ def check_engine_rules(draft: MigrationDraft) -> None:
 
 
 def _statistics_columns(draft: MigrationDraft) -> Iterator[Finding]:
-    """Yield why the list of columns with statistics does not fit the table, if the plan changes either."""
+    """Yield refusals if a change makes the list of columns with statistics wrong for the table."""
     before, after = draft.before.metadata, draft.state.metadata
     listed = after.properties.statistics_columns
     if not listed or (listed == before.properties.statistics_columns and before.schema == after.schema):
@@ -77,7 +77,7 @@ def _wrong_in(listed: str, metadata: Metadata) -> Iterator[str]:
 
 
 def _clustering(draft: MigrationDraft) -> Iterator[Finding]:
-    """Yield the clustering columns that writers would no longer collect statistics for."""
+    """Yield refusals for too many clustering columns, and for clustering columns without statistics."""
     newly = is_clustered_otherwise(draft.before, draft.spec)
     columns = draft.spec.cluster_by or () if newly else clustering_of(draft.state.metadata, draft.before.domains)
     if newly and len(columns) > _MOST_CLUSTERING:
@@ -111,7 +111,7 @@ def _clustered_before(draft: MigrationDraft) -> list[steps.Parts]:
 
 
 def _constraints(draft: MigrationDraft) -> Iterator[Finding]:
-    """Yield the CHECK constraints that Delta Spark stores and cannot evaluate when rows are written."""
+    """Yield CHECK constraints that Delta Spark would store but cannot evaluate when rows are written."""
     for constraint in new_constraints(draft.before.metadata, draft.spec):
         if why := unfit_call(constraint.expression):
             yield requests.UNUSABLE_EXPRESSION.found(
@@ -131,7 +131,10 @@ _MOMENTS = frozenset("date timestamp timestamp_ntz".split())
 
 
 def _defaults(draft: MigrationDraft) -> Iterator[Finding]:
-    """Yield the defaults that are literals of another type: every INSERT that leaves the column out would fail."""
+    """Yield defaults that cannot be evaluated or are literals of another type.
+
+    With such a default, every INSERT that leaves the column out would fail.
+    """
     types = {lowered(column.parts): column.data_type for column in all_columns(draft.state.metadata.schema)}
     for column in draft.columns.defaults:
         data_type = types.get(lowered(column.parts))
@@ -155,7 +158,7 @@ def _defaults(draft: MigrationDraft) -> Iterator[Finding]:
 
 
 def _other_literal(expression: str, data_type: DataType) -> str | None:
-    """Return the kind of a literal that a column of a type cannot have as its default; None for all else."""
+    """Return the kind of a literal that cannot be the default of a column of this type; None for all else."""
     is_number = isinstance(data_type, DecimalType) or str(data_type) in _NUMERIC
     if _TEXT.fullmatch(expression):
         return "a string" if is_number or str(data_type) in {*_MOMENTS, "boolean"} else None

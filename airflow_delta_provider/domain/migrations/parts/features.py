@@ -1,4 +1,4 @@
-"""Table features: those that are declared or needed, before all else; those that go, at the end."""
+"""Table features: declared or needed ones are enabled first of all, unwanted ones are dropped last."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from airflow_delta_provider.domain.request.option import option
 
 @dataclass(frozen=True, kw_only=True)
 class _Declared(EnableFeatureOptions):
-    """Features and properties that a spec declares: it may declare properties alone."""
+    """Features and properties that a spec declares; properties alone are allowed."""
 
     features: tuple[str, ...] = option(FeatureNames(), "declared features")
 
 
 def enable_features(draft: MigrationDraft) -> None:
-    """Declared features, and those that other changes need, in statements of the engine."""
+    """Enable declared features, and features that other changes need, in statements of the engine."""
     properties = new_properties(draft.state.metadata, draft.spec)
     enabling = {name: value for name, value in properties.items() if _enables(name, value)}
     declared = [feature_named(name).name for name in draft.spec.features]
@@ -66,7 +66,7 @@ def _map_columns(draft: MigrationDraft) -> None:
 
 
 def _needed_features(draft: MigrationDraft) -> list[str]:
-    """Return the features that the other changes need, and the table does not have."""
+    """Return the features that the other changes need and the table does not have."""
     found = []
     if draft.columns.defaults:
         found.append(ALLOW_COLUMN_DEFAULTS)
@@ -88,7 +88,7 @@ def _new_types(draft: MigrationDraft) -> Iterator[str]:
 
 
 def drop_features(draft: MigrationDraft) -> None:
-    """Features that go, after all that may still need them."""
+    """Drop features, after all changes that may still need them."""
     names = tuple(feature_named(name).name for name in draft.spec.drop_features)
     if not names or not set(names) & draft.state.protocol.features:
         return
@@ -110,7 +110,7 @@ def _enables(name: str, value: str) -> bool:
 
 
 def _merged_properties(statements: Sequence[steps.SetProperties]) -> Iterator[steps.SetProperties]:
-    """Yield statements, the last ones merged: suspended row tracking is resumed before."""
+    """Yield statements that resume row tracking first, then all others merged into one."""
     resuming = [s for s in statements if dict(s.properties).get(ROW_TRACKING_SUSPENDED) == "false"]
     others = [s for s in statements if s not in resuming]
     yield from resuming

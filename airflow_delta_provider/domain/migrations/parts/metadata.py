@@ -1,4 +1,4 @@
-"""Changes that touch no data: of columns, of table properties, of clustering."""
+"""Changes that touch no data: columns, table properties, clustering."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _REWRITE_INSTEAD = "Or set rewrite: true on the column, if its data may be rewri
 
 
 def change_columns(draft: MigrationDraft) -> None:
-    """Additions before renames before what goes by the new names; in another order where names have to be free."""
+    """Add columns, then rename, then make changes that use the new names.
+
+    The order differs if drops or renames must free names first.
+    """
     changes = draft.columns
     draft.take(*old_constraints(draft.state.metadata, draft.spec))
     if changes.drops_first:
@@ -54,14 +57,14 @@ def change_columns(draft: MigrationDraft) -> None:
 
 
 def _widenings(draft: MigrationDraft) -> list[Widening]:
-    """Return the columns to be widened, as they are now."""
+    """Return the columns to widen, in their current state."""
     names = {lowered(w.parts): w for w in draft.columns.widenings}
     present = {lowered(column.parts): column for column in all_columns(draft.state.metadata.schema)}
     return [Widening(present[path], parse_type(w.new)) for path, w in names.items() if path in present]
 
 
 def drop_columns(draft: MigrationDraft) -> None:
-    """Columns that go, unless they went first: last of all, when everything else has succeeded."""
+    """Drop columns after all other changes have succeeded, unless they had to be dropped first."""
     if not draft.columns.drops_first:
         _drop(draft, tuple(place.new for place in draft.columns.drops))
 
@@ -77,7 +80,7 @@ def _drop(draft: MigrationDraft, columns: tuple[steps.Parts, ...]) -> None:
 
 
 def set_properties(draft: MigrationDraft) -> None:
-    """Properties that enable no feature."""
+    """Set the properties that enable no feature, and remove unwanted ones."""
     if properties := new_properties(draft.state.metadata, draft.spec):
         draft.take(steps.SetProperties(tuple(sorted(properties.items()))))
     if unset := old_properties(draft.state.metadata, draft.spec):
@@ -85,7 +88,7 @@ def set_properties(draft: MigrationDraft) -> None:
 
 
 def cluster(draft: MigrationDraft) -> None:
-    """Other clustering columns, or none."""
+    """Set other clustering columns, or none."""
     if not is_clustered_otherwise(draft.state, draft.spec):
         return
     columns = draft.spec.cluster_by or ()

@@ -1,4 +1,4 @@
-"""What reads or rewrites the rows: other types and partitions, NOT NULL, constraints."""
+"""Changes that read or rewrite rows: other types and partitions, NOT NULL, constraints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _APPEND_ONLY = "Set delta.appendOnly to false first, or declare what the table h
 
 
 def rewrite(draft: MigrationDraft) -> None:
-    """Types that widening does not reach, and other partition columns."""
+    """Rewrite the table for types that widening cannot reach, and for other partition columns."""
     partitions = draft.spec.partition_by if is_partitioned_otherwise(draft.state.metadata, draft.spec) else None
     if not draft.columns.casts and partitions is None:
         return
@@ -81,7 +81,7 @@ def _check_cast(draft: MigrationDraft, column: Column, cast: steps.Cast) -> Iter
 
 
 def forbid_nulls(draft: MigrationDraft) -> None:
-    """Columns that are to be NOT NULL, which is proven when it is done."""
+    """Set columns NOT NULL; when the step is executed, the rows are checked first."""
     required = draft.columns.required
     if not required:
         return
@@ -108,7 +108,7 @@ def forbid_nulls(draft: MigrationDraft) -> None:
 
 
 def add_constraints(draft: MigrationDraft) -> None:
-    """New CHECK constraints: the engine checks the rows."""
+    """Add CHECK constraints; the engine checks the rows."""
     columns = list(all_columns(draft.state.metadata.schema))
     constraints = new_constraints(draft.state.metadata, draft.spec)
     for constraint in constraints:
@@ -138,6 +138,6 @@ def add_constraints(draft: MigrationDraft) -> None:
 
 
 def _place(draft: MigrationDraft, constraint: str) -> Prose:
-    """Return where a constraint was written, for the middle of a sentence; empty where that is not known."""
+    """Return the place in a file where a constraint was written, for mid-sentence use; empty if unknown."""
     place = draft.spec.places.get(f"constraints.{constraint}")
     return Prose(f"; {place}" if place else "")
