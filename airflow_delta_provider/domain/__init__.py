@@ -1,1 +1,1 @@
-"""What the table formats say: values, rules, plans and the wire format. Standard library only."""
+"""The meaning of the table formats: values, rules, plans and the wire format. Standard library only."""

@@ -1,12 +1,15 @@
-"""What every format's errors about damaged metadata have in common."""
+"""Errors about damaged metadata, shared by all table formats."""
 
 
 class BrokenMetadataError(Exception):
-    """The metadata of a table cannot be read as one table; the message says which file is missing or damaged."""
+    """An error for metadata that cannot be read as one table.
+
+    The message names the missing or damaged file.
+    """
 
 
 class UnreadMetadataError(BrokenMetadataError):
-    """Metadata that nothing here can read, or that needs more memory than a table may take. It may be whole.
+    """An error for metadata that cannot be read here, or needs more memory than allowed.
 
-    The message says which file, and why.
+    The metadata may be intact. The message names the file and the reason.
     """

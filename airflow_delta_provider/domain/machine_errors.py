@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Shortage:
-    """Something that the machine ran out of.
+    """A resource that the machine ran out of.
 
     :param what: name of the resource
     :param remedy: advice, a sentence
@@ -31,7 +31,7 @@ THREADS = Shortage(
     "at once.",
 )
 _NUMBERS: Mapping[int, Shortage] = {errno.ENOMEM: MEMORY, errno.EMFILE: FILES, errno.ENFILE: FILES}
-#: What exceptions without a class or a number of their own say: those of threads, of compiled libraries, of Java.
+#: Messages of exceptions without a class or number of their own: from threads, compiled libraries and Java.
 _TEXTS: tuple[tuple[str, Shortage], ...] = (
     (r"can't start new thread|unable to create (new )?native thread", THREADS),
     (r"Too many open files|os error (23|24)\b|errno (23|24)\b", FILES),
@@ -44,12 +44,15 @@ _MOST_CAUSES = 10
 
 
 def shortage(error: BaseException) -> Shortage | None:
-    """Return what the machine ran out of; None if an error has another cause."""
+    """Return the resource that the machine ran out of; None if an error has another cause."""
     return next(filter(None, map(_of_one, _causes(error))), None)
 
 
 def shortage_named(message: str) -> Shortage | None:
-    """Return what the machine ran out of, according to the message of a library; None if it says something else."""
+    """Return the resource that the machine ran out of, according to a library's message.
+
+    None if the message names no shortage.
+    """
     return next((found for pattern, found in _TEXTS if re.search(pattern, message, re.IGNORECASE)), None)
 
 

@@ -1,4 +1,4 @@
-"""The nearest known name to a mistyped one."""
+"""Suggestions of known names for a mistyped one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 def did_you_mean(name: str, known: Iterable[str], most: int = 1) -> str:
     """Return `` Did you mean 'x'?`` for the nearest of ``known``, or an empty string.
 
-    :param most: number of names, of several that are near
+    :param most: maximum number of names to suggest
     """
     import difflib  # late: few names are mistyped
 

@@ -1,4 +1,7 @@
-"""Text of tables and commits made safe to show: nothing moves a cursor, starts a line, or reorders its neighbours."""
+"""Text from tables and commits made safe to show.
+
+It moves no cursor, starts no line, and reorders no text.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,15 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-#: Columns that a tab in a message moves to.
+#: Width of a tab in a message, in columns.
 _TAB = 4
-#: Begins a command for the CI that reads a line: of GitHub at its start, after blanks and colours; of GitHub, Azure and
-#: TeamCity anywhere in it.
+#: Start of a CI command in a line. GitHub reads commands at the start of a line, after blanks and colours; GitHub,
+#: Azure and TeamCity also read them anywhere in a line.
 _COMMAND = re.compile(r"(?P<before>^(?:\x1b\[[0-9;]*m|\s)*):(?=:)|#(?=#(?:\[|vso\[|teamcity\[))")
 
 
 def visible(text: str) -> str:
-    r"""Return ``text`` with each character that does not print written as in Python: ``\n``, ``\x1b``, ``\u202e``."""
+    r"""Return ``text`` with unprintable characters written as in Python: ``\n``, ``\x1b``, ``\u202e``."""
     if text.isprintable():
         return text
     return "".join(
@@ -23,20 +26,20 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> Iterator[str]:
-    """Yield the lines of a message that may have several, each as :func:`visible` returns it."""
+    """Yield the lines of a message, each made safe by :func:`visible`."""
     for line in text.splitlines():
         yield visible(line.expandtabs(_TAB).rstrip())
 
 
 def shown_lines(text: str) -> str:
-    """Return a message that may have several lines with each as :func:`visible_lines` returns it."""
+    """Return a message with each of its lines made safe by :func:`visible`."""
     return "\n".join(visible_lines(text))
 
 
 def printed(lines: Iterable[str]) -> Iterator[str]:
-    r"""Yield lines of plain output so that no CI takes one as its command: ``\x3a:error::`` for ``::error::``.
+    r"""Yield lines of plain output so that no CI reads one as its command: ``\x3a:error::`` for ``::error::``.
 
-    A name cannot be made safe before it is wrapped: any part of it may begin a line then.
+    Names cannot be made safe before lines are wrapped: any part of a name may then begin a line.
     """
     for line in lines:
         yield _COMMAND.sub(_written_out, line) if ":" in line or "#" in line else line
@@ -48,14 +51,14 @@ def _written_out(command: re.Match[str]) -> str:
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal ``text`` takes: two for wide East Asian characters, none for marks."""
+    """Return the terminal width of ``text``: two columns for wide East Asian characters, none for marks."""
     if text.isascii():
         return len(text)
     return sum(map(_columns, text))
 
 
 def padded(text: str, width: int) -> str:
-    """Return ``text`` with blanks up to ``width`` columns; one that is longer stays as it is."""
+    """Return ``text`` padded with blanks to ``width`` columns; longer text stays as it is."""
     return text + " " * (width - columns(text))
 
 

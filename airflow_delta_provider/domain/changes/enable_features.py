@@ -39,7 +39,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
 from airflow_delta_provider.domain.request.table_name import TableName
 
-#: Number of files that get row ids in one backfill commit of Delta Spark (spark.databricks.delta.backfill.maxNumFiles).
+#: Maximum number of files that get row ids in one backfill commit (spark.databricks.delta.backfill.maxNumFiles).
 BACKFILL_FILES = 22_000
 #: The Delta Spark release that began to compare both retentions.
 _COMPARES_RETENTIONS = (4, 1)
@@ -112,7 +112,7 @@ def check_iceberg(before: TableState, after: TableState) -> Iterator[Finding]:
 def enabling_statements(
     options: EnableFeatureOptions, state: TableState, by_name: Collection[str] = ()
 ) -> tuple[list[SetProperties], list[str]]:
-    """Return the statements that enable the features, and the features that they need.
+    """Return the statements that enable the features, with all requested and implied features.
 
     :param by_name: features to name, see :func:`plan_enabling`
     """

@@ -134,9 +134,9 @@ def check_known(fleet: TableFleet, writers: RecentWriters) -> Iterator[Finding]:
 
 @on_demand(PROBE_REFUSED, PROBE_UNDECIDED)
 def check_probe(probe: Probe, fleet: TableFleet, writers: RecentWriters) -> Iterator[Finding]:
-    """Yield a finding if an installed engine did not read the table.
+    """Yield a finding if an installed engine did not read the table, or could not be tried.
 
-    It is an error if the engine must keep its access or wrote recently, a warning otherwise.
+    A failed read is an error if the engine must keep its access or wrote recently, a warning otherwise.
     """
     engine = " ".join(filter(None, (probe.engine, probe.version)))
     if probe.reads is None:

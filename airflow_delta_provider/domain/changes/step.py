@@ -290,7 +290,7 @@ class ClusterBy(Step):
 class Cast(ColumnType):
     """A column whose type or nullability changes in a rewrite.
 
-    :param null_on_loss: True if values that the cast cannot represent become NULL
+    :param null_on_loss: True if values that the cast loses become NULL
     """
 
     null_on_loss: bool = False

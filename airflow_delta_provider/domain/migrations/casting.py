@@ -3,8 +3,8 @@
 A value is lost if the cast has no result, or if its result is another value: rounded, cut off, or out of the range in
 which the new type is exact. Zeros and blanks that do not count in a number are no loss: ``' 007'`` is 7.
 
-A cast that loses nothing gives the same value in every session. Casts between a timestamp and a date or time without a
-zone are the exception: they depend on the session's time zone.
+A cast that loses nothing gives the same value in every session. Casts between a timestamp and a value without a zone (a
+date, a local time, a string) are the exception: they depend on the session's time zone.
 """
 
 from __future__ import annotations

@@ -119,7 +119,10 @@ def _with_names(metadata: Json, columns: Sequence[steps.ColumnName]) -> Json:
 
 
 def _with_statistics(metadata: Json, drops: Iterable[Parts] = (), renames: Iterable[steps.ColumnName] = ()) -> Json:
-    """Return the metadata with the list of columns with statistics updated as by the engine's ALTER TABLE."""
+    """Return the metadata with an updated list of columns with statistics.
+
+    The update is the same as by the engine's ALTER TABLE.
+    """
     configuration = metadata.get("configuration") or {}
     listed = configuration.get(STATISTICS_COLUMNS)
     if not isinstance(listed, str):

@@ -1,1 +1,1 @@
-"""Reports as people read them, composed of findings and of what their rules say."""
+"""Reports for people, composed from findings and the texts of their rules."""

@@ -1,4 +1,4 @@
-"""Numbers with what they count."""
+"""Numbers with their nouns."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Iterable
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def counted_codes(codes: Iterable[str], most: int | None = None) -> str:
-    """Return the codes of rules, the most frequent first, with how often each occurs.
+    """Return rule codes with their frequencies, most frequent first.
 
-    :param most: how many different ones are named
+    :param most: maximum number of different codes; None for all
     """
     found = Counter(codes).most_common()
     named = [code if count == 1 else f"{code} ×{count:,}" for code, count in found[:most]]
@@ -22,5 +21,4 @@ def counted_codes(codes: Iterable[str], most: int | None = None) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return ``text`` with at most ``limit`` characters."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,4 +1,4 @@
-"""A finding as lines of text: where it applies, what it says, what became of it."""
+"""A finding as lines of text: its place, its message, its outcome."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from airflow_delta_provider.domain.visible import visible, visible_lines
 
 
 def where(finding: Finding) -> str:
-    """Return where a finding applies, as far as that is known, in one line."""
+    """Return the known places of a finding, in one line."""
     return visible(" · ".join(_where(finding)))
 
 
 def said(wording: Wording) -> Iterator[str]:
-    """Yield what is wrong, what it does, and what to do: paragraphs that are not wrapped."""
+    """Yield evidence, effect and remedy: paragraphs that are not wrapped."""
     for paragraph in wording.paragraphs:
         yield from visible_lines(paragraph)
 
 
 def outcome(finding: Finding) -> Iterator[str]:
-    """Yield why a finding does not count, where it does not."""
+    """Yield why a finding does not count, if it does not."""
     if finding.healed_version is not None:
         yield f"Fixed in version {finding.healed_version}."
     if finding.waiver is not None:
@@ -31,21 +31,21 @@ def outcome(finding: Finding) -> Iterator[str]:
 
 
 def consequences(follows: Sequence[Finding]) -> Iterator[str]:
-    """Yield what follows from a finding."""
+    """Yield a line with the codes of the findings that follow from a finding."""
     if follows:
         codes = sorted({finding.code for finding in follows})
         yield f"Consequence{'' if len(codes) == 1 else 's'}: {', '.join(codes)}."
 
 
 def version_text(finding: Finding) -> str | None:
-    """Return the version that a finding is about, with what is not known of it."""
+    """Return the version of a finding, with "or before" if it may be older; None if it has none."""
     if finding.version is None:
         return None
     return f"{finding.version} or before" if finding.at_or_before else str(finding.version)
 
 
 def facts(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield label and value of what is known of a finding apart from its words: the commit, and where it applies."""
+    """Yield (label, value) pairs of a finding's commit and place, without its message."""
     known = (
         ("version", version_text(finding)),
         ("operation", finding.operation),
@@ -60,7 +60,7 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def wrapped(line: str, width: int, indent: int) -> list[str]:
-    """Return a line as several of at most ``width`` columns; names are not broken at hyphens."""
+    """Return a line wrapped to at most ``width`` columns; names are not broken at hyphens."""
     blanks = " " * indent
     return textwrap.wrap(line, width, initial_indent=blanks, subsequent_indent=blanks, break_on_hyphens=False)
 

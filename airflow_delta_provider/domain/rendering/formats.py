@@ -1,4 +1,4 @@
-"""The formats that a report can be written in, by name."""
+"""The formats of a report, by name."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 class Format:
     """A format of reports. Its module is imported when it is used: a text needs no HTML.
 
-    :param module: in this package; it defines ``render(report, presentation)``
-    :param suffix: of files, with its dot
-    :param about: what it is for, in a few words
+    :param module: name of a module in this package, which defines ``render(report, presentation)``
+    :param suffix: suffix of files, with its dot
+    :param about: purpose, in a few words
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A report as workflow commands of GitHub Actions, which show findings as annotations of a run."""
+"""A report as workflow commands of GitHub Actions, which shows findings as annotations of a run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.domain.visible import printed, visible
 
-#: Tables beyond these are counted.
+#: Maximum number of tables that are named; the rest is counted.
 _MAX_TABLES = 20
-#: Characters of a message and of a title.
+#: Maximum number of characters of a message and of a title.
 _MAX_MESSAGE, _MAX_TITLE = 4000, 250
 _LEVELS = {Severity.ERROR: "error", Severity.UNDECIDED: "warning", Severity.WARNING: "warning"}
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
@@ -26,7 +26,7 @@ _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ","
 
 
 def render(report: JobReport, presentation: Presentation | None = None) -> str:
-    """Return a command per rule, the worst first, since a run shows only the first few; then the totals."""
+    """Return a command per rule, worst first, since a run shows only the first few; then the totals."""
     shown_as = presentation or Presentation()
     return "\n".join([*_commands(report, shown_as), " · ".join(totals(report))]) + "\n"
 
@@ -42,7 +42,10 @@ def _commands(report: JobReport, shown_as: Presentation) -> Iterator[str]:
 
 
 def _counts(finding: Finding) -> bool:
-    """Whether a finding counts where only new ones do; what keeps a table from being checked always does."""
+    """Return True if a finding counts when only new ones do.
+
+    Findings about reasons why a table could not be checked always count.
+    """
     return finding.is_new or (finding.is_open and not is_about_table(finding))
 
 
@@ -66,7 +69,7 @@ def _message(problem: Problem, wording: Wording, shown_as: Presentation) -> Iter
 
 
 def _place(problem: Problem, kind: str, shown_as: Presentation) -> str:
-    """Return the file that the annotation is about: of a table in the repository, the first commit."""
+    """Return the annotation's file: the first finding's commit file, if it is in the repository."""
     place, version = TablePlace.of(problem.first.table, kind, shown_as.sources), problem.first.finding.version
     if not place.is_below or version is None:
         return ""

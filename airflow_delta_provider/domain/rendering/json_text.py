@@ -12,23 +12,23 @@ from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 
-#: How a report ends that has no tables.
+#: End of a report without tables.
 _NO_TABLES = '"tables": []\n}'
-#: Characters of a part of the text.
+#: Maximum number of characters of a part of the text.
 _PART = 1 << 16
 _TABLES, _END = '"tables": [\n', "\n ]\n}\n"
 
 
 def render(report: JobReport, presentation: Presentation | None = None) -> str:  # noqa: ARG001 - as every format
-    """Return the report as its schema describes it."""
+    """Return the report in the form that its schema describes."""
     return _json(report.to_json()) + "\n"
 
 
 class JsonTables:
-    """The tables of a report that is made table by table.
+    """The tables of a report that is built table by table.
 
-    A report begins with what is known last, its verdict, so its tables are kept until then, compressed: of many tables
-    they take a twentieth of what the same text takes.
+    A report begins with its verdict, which is known last. So its tables are kept compressed until then, in a twentieth
+    of the space for many tables.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class JsonTables:
         self._any = False
 
     def add(self, table: TableReport) -> None:
-        """Take the next table."""
+        """Add the next table."""
         lines = _json(table.to_json()).replace("\n", "\n  ")
         block = self._compressor.compress(f"{',' + chr(10) if self._any else ''}  {lines}".encode())
         self._any = True
@@ -47,7 +47,7 @@ class JsonTables:
     def text(self, report: JobReport) -> Iterator[str]:
         """Yield the text of the whole report, in parts.
 
-        :param report: with the same tables, of which nothing else is taken than their verdicts
+        :param report: report with the same tables; only their verdicts are used
         """
         head = _json(replace(report, tables=()).to_json() | {"verdict": report.verdict.value})
         if not self._any:
@@ -63,5 +63,5 @@ class JsonTables:
 
 
 def _json(value: Any) -> str:
-    """Return JSON in ASCII. Its lines begin with quotes, and no CI finds its ``##[command]`` in one."""
+    """Return JSON in ASCII. Its lines begin with quotes, and no CI finds its ``##[command]`` in it."""
     return json.dumps(value, indent=1).replace("##", "#\\u0023")

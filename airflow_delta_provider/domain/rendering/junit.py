@@ -20,17 +20,17 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict, judge
 from airflow_delta_provider.domain.visible import printed, visible
 
-#: Characters of a message: dashboards show it in a line.
+#: Maximum number of characters of a message: dashboards show it in one line.
 _MAX_MESSAGE = 300
-#: Findings of a table beyond these are named by their codes.
+#: Maximum number of findings of a table in full; the others are named by their codes.
 _MAX_FINDINGS = 50
 _WIDTH = 100
-#: What XML 1.0 cannot hold, even escaped.
+#: Characters that XML 1.0 cannot contain, even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(report: JobReport, presentation: Presentation | None = None) -> str:
-    """Return one test suite. Broken rules are failures; what kept a table from being checked is an error."""
+    """Return one test suite. Broken rules are failures; a table that could not be checked is an error."""
     shown_as = presentation or Presentation()
     outcomes = [
         _outcome(_verdict(table, new_only=shown_as.new_only), shown_as, withheld=table.withheld)
@@ -71,24 +71,24 @@ def _case(suite: Element, table: TableReport, result: str | None, kind: str, rul
 
 
 def _verdict(table: TableReport, *, new_only: bool) -> Verdict:
-    """Return the verdict of a table, without findings that were known before if only new ones count."""
+    """Return the verdict of a table. If only new findings count, known ones are ignored."""
     if not new_only or table.verdict in (Verdict.REFUSED, Verdict.FAULT):
         return table.verdict
     new = [finding.severity for finding in table.findings if finding.is_new]
     warnings_alone = judge(finding.severity for finding in table.findings if finding.is_open) is Verdict.PASS
-    # Warnings alone make a table VIOLATED where the request says so.
+    # Warnings alone make a table VIOLATED if the request says so.
     return table.verdict if new and warnings_alone else judge(new)
 
 
 def _outcome(verdict: Verdict, shown_as: Presentation, *, withheld: bool) -> str | None:
-    """Return the element that says how a test ended; None if it passed."""
+    """Return the name of the XML element for the outcome of a test; None if it passed."""
     if verdict is Verdict.UNDETERMINED:
         return "failure" if withheld or shown_as.undetermined_fails else "skipped"
     return {Verdict.PASS: None, Verdict.VIOLATED: "failure"}.get(verdict, "error")
 
 
 def _message(table: TableReport) -> str:
-    """Return what is wrong in a line: of one finding what it says, of several their codes."""
+    """Return the problem in one line: the evidence of a single finding, or else the codes of several."""
     counting = [finding for finding, _ in by_cause(filter(is_open, table.findings))]
     if len(counting) == 1:
         wording = Wording.of(counting[0])
@@ -108,6 +108,9 @@ def _findings(findings: Iterable[Finding], rules: RuleLinks) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return ``text`` without what XML cannot hold, and without commands for the CI that prints it."""
+    """Return ``text`` without characters that XML cannot contain.
+
+    Commands for the CI that prints it are escaped.
+    """
     whole = "\n".join(printed(text.split("\n")))
     return _NO_XML.sub(lambda match: match[0].encode("unicode_escape").decode(), whole)

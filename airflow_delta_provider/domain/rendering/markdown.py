@@ -1,4 +1,4 @@
-"""A report as Markdown: for comments on pull requests and summaries of CI jobs, the worst first."""
+"""A report as Markdown, for comments on pull requests and summaries of CI jobs, worst first."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.visible import printed, visible, visible_lines
 
-#: Bytes of the whole: comments on GitHub take 65,536 characters.
+#: Maximum size of the whole, in bytes: comments on GitHub may have 65,536 characters.
 MAX_BYTES = 60_000
-#: Tables, and tables of a rule, beyond these are counted.
+#: Maximum number of tables, and of tables of a rule; the rest is counted.
 _MAX_TABLES = 30
 _MAX_OF_RULE = 10
-#: Characters of a name, of a paragraph, and of what was done to a table.
+#: Maximum number of characters of a name, of a paragraph, and of a table's answer.
 _MAX_NAME, _MAX_PARAGRAPH, _MAX_ANSWER = 500, 1500, 4000
 _WIDTH = 100
 
 
 def render(report: JobReport, presentation: Presentation | None = None) -> str:
-    """Return a heading, the tables that did not pass, a section per rule, and notes, within ``MAX_BYTES``."""
+    """Return the report, within ``MAX_BYTES``.
+
+    It has a heading, the tables that did not pass, a section per rule, and notes.
+    """
     shown_as = presentation or Presentation()
     head = list(_head(report))
     notes = list(_notes(report, shown_as))
@@ -66,18 +69,18 @@ def _answer(table: TableReport) -> str:
     plan = table.plan or {}
     if plan.get("diff") and plan["steps"]:
         return "\n\n".join([*steps_and_diff(plan), *(() if table.changed else what_it_takes(plan))])
-    # Indented by four, and so code, which nothing in it can end.
+    # Lines indented by four are code, which nothing in them can end.
     return shortened("\n".join(answers(table, _WIDTH)), _MAX_ANSWER)
 
 
 def _row(table: TableReport) -> str:
-    # Not as code, which a bar in a name would end.
+    # Not as code: a bar in a name would end it.
     cells = shortened(visible(table.table), _MAX_NAME), versions(table), counted_codes(decisive_codes(table), 5)
     return f"| {table.verdict.value} | {' | '.join(map(escape, cells))} |"
 
 
 def _answers(answered: Iterable[tuple[TableReport, str]]) -> Iterator[str]:
-    """Yield the plans and the metadata that were asked for, as far as there is room."""
+    """Yield the requested plans and metadata, as far as there is room."""
     left = MAX_BYTES // 3
     for table, text in answered:
         left -= len(text.encode(errors="replace"))

@@ -1,4 +1,4 @@
-"""Markdown (CommonMark, and what trackers and chats add to it): text that stays text."""
+"""Escaping for Markdown: CommonMark with the extensions of issue trackers and chats."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ import re
 
 from airflow_delta_provider.domain.visible import visible
 
-#: What means something inside a line.
+#: Characters with a meaning inside a line.
 _INLINE = re.compile(r"([\\`*_\[\]<>&#|~@$])")
-#: What makes a list or an underlined heading of a line.
+#: Starts of lines that would become a list or an underlined heading.
 _LINE_START = re.compile(r"^(\s*)([-+=])", re.MULTILINE)
 _NUMBERED = re.compile(r"^(\s*\d+)([.)])", re.MULTILINE)
 
 
 def escape(text: str) -> str:
-    """Return ``text`` escaped, to be shown as it is; what does not print is shown as in Python."""
+    """Return ``text`` escaped, to be shown as it is; unprintable characters are written as in Python."""
     inline = _INLINE.sub(r"\\\1", "\n".join(map(visible, text.split("\n"))))
     return _NUMBERED.sub(r"\1\\\2", _LINE_START.sub(r"\1\\\2", inline))
 
 
 def code(text: str) -> str:
-    """Return ``text`` as a code span, in a fence that is longer than any in it; line breaks become blanks."""
+    """Return ``text`` as a code span. Line breaks become blanks.
+
+    The fence is longer than any run of backticks in the text.
+    """
     text = visible(" ".join(text.split())) or " "
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)

@@ -1,4 +1,4 @@
-"""The plan of a change as lines: what would be done, in which commits, and what of the declared state changes."""
+"""The plan of a change as lines: steps, their commits, and changes of the declared state."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 
 from airflow_delta_provider.domain.visible import visible
 
-#: Lines of a diff beyond these are counted.
+#: Maximum number of diff lines; the rest is counted.
 _MAX_DIFF = 60
 
 
 def plan_lines(plan: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Yield the steps of a plan and its notes; of a migration, also its diff and what has to be set to apply it."""
+    """Yield the steps and notes of a plan.
+
+    For a migration, also yield its diff and the options needed to apply it.
+    """
     by_commit = steps_by_commit(plan)
     for number, steps in by_commit.items():
         texts = [f"{visible(step['explanation'])}{done_mark(step)}" for step in steps]
@@ -39,7 +42,7 @@ def plan_lines(plan: Mapping[str, Any], width: int) -> Iterator[str]:
 
 
 def outlook(plan: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Yield what the plan of a migration would break, and whether and why it needs approval."""
+    """Yield the downstream effects of a migration's plan, and why it needs approval."""
     breaks = dict.fromkeys(text for step in plan.get("steps", ()) for text in step.get("breaks", ()))
     if breaks:
         yield "    what breaks:"
@@ -52,7 +55,7 @@ def outlook(plan: Mapping[str, Any], width: int) -> Iterator[str]:
 
 
 def steps_by_commit(plan: Mapping[str, Any]) -> dict[int | None, list[Mapping[str, Any]]]:
-    """Return the steps by the number of what is done at once; by None, those of plans without such numbers."""
+    """Return the steps grouped by their commit number; plans without numbers are under None."""
     found: dict[int | None, list[Mapping[str, Any]]] = {}
     for step in plan.get("steps", ()):
         found.setdefault(step.get("step"), []).append(step)
@@ -60,17 +63,20 @@ def steps_by_commit(plan: Mapping[str, Any]) -> dict[int | None, list[Mapping[st
 
 
 def done_mark(step: Mapping[str, Any]) -> str:
-    """Return the end of a step's text if an earlier try of the run did it."""
+    """Return the end of a step's text if an earlier attempt of the run did it, else an empty string."""
     return ", done by an earlier try" if step.get("done_earlier") else ""
 
 
 def without_commits(explanation: str) -> str:
-    """Return an explanation without the number of commits at its end."""
     return explanation.rpartition(" (")[0] or explanation
 
 
 def wrapped(text: str, width: int, first: int, rest: int, bullet: str = "") -> Iterator[str]:
-    """Yield the lines of a text, indented."""
+    """Yield the lines of a text, wrapped and indented.
+
+    :param first: indentation of the first line
+    :param rest: indentation of the other lines
+    """
     text = " ".join(text.splitlines()).expandtabs(1)
     blanks = " " * rest
     yield from textwrap.wrap(visible(text), width, initial_indent=" " * first + bullet, subsequent_indent=blanks)

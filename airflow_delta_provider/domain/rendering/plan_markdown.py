@@ -1,4 +1,4 @@
-"""The plan of a migration as Markdown, for those who approve it: what changes, what breaks, who is locked out."""
+"""The plan of a migration as Markdown, for approval: changes, downstream effects, lock-outs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.visible import printed, visible, visible_lines
 
-#: Characters of the whole: comments on GitHub take 65,536.
+#: Maximum number of characters of the whole: comments on GitHub may have 65,536.
 _MAX = 60_000
-#: Characters of the diff and of a line, and findings beyond which they are counted.
+#: Maximum number of characters of the diff and of a line, and of findings; the rest is counted.
 _MAX_DIFF, _MAX_LINE, _MAX_FINDINGS = 20_000, 1500, 40
 
 
 def render_plan(plan: Mapping[str, Any]) -> str:
-    """Return what somebody has to know who approves a plan.
+    """Return the information that is needed to approve a plan.
 
-    :param plan: of a migration, as JSON: see ``report.schema.json``
+    :param plan: JSON of a migration's plan: see ``report.schema.json``
     """
     whole = "\n".join(printed("\n\n".join(_parts(plan)).split("\n")))
     return whole if len(whole) <= _MAX else f"{whole[:_MAX]}\n\n… and more, which there is no room for.\n"
@@ -49,7 +49,7 @@ def _parts(plan: Mapping[str, Any]) -> Iterator[str]:
 
 
 def what_it_takes(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what has to be set to apply the plan of a migration, and whether and why it needs approval, as blocks."""
+    """Yield the options needed to apply a migration's plan, and why it needs approval, as blocks."""
     if permissions := plan.get("permissions"):
         yield f"To apply it, set: {', '.join(map(code, permissions))}."
     if approval := plan.get("approval"):
@@ -59,7 +59,7 @@ def what_it_takes(plan: Mapping[str, Any]) -> Iterator[str]:
 
 
 def steps_and_diff(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the plan of a migration does, and what of the declared state changes, as blocks."""
+    """Yield the steps of a migration's plan, and the changes of the declared state, as blocks."""
     yield "\n".join(_steps(plan))
     if diff := plan.get("diff"):
         yield "\n".join(["~~~~diff", *_diff(diff), "~~~~"])
@@ -86,7 +86,7 @@ def _steps(plan: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sql(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the SQL of a plan; steps without SQL are comments in it."""
+    """Yield the SQL of a plan, with comments for steps without SQL."""
     found = [step.get("sql") for step in steps]
     if not any(found):
         return

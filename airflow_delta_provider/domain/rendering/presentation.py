@@ -1,4 +1,4 @@
-"""How a report is to be shown, and in which colours: those of a terminal, or none."""
+"""Settings for showing a report, and the styles of text on a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 
 
 class Tone(Enum):
-    """What a piece of text means to its reader."""
+    """The meaning of a piece of text for its reader."""
 
     BAD = auto()
     DOUBTFUL = auto()
@@ -24,9 +24,9 @@ class Tone(Enum):
 
 @dataclass(frozen=True)
 class Style:
-    """How tones are shown.
+    """The look of tones on a terminal.
 
-    :param codes: the parameters of the terminal's SGR sequence by tone; a tone without them is shown plainly
+    :param codes: parameters of the terminal's SGR sequence, by tone; other tones are shown plainly
     """
 
     codes: Mapping[Tone, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ TONE_OF_SEVERITY: Mapping[Severity, Tone] = {
 
 
 class Detail(IntEnum):
-    """How much of a report is shown where that can be chosen."""
+    """The amount of a report to show."""
 
     LITTLE = 0
     NORMAL = 1
@@ -64,16 +64,18 @@ class Detail(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Presentation:
-    """What the formats need to know in addition to the report; each takes of it what it can use.
+    """Settings that formats need in addition to the report.
 
-    :param style: of text: plain, or with the colours of a terminal
-    :param width: of text, in columns
-    :param detail: of text
-    :param rules: where rules are documented
-    :param place: where the whole report is kept, if that was tried
-    :param sources: of SARIF and GitHub: the repository that tables and files are located in, where it is known
-    :param undetermined_fails: of JUnit: whether a table that is UNDETERMINED is a failure; else it is skipped
-    :param new_only: of JUnit and GitHub: whether findings that were known before fail nothing, as with a baseline
+    A format ignores settings that do not apply to it.
+
+    :param style: style of text: plain, or with the colours of a terminal
+    :param width: width of text, in columns
+    :param detail: amount of text
+    :param rules: links to the documentation of rules
+    :param place: place of the whole report, if saving it was tried
+    :param sources: repository of tables and files, for SARIF and GitHub; None if unknown
+    :param undetermined_fails: True if an UNDETERMINED table is a failure in JUnit, otherwise it is skipped
+    :param new_only: True if known findings cause no failure in JUnit and GitHub, as with a baseline
     """
 
     style: Style = PLAIN

@@ -1,4 +1,4 @@
-"""Findings of a report under their causes, and by their rule: what several tables have in common is said once."""
+"""Findings of a report, grouped by cause and by rule, so that shared text is shown once."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from airflow_delta_provider.domain.report.verdict import Severity
 
 
 def by_cause(findings: Iterable[Finding]) -> list[tuple[Finding, tuple[Finding, ...]]]:
-    """Return the findings in their order, each with those that only follow from it, which are left out otherwise.
+    """Return the findings in their order, each with the findings that follow from it.
 
-    One whose cause is not among them is listed by itself.
+    A finding that follows from another one is not listed itself, unless its cause is not among the findings.
     """
     findings = tuple(findings)
     known = {finding.fingerprint for finding in findings} - {None}
@@ -39,7 +39,7 @@ _RANKS = {severity: rank for rank, severity in enumerate((Severity.WARNING, Seve
 class Occurrence:
     """A finding at its table.
 
-    :param follows: those that it caused
+    :param follows: findings that it caused
     """
 
     table: TableReport
@@ -49,7 +49,7 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Problem:
-    """What the findings of one rule and severity say, wherever they are.
+    """All findings of one rule and severity.
 
     :param occurrences: one or more, in the order of the tables
     """
@@ -60,12 +60,11 @@ class Problem:
 
     @property
     def first(self) -> Occurrence:
-        """The one that is shown for all."""
+        """The occurrence that is shown as the example."""
         return self.occurrences[0]
 
     @cached_property
     def tables(self) -> Mapping[str, tuple[Occurrence, ...]]:
-        """The occurrences by the name of their table."""
         found: defaultdict[str, list[Occurrence]] = defaultdict(list)
         for occurrence in self.occurrences:
             found[occurrence.table.table].append(occurrence)
@@ -73,12 +72,15 @@ class Problem:
 
     @property
     def consequences(self) -> tuple[Finding, ...]:
-        """What follows from its findings."""
+        """The findings that follow from its findings."""
         return tuple(finding for occurrence in self.occurrences for finding in occurrence.follows)
 
     @property
     def extent(self) -> str:
-        """The numbers of findings, tables, findings by status for jobs that remember, and expired waivers."""
+        """The numbers of findings, tables, findings by status, and expired waivers, in words.
+
+        Findings have a status if the job saves state.
+        """
         number, tables = len(self.occurrences), len(self.tables)
         statuses = Counter(o.finding.status.value.lower() for o in self.occurrences if o.finding.status is not None)
         return " · ".join(
@@ -97,20 +99,26 @@ class Problem:
 
 
 def is_open(finding: Finding) -> bool:
-    """Whether a finding still applies, and was not accepted."""
+    """Return True if a finding still applies and was not accepted."""
     return finding.is_open
 
 
 def is_about_table(finding: Finding) -> bool:
-    """Whether a finding says what is wrong with a table, rather than what kept the table from being checked."""
+    """Return True if a finding is about a table's state.
+
+    Other findings are about reasons why a table could not be checked.
+    """
     rule = RULES.get(finding.code)
     return rule is None or rule.scope.is_table
 
 
 def problems(tables: Iterable[TableReport], wanted: Callable[[Finding], bool] = is_open) -> tuple[Problem, ...]:
-    """Return the findings by rule and severity, the worst first; those that only follow from others are with these.
+    """Return the wanted findings by rule and severity, worst first.
 
-    What keeps a table from being checked is worse than what is wrong with it; then what is wrong with more tables.
+    Findings that follow from others are with those. Within a severity, reasons why tables could not be checked come
+    first, then problems of more tables.
+
+    :param wanted: condition for a finding to be included; by default, open findings
     """
     groups: defaultdict[tuple[str, Severity], list[Occurrence]] = defaultdict(list)
     for table in tables:

@@ -1,4 +1,4 @@
-"""Where a rule is documented: its anchor on the page of rules, and how a reader gets there."""
+"""The documentation of a rule: its anchor on the page of rules, and links to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from airflow_delta_provider.domain.checks.registry import RULES
 
 
 def anchor(code: str) -> str:
-    """Return the anchor of a rule on the page of rules."""
     return code.lower()
 
 
@@ -17,9 +16,9 @@ def anchor(code: str) -> str:
 class RuleLinks:
     """Links to the documentation of rules.
 
-    :param page: address of the page of rules, where it is published: the site's ``reference/rules.html``, or
-        ``docs/reference/rules.md`` in a repository's browser. None where no such address is known
-    :raises ValueError: if that is not an address on the web, or has a fragment already
+    :param page: address of the published page of rules: the site's ``reference/rules.html``, or
+        ``docs/reference/rules.md`` in a repository's browser; None if unknown
+    :raises ValueError: if that is not an address on the web, or already has a fragment
     """
 
     page: str | None = None
@@ -34,23 +33,23 @@ class RuleLinks:
             )
 
     def url(self, code: str) -> str | None:
-        """Return the address of a rule; None where there is none, or this version does not know the rule."""
+        """Return the address of a rule; None without a page, or if this version does not know the rule."""
         return f"{self.page}#{anchor(code)}" if self.page and code in RULES else None
 
     def shown(self, code: str) -> str:
-        """Return the address of a rule, or the command that prints what is known about it; empty for no such rule."""
+        """Return the address of a rule, or else the command that explains it; empty for an unknown rule."""
         return self.url(code) or (f"delta-provider explain {code}" if code in RULES else "")
 
 
 @dataclass(frozen=True)
 class RuleRoutes(RuleLinks):
-    """Links to pages that a server has of rules, one each.
+    """Links to a server's pages of rules, one per rule.
 
-    :param folder: where they are, relative to the page that links to them
+    :param folder: address of the pages, relative to the page that links to them
     """
 
     folder: str = "."
 
     def url(self, code: str) -> str | None:
-        """Return the address of a rule; None where this version does not know it."""
+        """Return the address of a rule; None if this version does not know it."""
         return f"{self.folder}/{code}" if code in RULES else None

@@ -1,8 +1,8 @@
-"""A report as SARIF 2.1.0, which code scanning and editors read.
+"""A report as SARIF 2.1.0, for code scanning and editors.
 
-What applies to a table is a result. What kept a table from being checked is a notification: a service that follows
-results over time would otherwise open and close alerts about the weather of a storage. What was fixed is left out, as
-services close what a run no longer has. What was accepted is suppressed.
+Findings about a table are results. Reasons why a table could not be checked are notifications: otherwise, a service
+that follows results over time would open and close alerts whenever a storage has problems. Fixed findings are left out,
+as services close results that a run no longer has. Accepted findings are suppressed.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 from airflow_delta_provider.domain.visible import visible, visible_lines
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-#: What a catalog's table lies in: where that is, a report does not say.
+#: Base of the URIs of a catalog's tables. A report does not contain the catalog's location.
 CATALOG = "CATALOG"
 _LEVELS = {Severity.ERROR: "error", Severity.UNDECIDED: "warning", Severity.WARNING: "warning"}
 _BASELINE = {Status.NEW: "new", Status.KNOWN: "unchanged", Status.CHANGED: "updated"}
-#: What would make a link of the text of a message.
+#: Text that would become a link in a message.
 _LINK = re.compile(r"\](?=\()")
 
 Json = dict[str, Any]
-#: A finding, and the table that it is about.
+#: A finding with its table.
 Found = tuple[TableReport, Finding]
 
 
 def render(report: JobReport, presentation: Presentation | None = None) -> str:
-    """Return a log with one run."""
+    """Return a SARIF log with one run."""
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(report, presentation or Presentation())]}
     return json.dumps(log, indent=1).replace("##", "#\\u0023") + "\n"  # no CI finds its ##[command] in it
 
@@ -74,7 +74,7 @@ def _applies(finding: Finding) -> bool:
 
 
 def _descriptors(found: Iterable[Found], links: RuleLinks) -> list[Json]:
-    """Return what is known of the rules of findings, by code."""
+    """Return the descriptors of the rules of findings, by code."""
     return [_descriptor(code, links) for code in sorted({finding.code for _, finding in found})]
 
 
@@ -97,7 +97,7 @@ def _descriptor(code: str, links: RuleLinks) -> Json:
 
 
 def _name(rule: Rule) -> str:
-    """Return the title as one word, as SARIF wants a rule's name to be."""
+    """Return the title as one word, which SARIF requires for a rule's name."""
     return "".join(word[:1].upper() + word[1:] for word in re.findall(r"[A-Za-z0-9]+", rule.title))
 
 
@@ -107,7 +107,7 @@ def _help(rule: Rule) -> list[str]:
 
 
 def _results(found: Sequence[Found], rules: Sequence[Json], places: Mapping[str, TablePlace]) -> list[Json]:
-    """Return the results; if one is said to be new or known, or to be suppressed, each has to say it."""
+    """Return the results. SARIF requires a baseline state or suppression on all results if one has it."""
     index = {rule["id"]: number for number, rule in enumerate(rules)}
     results = [_result(table, finding, index[finding.code], places[table.table]) for table, finding in found]
     if found and all(finding.status in _BASELINE for _, finding in found):
@@ -150,7 +150,7 @@ def _result(table: TableReport, finding: Finding, rule: int, place: TablePlace) 
         "locations": [_location(table, finding, place)],
         "partialFingerprints": {
             "finding/v1": known,
-            # GitHub compares by this one alone; unlike a line it does not change with the file.
+            # GitHub compares only this one; unlike a line, it does not change with the file.
             "primaryLocationLineHash": hashlib.sha256(f"{place.uri}\n{known}".encode()).hexdigest()[:32],
         },
         "suppressions": [accepted] if accepted else [],
@@ -162,7 +162,10 @@ def _result(table: TableReport, finding: Finding, rule: int, place: TablePlace) 
 
 
 def _location(table: TableReport, finding: Finding, place: TablePlace) -> Json:
-    """Return the commit that a finding is about, or the log if that is not known; and the table with the column."""
+    """Return the location of a finding: its commit or the log, and the table and column.
+
+    The log is used if the commit is unknown.
+    """
     uri = place.log if finding.version is None else place.commit(finding.version)
     name = visible(table.table)
     logical: list[Json] = [{"fullyQualifiedName": name, "kind": "table"}]
@@ -181,7 +184,7 @@ def _artifact(place: TablePlace, uri: str) -> Json:
 def _invocation(
     report: JobReport, notices: Sequence[Found], descriptors: Sequence[Json], places: Mapping[str, TablePlace]
 ) -> Json:
-    """Return when the job ran, and what it could not do: faults of the platform, and requests that it refused."""
+    """Return the times of the job, faults of the platform, and refused requests."""
     index = {known["id"]: number for number, known in enumerate(descriptors)}
     faults = [found for found in notices if found[0].verdict is Verdict.FAULT]
     refusals = [found for found in notices if found[0].verdict is not Verdict.FAULT]
@@ -217,6 +220,6 @@ def _utc(text: str) -> str | None:
 
 
 def _message_text(text: str) -> str:
-    """Return ``text`` as SARIF writes messages: without placeholders, and without links."""
+    """Return ``text`` as a SARIF message, with placeholders and links escaped."""
     lines = "\n".join(visible_lines(text)) or " "
     return _LINK.sub("] ", lines.replace("{", "{{").replace("}", "}}"))

@@ -1,4 +1,4 @@
-"""Paths of files as those see them who look at a repository."""
+"""Paths of files relative to a repository."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LOCAL = "file://"
 
 @dataclass(frozen=True)
 class SourceTree:
-    """A repository, and the folder in it at which relative names of tables start.
+    """A repository, with the folder that relative table names start from.
 
     :param root: absolute path of the repository
-    :param folder: absolute path
+    :param folder: absolute path of the folder
     """
 
     root: str
@@ -30,7 +30,6 @@ class SourceTree:
         return whole.removeprefix(root) if whole.startswith(root) else None
 
     def absolute(self, location: str) -> str:
-        """Return the absolute path or URI of a location."""
         if is_relative(location):
             return posixpath.normpath(posixpath.join(self.folder, location))
         normal = normal_location(location)

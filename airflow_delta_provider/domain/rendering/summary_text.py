@@ -1,4 +1,7 @@
-"""Reports as people read them on a terminal: the worst last, where they look, and each rule once with its tables."""
+"""Reports for a terminal, with the worst last, near the prompt.
+
+Each rule is shown once with its tables.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,22 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.visible import columns, padded, printed, visible
 
-#: Tables that are listed although there is nothing to say of them, if they are not more.
+#: Up to this number of tables, all are listed, even if there is nothing to report about them.
 _MAX_WELL = 10
 _MAX_TABLES = 50
-#: The same where much is to be shown.
+#: Maximum number of tables at the highest level of detail.
 _MANY_TABLES = 5000
-#: Tables of one rule beyond these are counted.
+#: Maximum number of tables of one rule; the rest is counted.
 _MAX_OF_RULE = 10
 _MAX_RULES = 40
-#: Codes of rules for which there is no room beyond these are not named.
+#: Maximum number of codes that are named for rules without room.
 _MAX_CODES = 20
-#: A name that is longer moves what is after it in its own row only.
+#: Maximum width of the name column. A longer name shifts only its own row.
 _MAX_NAME = 60
 
 
 def render(report: JobReport, presentation: Presentation | None = None) -> str:
-    """Return the tables, what is wrong with them, what was not checked, and the totals as the last line."""
+    """Return the tables, their problems, the checks that were not made, and the totals last."""
     shown_as = presentation or Presentation()
     return "\n".join(printed(_lines(report, shown_as))) + "\n"
 
@@ -64,7 +67,7 @@ def _lines(report: JobReport, shown_as: Presentation) -> Iterator[str]:
 
 
 def _tables(tables: Sequence[TableReport], shown_as: Presentation) -> Iterator[str]:
-    """Yield a row for each table of which there is something to say, the worst last."""
+    """Yield a row for each table that there is something to report about, worst last."""
     much = shown_as.detail is Detail.MUCH
     ranked = sorted(tables, key=lambda table: table.verdict.rank)
     all_of_them = much or (len(tables) <= _MAX_WELL and shown_as.detail > Detail.LITTLE)
@@ -92,7 +95,7 @@ def _has_something_to_say(table: TableReport, detail: Detail) -> bool:
 
 
 def _problem(problem: Problem, shown_as: Presentation) -> Iterator[str]:
-    """Yield what is said of a rule: tables, evidence of the first finding, effect, remedy, and where to read more."""
+    """Yield the section of a rule: tables, evidence of the first finding, effect, remedy, and link."""
     style, first = shown_as.style, problem.first
     wording = Wording.of(first.finding)
     severity = style.paint(f"{problem.severity.value} {problem.code}", TONE_OF_SEVERITY[problem.severity])
@@ -100,7 +103,7 @@ def _problem(problem: Problem, shown_as: Presentation) -> Iterator[str]:
     yield f"{heading}  ({problem.extent})"
     most = len(problem.tables) if shown_as.detail is Detail.MUCH else _MAX_OF_RULE
     for table, occurrences in list(problem.tables.items())[:most]:
-        # What is known of a single one is in the line below.
+        # A single occurrence is described in the line below.
         yield f"    {visible(table)}{_at(occurrences) if len(problem.occurrences) > 1 else ''}"
     if len(problem.tables) > most:
         yield f"    … and {counted(len(problem.tables) - most, 'more table')}"

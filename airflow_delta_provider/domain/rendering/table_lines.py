@@ -1,4 +1,4 @@
-"""What a report says of a table in addition to its findings, as lines: what was done, and answers to questions."""
+"""Lines about a table in addition to its findings: completed changes, and answers to requests."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from airflow_delta_provider.domain.rendering.plan_lines import outlook, plan_lin
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 
-#: Pieces of evidence of an answer beyond these are counted.
+#: Maximum number of pieces of evidence of an answer; the rest is counted.
 _MAX_PIECES = 20
 
 
 def versions(table: TableReport) -> str:
-    """Return the version that the verdict is about, and whether the job changed it; empty where none is known."""
+    """Return the version of the verdict; empty if unknown.
+
+    If the job changed the table, the version before is included.
+    """
     if table.version is None:
         return ""
     if table.changed:
@@ -24,13 +27,16 @@ def versions(table: TableReport) -> str:
 
 
 def heading(verdict: str, name: str, table: TableReport) -> str:
-    """Return a table's row: its verdict and name, as they are given, and its version."""
+    """Return a table's row: the given verdict and name, and its version."""
     known = versions(table)
     return "  ".join(filter(None, (verdict, name, known and f"version {known}")))
 
 
 def answers(table: TableReport, width: int) -> Iterator[str]:
-    """Yield the plan, the metadata and the usage of column mapping, as far as the job was asked for them."""
+    """Yield the results that the job was asked for.
+
+    They are the plan, the spec, the metadata, the usage of column mapping, and the engines.
+    """
     yield from plan_lines(table.plan or {}, width)
     if not table.changed:
         yield from outlook(table.plan or {}, width)
@@ -41,14 +47,14 @@ def answers(table: TableReport, width: int) -> Iterator[str]:
 
 
 def times(table: TableReport) -> Iterator[str]:
-    """Yield the phases that took long enough to be seen."""
+    """Yield the phases that took at least 0.05 s."""
     spent = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in table.timings.items() if seconds >= 0.05)
     if spent:
         yield f"    time: {spent}"
 
 
 def _detail(detail: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Yield the metadata of a table, in short."""
+    """Yield the metadata of a table, in short form."""
     for name, value in detail.items():
         if isinstance(value, Mapping) and name in ("columns", "features", "configuration"):
             value = ", ".join(f"{key} {item}" for key, item in value.items())
@@ -68,7 +74,7 @@ def _spec(spec: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _usage(usage: Mapping[str, Any] | None, width: int) -> Iterator[str]:
-    """Yield whether columns were renamed or dropped, and what that rests on."""
+    """Yield the answer on usage of column mapping, with its evidence."""
     if usage is None:
         return
     yield f"    usage of column mapping: {usage['answer']}  mode {usage['mode']}"
@@ -79,7 +85,7 @@ def _usage(usage: Mapping[str, Any] | None, width: int) -> Iterator[str]:
 
 
 def _engines(evidence: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Yield what becomes of the engines that use a table, and which others are locked out."""
+    """Yield the outcome for each engine that uses a table, and the other engines that are locked out."""
     for engine in evidence.get("engines", ()):
         wrote = f", {engine['commits']:,} commits" if engine["commits"] else ""
         yield from wrapped(f"{engine['engine']} ({engine['uses']}{wrote}): {engine['outcome']}", width, 4, 8)

@@ -1,4 +1,4 @@
-"""Where a table and the files that its findings name are, as URIs."""
+"""The places of a table and of the files in its findings, as URIs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:/*)(.*)", re.DOTALL)
-#: What names the folder that a job runs in.
+#: Prefix of names that start at the working directory.
 _HERE = re.compile(r"^(?:\./+)+")
 #: Kinds of jobs whose versions are snapshots of Paimon.
 _OF_PAIMON = frozenset({"check-paimon-row-tracking"})
@@ -23,10 +23,10 @@ _OF_PAIMON = frozenset({"check-paimon-row-tracking"})
 class TablePlace:
     """The directory of a table.
 
-    :param uri: absolute, or relative to the repository; of a catalog's table relative to the catalog
-    :param known: whether the table was named by its location; what a catalog's name stands for is not in a report
-    :param kind: of the job
-    :param sources: the repository; where it is not known, relative names stay as they are
+    :param uri: URI: absolute, relative to the repository, or relative to the catalog for a catalog's table
+    :param known: True if the location is known; a report may have only the catalog's name for a table
+    :param kind: kind of the job
+    :param sources: the repository; None if unknown, then relative names stay as they are
     """
 
     uri: str
@@ -36,7 +36,6 @@ class TablePlace:
 
     @classmethod
     def of(cls, table: TableReport, kind: str, sources: SourceTree | None = None) -> TablePlace:
-        """Return the place of a table of a report."""
         named = (table.detail or {}).get("location")
         location = named if isinstance(named, str) else _location(table.table)
         uri = _uri(table.table) if location is None else _source_uri(location, sources)
@@ -44,12 +43,12 @@ class TablePlace:
 
     @property
     def is_below(self) -> bool:
-        """Whether it is a location in the repository."""
+        """True if it is a location in the repository."""
         return self.known and _SCHEME.match(self.uri) is None and ".." not in self.uri.split("/")
 
     @property
     def log(self) -> str:
-        """URI of the directory that has the table's history."""
+        """URI of the directory with the table's history."""
         return self.file("snapshot" if self.kind in _OF_PAIMON else "_delta_log")
 
     def commit(self, version: int) -> str:
@@ -59,7 +58,7 @@ class TablePlace:
     def file(self, path: str) -> str:
         """Return the URI of a file.
 
-        :param path: relative to the table, or a location of its own, as findings name files
+        :param path: path relative to the table, or a location of its own, as in findings
         """
         if path.startswith("/") or _SCHEME.match(path):
             return _source_uri(path, self.sources)
@@ -69,7 +68,7 @@ class TablePlace:
 def commit_path(version: int, kind: str) -> str:
     """Return the path of the file that made a version, relative to the table.
 
-    :param kind: of the job
+    :param kind: kind of the job
     """
     return snapshot_path(version) if kind in _OF_PAIMON else f"_delta_log/{commit_name(version)}"
 
@@ -82,7 +81,7 @@ def _location(name: str) -> str | None:
 
 
 def _source_uri(location: str, sources: SourceTree | None) -> str:
-    """Return a location as a URI, relative to the repository that it is in."""
+    """Return a location as a URI, relative to the repository if it is in it."""
     if sources is None:
         return _uri(location)
     path = sources.path(location)
@@ -90,7 +89,10 @@ def _source_uri(location: str, sources: SourceTree | None) -> str:
 
 
 def _uri(location: str) -> str:
-    """Return a location, whose characters all stand for themselves, as a URI without a slash at its end."""
+    """Return a location as a URI without a trailing slash.
+
+    All characters of the location are taken literally.
+    """
     if match := _SCHEME.fullmatch(location):
         return match[1] + quote(match[2].rstrip("/"), safe="/:@", errors="surrogatepass")
     if location.startswith("/"):

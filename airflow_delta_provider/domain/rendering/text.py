@@ -1,4 +1,4 @@
-"""Reports as people read them in a task's log, and where a job is called by itself: table by table."""
+"""Reports for a task's log, and for jobs that are called directly: table by table."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 from airflow_delta_provider.domain.visible import printed, visible
 
-#: Tables beyond these are not shown in full, but those with findings are named, with the codes.
+#: Maximum number of tables in full. Further tables with findings are named, with the codes.
 _MAX_TABLES = 50
-#: Tables beyond these are counted, not named.
+#: Maximum number of tables that are named; the rest is counted.
 _MAX_NAMED = 2000
-#: Findings of a table beyond these are named by their codes.
+#: Maximum number of findings of a table in full; the others are named by their codes.
 _MAX_FINDINGS = 20
 _WIDTH = 100
 
 
 def render(report: JobReport, place: ReportPlace | None = None) -> str:
-    """Return a few lines: the tables, worst first, with their steps and findings; then what was not checked.
+    """Return the tables with their steps and findings, worst first.
 
-    :param place: where the whole report is kept, if that was tried
+    The checks that were not made follow.
+
+    :param place: place of the whole report, if saving it was tried
     """
     ranked = sorted(report.tables, key=lambda table: -table.verdict.rank)
     lines = [line for table in ranked[:_MAX_TABLES] for line in _table(table)]
@@ -45,7 +47,7 @@ def render(report: JobReport, place: ReportPlace | None = None) -> str:
 
 
 def not_checked(tables: Iterable[TableReport], width: int) -> list[str]:
-    """Return once what no table was checked for, as a sentence in lines."""
+    """Return a sentence on the checks that were not made, each named once, wrapped into lines."""
     phrases = dict.fromkeys(phrase for table in tables for phrase in (table.evidence or {}).get("not_checked", ()))
     return (
         textwrap.wrap(visible(f"Not checked: {'; '.join(phrases)}."), width, subsequent_indent="    ")

@@ -1,6 +1,6 @@
-"""The versions of a table as a timeline: what commits did to it, which of them broke a rule, and which fixed it.
+"""The versions of a table as a timeline: changes, broken rules, and fixes.
 
-Each format draws it as it can; what is drawn, and the words for it, are the same everywhere.
+Each format draws it in its own way, with the same content and words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.visible import visible
 
-#: What stands for each kind of event, for a commit that broke a rule, and for one that fixed it.
+#: Signs for each kind of event, for a commit that broke a rule, and for a commit that fixed it.
 SIGNS = {
     HistoryEventKind.CREATED: "□",
     HistoryEventKind.PROTOCOL: "◇",
@@ -41,19 +41,19 @@ _LINES = {
         HistoryEventKind.CHANGED,
     ),
 }
-#: What kinds of events are called, where not as in the report.
+#: Names of kinds of events, if they differ from the report's.
 _CALLED = {HistoryEventKind.CHANGED: "other", HistoryEventKind.PROTOCOL: "changed"}
-#: Rules of a table that are drawn, and findings of each; events that are drawn, and those that a line says in words.
+#: Maximum number of drawn rules of a table, of findings per rule, of drawn events, and of events described in words.
 _MAX_RULES, _MAX_FINDINGS, _MAX_EVENTS, _MAX_SAID = 8, 40, 200, 20
-#: Steps between the versions that are written at the axis.
+#: Maximum number of steps between the labelled versions of the axis.
 _STEPS = 4
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What a commit did, in words.
+    """An event of a commit, in words.
 
-    :param sign: of ``SIGNS``, or one of ``BROKEN`` and ``FIXED``
+    :param sign: sign from ``SIGNS``, or ``BROKEN`` or ``FIXED``
     """
 
     version: int
@@ -62,7 +62,7 @@ class Mark:
 
     @property
     def is_change(self) -> bool:
-        """Whether it is about the table, rather than about a rule."""
+        """True if it is a change of the table, and not about a rule."""
         return self.sign not in (BROKEN, FIXED)
 
 
@@ -78,14 +78,13 @@ class Changes:
 
     @property
     def legend(self) -> str:
-        """Label and signs of the line."""
         kinds = {event.kind for event in self.events}
         signs = (f"{sign} {_CALLED.get(kind, kind.value)}" for kind, sign in SIGNS.items() if kind in kinds)
         return f"{self.label}: {', '.join(signs)}"
 
     @property
     def in_words(self) -> str:
-        """The newest of them, in words."""
+        """The newest changes, in words."""
         texts = [f"version {event.version} {event.text}" for event in self.events[-_MAX_SAID:]]
         more = len(self.events) - _MAX_SAID
         return "; ".join([*texts, *([f"and {more} older changes"] if more > 0 else [])])
@@ -102,17 +101,17 @@ class Violations:
 
     @property
     def in_words(self) -> str:
-        """The first in words, and how many more there are."""
+        """The first finding in words, and the number of further ones."""
         first = said(self.findings[0])
         return first if len(self.findings) == 1 else f"{first}, and {len(self.findings) - 1} more"
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """What is drawn.
+    """The content of a timeline.
 
-    :param first: the oldest version
-    :param last: the newest one
+    :param first: oldest version
+    :param last: newest version
     """
 
     first: int
@@ -122,7 +121,10 @@ class Timeline:
 
     @classmethod
     def of(cls, table: TableReport) -> Timeline | None:
-        """Return the timeline of a table; None where neither a finding nor an event is about a version."""
+        """Return the timeline of a table.
+
+        None if the table's version is unknown, or if no finding and no event has a version.
+        """
         changes, violations = _changes(table), _violations(table)
         if not (changes or violations) or table.version is None:
             return None
@@ -134,39 +136,39 @@ class Timeline:
 
     @property
     def title(self) -> str:
-        """Which versions it shows."""
+        """The range of versions, in words."""
         return f"Versions {self.first} to {self.last}"
 
     @property
     def in_words(self) -> str:
-        """All that it shows, in one line."""
+        """The whole content, in one line."""
         lines = [*(line.in_words for line in self.changes), *(line.in_words for line in self.violations)]
         return f"{self.title}: {'; '.join(lines)}"
 
     @property
     def ticks(self) -> list[int]:
-        """The versions that are written: the first, the last, and a few between them."""
+        """The labelled versions: the first, the last, and a few between them."""
         step = max(1, -(-(self.last - self.first) // _STEPS))
         between = range(self.first, self.last - step // 2, step)
         return [*between, self.last]
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """What happened, oldest first."""
+        """All marks, oldest first."""
         events = (event for line in self.changes for event in line.events)
         marks = [Mark(event.version, SIGNS[event.kind], visible(event.text)) for event in events]
         marks += [mark for line in self.violations for mark in _marks(line.findings)]
         return tuple(sorted(marks, key=lambda mark: mark.version))
 
     def newest_marks(self, most: int) -> tuple[Mark, ...]:
-        """Return at most so many, oldest first: what is about rules, then the newest changes."""
+        """Return at most ``most`` marks, oldest first: marks about rules, then the newest changes."""
         marks = self.marks
         ranked = sorted(range(len(marks)), key=lambda index: (marks[index].is_change, -index))
         return tuple(marks[index] for index in sorted(ranked[:most]))
 
 
 def said(finding: Finding) -> str:
-    """Return since when a rule is broken, or when it was, in words."""
+    """Return since when a rule is broken, or when it was broken, in words."""
     before = " or before" if finding.at_or_before else ""
     if finding.healed_version is None:
         return f"{finding.code} since version {finding.version}{before}"
@@ -181,7 +183,7 @@ def _changes(table: TableReport) -> tuple[Changes, ...]:
 
 
 def _readable(wire: Iterable[Mapping[str, Any]]) -> Iterator[HistoryEvent]:
-    """Yield the events that this version knows: no report of another one keeps an alert from being sent."""
+    """Yield the events that this version knows: a report of another version must not prevent an alert."""
     for event in wire:
         with suppress(ValueError, KeyError, TypeError, AttributeError):
             yield HistoryEvent.from_json(event)
@@ -199,7 +201,7 @@ def _violations(table: TableReport) -> tuple[Violations, ...]:
 
 
 def _marks(findings: Iterable[Finding]) -> Iterator[Mark]:
-    """Yield what is said of a rule: a mark for each commit that broke it, and for each that fixed it."""
+    """Yield a mark for each commit that broke a rule, and for each commit that fixed it."""
     broken: Counter[tuple[int, str]] = Counter()
     fixed: Counter[tuple[int, str]] = Counter()
     for finding in findings:

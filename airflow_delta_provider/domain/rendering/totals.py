@@ -1,4 +1,4 @@
-"""A report in one line: how many tables ended how, and how long it took."""
+"""A report in one line: the number of tables by verdict, and the duration."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Severity, Verdict
 
-#: Codes of a verdict beyond these are not named.
+#: Maximum number of codes that are named for a verdict.
 _MAX_CODES = 4
-#: Of a verdict, the severity of the findings that lead to it; of the others all findings do.
+#: Severity of the findings that lead to a verdict. For other verdicts, all findings count.
 _DECISIVE = {Verdict.VIOLATED: Severity.ERROR, Verdict.UNDETERMINED: Severity.UNDECIDED}
 
 
@@ -27,7 +27,7 @@ def totals(report: JobReport) -> tuple[str, ...]:
 
 
 def set_aside(report: JobReport) -> str:
-    """Return what of the findings does not count, and why, in a sentence; empty if all do."""
+    """Return the number of findings that do not count, by reason and code; empty if all count."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for finding in (finding for table in report.tables for finding in table.findings if not finding.is_open):
         found[why_not_open(finding)].append(finding.code)
@@ -35,22 +35,25 @@ def set_aside(report: JobReport) -> str:
 
 
 def why_not_open(finding: Finding) -> str:
-    """Return in a word why a finding does not count."""
+    """Return the reason in one word why a finding does not count."""
     if finding.waiver is not None:
         return "accepted"
     return "resolved" if finding.status is Status.RESOLVED else "fixed"
 
 
 def decisive_codes(table: TableReport) -> list[str]:
-    """Return the codes of the findings that a verdict rests on, without those that only follow from others."""
+    """Return the codes of the findings that a verdict rests on.
+
+    Findings that follow from others are left out.
+    """
     severity = _DECISIVE.get(table.verdict)
     roots = [finding for finding, _ in by_cause(finding for finding in table.findings if finding.is_open)]
-    # Warnings make a table VIOLATED where the request says so.
+    # Warnings make a table VIOLATED if the request says so.
     return [finding.code for finding in roots if finding.severity is severity] or [finding.code for finding in roots]
 
 
 def seconds(report: JobReport) -> float | None:
-    """Return how long the job took; None where its times are not times."""
+    """Return the duration of the job in seconds; None if its times are invalid or in the wrong order."""
     try:
         spent = (_time(report.finished_at) - _time(report.started_at)).total_seconds()
     except (TypeError, ValueError):
@@ -59,7 +62,7 @@ def seconds(report: JobReport) -> float | None:
 
 
 def took(report: JobReport) -> str:
-    """Return how long the job took, as people say it; empty where that is not known."""
+    """Return the duration of the job for people; empty if unknown."""
     spent = seconds(report)
     if spent is None:
         return ""

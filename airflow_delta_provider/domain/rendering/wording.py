@@ -1,4 +1,4 @@
-"""What a finding says: its own evidence, and what its rule adds."""
+"""The message of a finding: its own evidence, with the effect and remedy of its rule."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from airflow_delta_provider.domain.report.finding import Finding
 class Wording:
     """The parts of a finding's message.
 
-    :param title: what the rule calls it; empty for a code that this version does not know
-    :param evidence: what is wrong, how many more have the same problem, and whether a waiver has expired; the whole
-        message of a finding that has no evidence, and may then have several lines
-    :param effect: what it does to readers or writers; empty where the message says it, or it is not known
-    :param remedy: what to do; empty as the effect
+    :param title: title of the rule; empty for a code that this version does not know
+    :param evidence: the problem, the number of further cases, and an expired waiver; for a finding without evidence,
+        its whole message, which may have several lines
+    :param effect: effect on readers or writers; empty if the message contains it, or if it is unknown
+    :param remedy: advice; empty if the message contains it, or if it is unknown
     """
 
     title: str
@@ -26,7 +26,7 @@ class Wording:
 
     @classmethod
     def of(cls, finding: Finding) -> Wording:
-        """Return what a finding says."""
+        """Return the wording of a finding."""
         rule = RULES.get(finding.code)
         if rule is None:
             return cls("", finding.message)
@@ -41,11 +41,11 @@ class Wording:
 
     @property
     def labelled(self) -> Wording:
-        """The same with words that say what effect and remedy are."""
+        """The same wording with labels before effect and remedy."""
         effect = f"Effect: {self.effect}" if self.effect else ""
         return replace(self, effect=effect, remedy=f"Remedy: {self.remedy}" if self.remedy else "")
 
     @property
     def paragraphs(self) -> tuple[str, ...]:
-        """Evidence, effect and remedy, as far as there are any."""
+        """Evidence, effect and remedy, without empty ones."""
         return tuple(filter(None, (self.evidence, self.effect, self.remedy)))

@@ -1,1 +1,1 @@
-"""The question put to a job: which tables, what to do with them, and the checks that need no table."""
+"""The request to a job: the tables, the action, and checks that need no table."""

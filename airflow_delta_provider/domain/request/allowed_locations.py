@@ -1,8 +1,7 @@
-"""What a deployment lets its tasks reach: ``[delta_provider] allowed_locations``.
+"""The locations that a deployment lets its tasks reach: ``[delta_provider] allowed_locations``.
 
-An entry with a slash is a location: it allows itself and what lies below it. Any other entry is the
-beginning of a catalog name, part by part: ``main.sales`` allows ``main.sales.orders``. No entry at all
-allows everything.
+An entry with a slash is a location: it allows itself and everything below it. Any other entry is the beginning of a
+catalog name, part by part: ``main.sales`` allows ``main.sales.orders``. Without entries, everything is allowed.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.request.table_name import TableName, normal_location
 
-#: Folders of a Delta table that hold what the table is: nothing else is ever written there.
+#: Folders with a Delta table's own metadata. Nothing else may be written there.
 _METADATA = frozenset({"_delta_log", "_change_data", "_delta_index"})
 _OWN_FOLDER = "Choose a folder of its own."
 
@@ -26,7 +25,7 @@ def allowed_roots(allowed: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_below(location: str, root: str) -> bool:
-    """Whether a location is ``root`` or lies below it, however both are spelled; one with ``..`` never is."""
+    """Return True if a location is ``root`` or below it, in any spelling; False if it contains ``..``."""
     if ".." in location.split("/"):
         return False
     path, above = normal_location(location), normal_location(root)
@@ -34,7 +33,7 @@ def is_below(location: str, root: str) -> bool:
 
 
 def check_location(table: TableName, allowed: Sequence[str]) -> Finding | None:
-    """Return a refusal if ``table``, as it is named, is outside every entry of ``allowed``."""
+    """Return a refusal if ``table``, as named, is outside every entry of ``allowed``."""
     if not allowed or any(_allows(entry, table) for entry in allowed):
         return None
     return _outside("{table!r} lies outside", allowed, table=table.text)
@@ -43,8 +42,8 @@ def check_location(table: TableName, allowed: Sequence[str]) -> Finding | None:
 def check_found(table: TableName, location: str, roots: Sequence[str]) -> Finding | None:
     """Return a refusal if ``table`` leads to a location outside every root.
 
-    :param location: where the catalog, links and mounts lead
-    :param roots: locations that are allowed; none means that locations are not bounded
+    :param location: location after resolving the catalog, links and mounts
+    :param roots: locations that are allowed; empty if locations are not restricted
     """
     if not roots or any(is_below(location, root) for root in roots):
         return None
@@ -53,10 +52,9 @@ def check_found(table: TableName, location: str, roots: Sequence[str]) -> Findin
 
 
 def check_path(argument: str, path: str, allowed: Sequence[str]) -> Finding | None:
-    """Return a refusal if a file or folder that an argument names must not be used.
+    """Return a refusal if a file or folder in an argument must not be used.
 
-    A folder of a table's own metadata never may; any other has to lie below an entry
-    that is a location.
+    A folder with a table's own metadata is always refused. Any other must be below an entry that is a location.
 
     :param argument: name of the argument, for the message
     """
@@ -75,10 +73,10 @@ def check_path(argument: str, path: str, allowed: Sequence[str]) -> Finding | No
 
 
 def check_outside_data(argument: str, path: str, table: str) -> Finding | None:
-    """Return a refusal if ``path`` lies among the data of the table at the location ``table``.
+    """Return a refusal if ``path`` is among the data of the table at the location ``table``.
 
-    VACUUM and clean-ups of orphan files delete there what the table does not know. They spare what begins with
-    ``_`` or ``.``, so that a folder like ``_audit`` may be used.
+    VACUUM and clean-ups of orphan files delete files there that the table does not know. They spare names that begin
+    with ``_`` or ``.``, so a folder like ``_audit`` is allowed.
     """
     if not is_below(path, table):
         return None

@@ -1,4 +1,4 @@
-"""What an audit may be asked for."""
+"""The options of an audit."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from airflow_delta_provider.domain.suggestion import did_you_mean
 
 
 class RuleCodes(Names):
-    """A list of codes of rules."""
+    """A list of rule codes."""
 
     def checked(self, option: str, value: Any) -> tuple[str, ...]:
-        """Return the codes."""
         codes = super().checked(option, value)
         for code in codes:
             if code not in RULES:
@@ -37,7 +36,7 @@ class RuleCodes(Names):
 
 def _waivers(entries: Sequence[Any]) -> list[dict[str, str]]:
     Waivers.parse(entries)
-    return [{name: str(value) for name, value in entry.items()} for entry in entries]  # YAML has dates
+    return [{name: str(value) for name, value in entry.items()} for entry in entries]  # YAML may contain dates
 
 
 def _owned(entries: Sequence[Any]) -> Sequence[Any]:
@@ -48,7 +47,7 @@ def _owned(entries: Sequence[Any]) -> Sequence[Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions(SavesState):
-    """Check a table's full history against the Delta protocol."""
+    """Options to check a table's full history against the Delta protocol."""
 
     kind: ClassVar[str] = "audit"
     takes_patterns: ClassVar[bool] = True
@@ -86,16 +85,16 @@ class AuditOptions(SavesState):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether rows are read, which takes Spark: at level ``data``."""
+        """True at level ``data``, which reads rows and so needs Spark."""
         return self.level == "data"
 
     @property
     def overlaps(self) -> bool:
-        """Whether several tables may be done at once: Spark is not asked where only logs are read."""
+        """True if several tables may be processed at once: at level ``log``, which does not use Spark."""
         return self.level == "log"
 
     def check(self) -> None:
-        """Check that there is one range of versions."""
+        """Check that the versions form one range."""
         since, until = self.since_version, self.version
         if since is not None and until is not None and since > until:
             raise RequestError(

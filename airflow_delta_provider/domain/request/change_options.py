@@ -1,4 +1,4 @@
-"""Options of the kinds that change tables by request, and what several of them have."""
+"""Options of the kinds that change tables by request, and options that they share."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class KeepsFleet(ChangeOptions):
     )
 
     def check(self) -> None:
-        """Check that engines whose unknown support is accepted are engines of the fleet."""
+        """Check that each engine with accepted unknown support is an engine of the fleet."""
         super().check()
         check_engine_names(self.fleet, "accept_unknown", self.accept_unknown)
 
@@ -72,7 +72,7 @@ class RewritesFiles(ChangeOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class LocksWritersOut(ChangeOptions):
-    """Options of a change after which no engine may be able to write to the table."""
+    """Options of a change that may leave no engine able to write to the table."""
 
     acknowledge_writer_lockout: bool = option(
         Flag(), "allow columnMappingUsageTracking (experimental), with which no engine can write to the table"
@@ -80,7 +80,7 @@ class LocksWritersOut(ChangeOptions):
 
 
 def _features() -> Any:
-    """Return the option of the features that are asked for."""
+    """Return the option for requested features."""
     return option(
         FeatureNames(),
         "table feature, by its name in the protocol, in any case",
@@ -92,7 +92,7 @@ def _features() -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class EnableFeatureOptions(UpgradesProtocol, LocksWritersOut):
-    """Enable table features."""
+    """Options to enable table features."""
 
     kind: ClassVar[str] = "enable-feature"
 
@@ -107,7 +107,7 @@ class EnableFeatureOptions(UpgradesProtocol, LocksWritersOut):
 
 @dataclass(frozen=True, kw_only=True)
 class WidenTypesOptions(UpgradesProtocol):
-    """Widen the types of columns."""
+    """Options to widen the types of columns."""
 
     kind: ClassVar[str] = "widen-types"
 
@@ -128,7 +128,7 @@ class WidenTypesOptions(UpgradesProtocol):
 
 @dataclass(frozen=True, kw_only=True)
 class AlterColumnsOptions(KeepsFleet):
-    """Drop, rename and add columns, in this order."""
+    """Options to drop, rename and add columns, in this order."""
 
     kind: ClassVar[str] = "alter-columns"
 
@@ -141,7 +141,7 @@ class AlterColumnsOptions(KeepsFleet):
     )
 
     def check(self) -> None:
-        """Check that there is something to do, and each column is changed once."""
+        """Check that there is something to do, and that each column is changed once."""
         super().check()
         for path in self.drop:
             if path in self.rename:
@@ -152,7 +152,7 @@ class AlterColumnsOptions(KeepsFleet):
 
 @dataclass(frozen=True, kw_only=True)
 class DropFeatureOptions(UpgradesProtocol, RewritesFiles):
-    """Drop table features."""
+    """Options to drop table features."""
 
     kind: ClassVar[str] = "drop-feature"
 
@@ -166,7 +166,7 @@ class DropFeatureOptions(UpgradesProtocol, RewritesFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class DisableColumnMappingOptions(RewritesFiles):
-    """Disable column mapping."""
+    """Options to disable column mapping."""
 
     kind: ClassVar[str] = "disable-column-mapping"
 
@@ -184,7 +184,7 @@ class DisableColumnMappingOptions(RewritesFiles):
     )
 
     def check(self) -> None:
-        """Check that a rewrite is allowed only where there can be one."""
+        """Check that a rewrite is allowed only if the strategy can rewrite."""
         if self.strategy == "metadata-only" and self.allow_rewrite:
             raise RequestError(
                 "{strategy} is 'metadata-only', which never rewrites. Use {strategy} 'auto', or leave out "
@@ -194,7 +194,7 @@ class DisableColumnMappingOptions(RewritesFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class CreateTableOptions(LocksWritersOut):
-    """Create an empty table with usage tracking of column mapping (experimental)."""
+    """Options to create an empty table with usage tracking of column mapping (experimental)."""
 
     kind: ClassVar[str] = "create-table"
 
@@ -208,7 +208,7 @@ class CreateTableOptions(LocksWritersOut):
     partition_by: tuple[str, ...] = option(Names(), "partition column", metavar="NAME")
 
     def check(self) -> None:
-        """Check that partition columns are columns, and not all of them."""
+        """Check that partition columns are columns, and that not all columns are partition columns."""
         for name in self.partition_by:
             if name not in self.columns:
                 raise RequestError("{partition_by} names {name!r}, which is not one of {columns}.", name=name)

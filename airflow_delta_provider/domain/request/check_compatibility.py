@@ -1,4 +1,4 @@
-"""What checking compatibility with engines may be asked for."""
+"""The options of a compatibility check with engines."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from airflow_delta_provider.domain.request.option import option
 from airflow_delta_provider.domain.request.options import ReadsFiles
 from airflow_delta_provider.domain.request.value import Days, Flag
 
-#: Days whose writers count as recent, where nothing else is said.
+#: Default number of days whose writers count as recent.
 RECENT_DAYS = 7
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckCompatibilityOptions(ReadsFiles):
-    """Find out which engines a table locks out, or would lock out with more features."""
+    """Options to find the engines that a table locks out, now or with more features."""
 
     kind: ClassVar[str] = "check-compatibility"
     takes_patterns: ClassVar[bool] = True
@@ -48,10 +48,10 @@ class CheckCompatibilityOptions(ReadsFiles):
 
     @property
     def plans(self) -> bool:
-        """Whether tables are to be checked with a change."""
+        """True if tables are to be checked with a change."""
         return bool(self.features or self.columns)
 
     @property
     def overlaps(self) -> bool:
-        """Whether several tables may be done at once."""
+        """True: several tables may be processed at once."""
         return True

@@ -1,4 +1,4 @@
-"""What checking row tracking of Apache Paimon tables may be asked for."""
+"""The options of a row tracking check of Apache Paimon tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.request.value import Choice, Flag, Version
 
 @dataclass(frozen=True, kw_only=True)
 class PaimonCheckRowTrackingOptions(SavesState):
-    """Check row tracking of Apache Paimon tables."""
+    """Options to check row tracking of Apache Paimon tables."""
 
     kind: ClassVar[str] = "check-paimon-row-tracking"
     selecting: ClassVar[tuple[str, ...]] = ("since_snapshot",)
@@ -41,16 +41,16 @@ class PaimonCheckRowTrackingOptions(SavesState):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether rows are read, or a catalog is asked: what takes Spark."""
+        """True if the job reads rows or uses a catalog, and so needs Spark."""
         return self.level == "data" or self.source == "catalog"
 
     def needs_delta(self, *, by_name: bool) -> bool:
-        """Whether the job needs Delta on Spark's classpath: never, a catalog is Paimon's here."""
+        """Return False: the job never needs Delta, since a catalog here is Paimon's."""
         del by_name
         return False
 
     def check(self) -> None:
-        """Check that what is compared is read."""
+        """Check that the level reads the rows that ``key_columns`` needs."""
         if self.key_columns and self.level != "data":
             raise RequestError(
                 "{key_columns} is {value!r} with {level} {given!r}, which reads no rows. Use {level} 'data', or leave "

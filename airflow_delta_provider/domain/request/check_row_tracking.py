@@ -1,4 +1,4 @@
-"""What checking row tracking may be asked for."""
+"""The options of a row tracking check."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from airflow_delta_provider.domain.request.options import ReadsFiles
 from airflow_delta_provider.domain.request.request_error import RequestError
 from airflow_delta_provider.domain.request.value import Choice, Version
 
-#: What a check or an audit reads, each level what the one before it reads and more.
+#: Levels of a check or an audit. Each level reads more than the one before it.
 LEVELS = ("log", "footers", "data")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRowTrackingOptions(ReadsFiles):
-    """Check that row ids are unique and stable."""
+    """Options to check that row ids are unique and stable."""
 
     kind: ClassVar[str] = "check-row-tracking"
 
@@ -38,15 +38,18 @@ class CheckRowTrackingOptions(ReadsFiles):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether rows are read, which takes Spark: at level ``data``."""
+        """True at level ``data``, which reads rows and so needs Spark."""
         return self.level == "data"
 
     def needs_delta(self, *, by_name: bool) -> bool:
-        """Whether the job needs Delta on Spark's classpath: to read keys, each version's rows are asked for."""
+        """Return True if the job needs Delta on Spark's classpath.
+
+        It does for names in a catalog, and to read the keys in the rows of each version.
+        """
         return by_name or bool(self.key_columns)
 
     def check(self) -> None:
-        """Check that what is compared is read."""
+        """Check that the level reads the rows that a comparison needs."""
         version = self.compare_to_version
         if version is not None and self.level != "data":
             raise RequestError(

@@ -21,12 +21,12 @@ _TYPES: Mapping[type, str] = {str: "a text", bool: "true or false", list: "a lis
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be used; the message names the file, the line and the key."""
+    """An error for an invalid configuration; the message names file, line and key."""
 
 
 @dataclass(frozen=True)
 class Spark:
-    """How Spark is started where it is needed.
+    """Settings for starting Spark if it is needed.
 
     :param master: Spark master
     :param packages: Maven coordinates
@@ -40,23 +40,23 @@ class Spark:
 
 @dataclass(frozen=True)
 class Config:
-    """What a configuration file says; what it does not say is None or empty.
+    """The content of a configuration file; keys that are not in it are None or empty.
 
     :param tables: tables and patterns, as they are written; relative paths start at the folder of the file
-    :param ownership: entries of tables that have an owner or severities of their own
+    :param ownership: entries of tables with an owner or severities of their own
     :param exclude: patterns of tables to leave out
     :param waivers: accepted findings
     :param state_path: folder where audits save state
-    :param policy: file that says what rules about plans and drift weigh
+    :param policy: file with the policy for rules about plans and drift
     :param fleet: file of the engines that use the tables
     :param fail_on: lowest severity that fails: ``error``, ``warning`` or ``never``
-    :param level: how deep an audit looks
+    :param level: level of an audit
     :param engine: ``auto``, ``python`` or ``spark``
-    :param strict: whether what is undetermined fails
+    :param strict: True if undetermined results fail
     :param rules_page: address of the page of rules, for links to them
     :param storage: options of object stores, such as region and endpoint
-    :param spark: how Spark is started
-    :param name: of the file that was read; empty where there is none
+    :param spark: settings for starting Spark
+    :param name: name of the file that was read; empty if there is none
     """
 
     tables: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Config:
     name: str = ""
 
     def renamed(self, rename: Callable[[str], str]) -> Config:
-        """Return the configuration with other names of tables."""
+        """Return the configuration with all table names passed through ``rename``."""
         return replace(
             self,
             tables=tuple(map(rename, self.tables)),
@@ -86,12 +86,18 @@ class Config:
         )
 
     def with_absolute_names(self, folder: str) -> Config:
-        """Return the configuration for those who do not know the folder of its file."""
+        """Return the configuration with absolute paths, for readers in another folder.
+
+        :param folder: folder of the configuration file
+        """
         return self.renamed(lambda text: _below(folder, text) if "/" in text and not text.startswith("`") else text)
 
 
 def renamed_entries(entries: Sequence[Any], rename: Callable[[str], str]) -> tuple[Any, ...]:
-    """Return entries, such as waivers, with other names of tables; ``*/orders`` is any table of that name."""
+    """Return entries, such as waivers, with other table names.
+
+    A pattern such as ``*/orders`` stays, as it matches any folder.
+    """
     return tuple({**entry, "table": rename(entry["table"])} if _names_path(entry) else entry for entry in entries)
 
 
@@ -104,7 +110,7 @@ def _below(folder: str, path: str) -> str:
     return posixpath.normpath(f"{folder}/{path}") if folder and is_relative(path) else path
 
 
-#: What each key holds; of ``spark``, its keys.
+#: The type of each key; for ``spark``, the types of its keys.
 _KEYS: Mapping[str, Any] = {
     "tables": list,
     "exclude": list,
@@ -128,10 +134,10 @@ _CHOICES: Mapping[str, Sequence[str]] = {
 
 
 def parse_config(text: str, name: str, folder: str = "") -> Config:
-    """Return what a file says.
+    """Return the configuration in a file.
 
-    :param name: of the file, for messages; of a ``pyproject.toml`` one table is read
-    :param folder: at which relative paths of files start; empty for the working directory
+    :param name: name of the file, for messages; in ``pyproject.toml``, only one table is read
+    :param folder: folder where relative paths of files start; empty for the working directory
     :raises ConfigError: if it is malformed, has an unknown key, or a value of the wrong kind
     """
     given = parse_toml(text, name)
@@ -144,7 +150,7 @@ def parse_config(text: str, name: str, folder: str = "") -> Config:
 
 
 def is_configured(text: str, name: str) -> bool:
-    """Whether a ``pyproject.toml`` has the table.
+    """Return True if a ``pyproject.toml`` has the table ``[tool.delta-provider]``.
 
     :raises ConfigError: if it is malformed
     """
@@ -153,9 +159,9 @@ def is_configured(text: str, name: str) -> bool:
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
-    """Return a document.
+    """Return a TOML document.
 
-    :raises ConfigError: if it is malformed, or Python 3.10 lacks what reads it
+    :raises ConfigError: if it is malformed, or tomli is missing on Python 3.10
     """
     try:
         parser = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -175,7 +181,7 @@ class _Reader:
     prefix: tuple[str, ...]
 
     def check(self, given: Mapping[str, Any], known: Mapping[str, Any], above: tuple[str, ...]) -> None:
-        """Check the keys of a table, and what they hold."""
+        """Check the keys of a table, and the types of their values."""
         for key, value in given.items():
             where = (*above, key)
             if key not in known:
@@ -191,7 +197,6 @@ class _Reader:
                 raise self._error((key,), f"{key} is {given[key]!r}; it has to be one of {', '.join(words)}.{hint}")
 
     def config(self, given: Mapping[str, Any]) -> Config:
-        """Return the configuration."""
         entries = tuple(given.get("tables", ()))
         spark = given.get("spark", {})
         simple = {key: given[key] for key in _CHOICES if key in given}
@@ -230,7 +235,7 @@ class _Reader:
         return tuple(values)
 
     def _settings(self, where: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, str]:
-        """Return settings as texts; tables in tables are keys with dots."""
+        """Return settings as strings; nested tables become keys with dots."""
         return dict(self._flat(where, given))
 
     def _flat(self, where: tuple[str, ...], given: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
@@ -254,7 +259,7 @@ class _Reader:
 
 
 def _line_of(where: tuple[str, ...], text: str) -> int | None:
-    """Return the line on which a key is written, counted from 1; None where it is inside a value."""
+    """Return the line of a key, counted from 1; None if the key is inside a value."""
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.fullmatch(line):

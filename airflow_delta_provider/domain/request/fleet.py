@@ -1,4 +1,4 @@
-"""The option that gives the fleet: which engines read and write which tables."""
+"""The fleet option: the engines that read and write tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = tuple({name: None for feature in FEATURES.values() for name in (feature
 
 
 class FleetFile(Document):
-    """What a fleet file holds."""
+    """The content of a fleet file."""
 
     def checked(self, option: str, value: Any) -> Any:
         """Return the content as plain JSON."""
@@ -38,10 +38,10 @@ class FleetFile(Document):
 
 
 def check_engine_names(content: Mapping[str, Any] | None, option: str, names: Iterable[str]) -> None:
-    """Check that engines are those of a fleet file.
+    """Check that engines are declared in a fleet file.
 
-    :param option: that names them
-    :raises RequestError: for the first that is not
+    :param option: name of the option that names them
+    :raises RequestError: for the first one that is not declared
     """
     for name in names:
         if content is None:
@@ -59,8 +59,8 @@ def check_engine_names(content: Mapping[str, Any] | None, option: str, names: It
 def fleet_of(content: Mapping[str, Any] | None, table: TableName, location: str) -> TableFleet:
     """Return the fleet of a table.
 
-    :param content: of a fleet file
-    :param location: where the table is
+    :param content: content of a fleet file
+    :param location: location of the table
     """
     if content is None:
         return TableFleet()
@@ -75,12 +75,12 @@ def fleet_of(content: Mapping[str, Any] | None, table: TableName, location: str)
 
 @lru_cache(maxsize=4)
 def _parsed(text: str) -> Fleet:
-    """Return a fleet: once for all tables of a job."""
+    """Return a fleet, parsed once for all tables of a job."""
     return Fleet.parse(json.loads(text), _NAMES)
 
 
 def _place(value: Any, error: FleetError) -> str:
-    """Return where an error is, in the file; empty for values that are not from YAML."""
+    """Return the place of an error in the file; empty for values that are not from YAML."""
     found = None
     for part in error.where:
         found = mark_of(value, part) or found

@@ -17,18 +17,18 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class JobRequest:
-    """What a job is to do.
+    """The task of a job.
 
-    :param tables: tables as the user named them, each once
-    :param dry_run: plan and report, change nothing
-    :param labels: goes into the ``userMetadata`` of every commit, for instance ``dag_id`` and ``run_id``
-    :param allowed_locations: what the job may reach: locations and catalog prefixes; none means all
-    :param receipt: names this submission: a later request confirms with it that the report was received. None if
-        none will: then the report counts as received as soon as it is made
+    :param tables: tables as the user named them, without duplicates
+    :param dry_run: True to plan and report without changing anything
+    :param labels: labels for the ``userMetadata`` of every commit, for instance ``dag_id`` and ``run_id``
+    :param allowed_locations: locations and catalog prefixes that the job may reach; empty for all
+    :param receipt: id of this submission, which a later request uses to confirm that the report was received. None if
+        no request will: then the report counts as received at once
     :param received: receipts that are confirmed, see ``domain/report/confirmation.py``
-    :param retry_since: where a task run may have had a try before: when it began, ISO 8601. What that committed under
-        the same labels counts as changed by this one
-    :param exclude: patterns of tables that the patterns among ``tables`` leave out
+    :param retry_since: start of the task run, ISO 8601, if it may have had an earlier attempt. Commits of that attempt
+        under the same labels count as made by this one
+    :param exclude: patterns of tables that the patterns in ``tables`` leave out
     """
 
     tables: tuple[str, ...]
@@ -62,16 +62,14 @@ class JobRequest:
 
     @property
     def kind(self) -> str:
-        """Kind of the job."""
         return self.options.kind
 
     @property
     def may_need_delta(self) -> bool:
-        """Whether the job may need Delta on Spark's classpath: by its options, or because a catalog is asked."""
+        """True if the job may need Delta on Spark's classpath, for its options or for a catalog name."""
         return self.options.needs_delta(by_name=any(map(is_catalog_name, self.tables)))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
         return {
             "schema_version": SCHEMA_VERSION,
             "kind": self.kind,
@@ -90,7 +88,7 @@ class JobRequest:
     def from_json(cls, wire: Mapping[str, Any]) -> JobRequest:
         """Read the wire form.
 
-        :raises RequestError: if it is not of this version or not valid
+        :raises RequestError: if it is of another schema version or not valid
         """
         if wire.get("schema_version") != SCHEMA_VERSION:
             raise RequestError(

@@ -1,6 +1,6 @@
-"""All kinds of jobs, and where their parts are.
+"""All kinds of jobs, and the places of their parts.
 
-The parts are loaded when they are needed: a job imports no other kind's code, and Airflow lists the operators without
+Parts are loaded when they are needed: a job imports no other kind's code, and Airflow lists the operators without
 importing them.
 """
 
@@ -19,14 +19,16 @@ _PACKAGE = "airflow_delta_provider"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of job. Its parts are written as ``module:name``, the module as seen from this package.
+    """A kind of job.
 
-    :param name: its name in requests, in reports and on the command line
-    :param summary: what its job does, in a sentence without its full stop
-    :param example: arguments of the command that show what it is for
-    :param job: function that does what a request asks for to one table, and reports on it; on Spark
-    :param operator: that runs it; None where the command line alone does
-    :param reading_job: the same as far as it only reads logs and footers, without Spark; None where nothing does
+    Its parts are written as ``module:name``, with the module relative to this package.
+
+    :param name: name in requests, in reports and on the command line
+    :param summary: purpose of the job, in a sentence without its full stop
+    :param example: arguments of the command that show its purpose
+    :param job: function that handles a request for one table and reports on it, with Spark
+    :param operator: operator that runs it; None if only the command line does
+    :param reading_job: the same function for requests that need only logs and footers, without Spark; None if none can
     """
 
     name: str
@@ -38,7 +40,7 @@ class Kind:
     reading_job: str | None = None
 
 
-#: In the order in which the command line lists them.
+#: All kinds, in the order of the command line's list.
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
@@ -183,7 +185,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def kind_named(name: str) -> Kind:
-    """Return the kind of a name.
+    """Return the kind with a name.
 
     :raises RequestError: if there is none
     """
@@ -198,6 +200,6 @@ def kind_named(name: str) -> Kind:
 
 
 def load(part: str) -> Any:
-    """Return a part of a kind, which is written as ``module:name``."""
+    """Return a part of a kind, written as ``module:name``."""
     module, _, name = part.partition(":")
     return getattr(import_module(f"{_PACKAGE}.{module}"), name)

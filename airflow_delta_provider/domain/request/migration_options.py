@@ -1,4 +1,4 @@
-"""Options of the kinds that hold tables against what is declared of them."""
+"""Options of the kinds that compare tables with their specs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.spec.policy import Policy, PolicyError
 
 
 class PolicyFile(Document):
-    """What a policy file holds."""
+    """The content of a policy file."""
 
     def checked(self, option: str, value: Any) -> Any:
         """Return the content as plain JSON."""
@@ -48,7 +48,7 @@ class HasPolicy(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgesPlans(DeclaresTables, HasPolicy):
-    """Options by which plans are judged."""
+    """Options for checking plans."""
 
     fleet: Mapping[str, Any] | None = option(
         FleetFile(),
@@ -59,25 +59,27 @@ class JudgesPlans(DeclaresTables, HasPolicy):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanMigrationOptions(JudgesPlans, ReadsFiles):
-    """Plan what makes tables what is declared of them."""
+    """Options to plan the changes that bring tables to their declared state."""
 
     kind: ClassVar[str] = "plan-migration"
 
     @property
     def overlaps(self) -> bool:
-        """Whether several tables may be done at once."""
+        """True: several tables may be processed at once."""
         return True
 
 
-#: What a plan of a migration has, in addition to what is only to be read.
+#: Keys of a migration's plan, without those that are only shown to people.
 _KEYS = ("digest", "table", "table_id", "version", "base", "spec", "steps")
 
 
 class Plans(Documents):
-    """Plans of migrations, as reports have them: one, a list of them, by table, or a whole report."""
+    """Plans of migrations, in any form of a report.
+
+    The value is one plan, a list of plans, a mapping by table, or a whole report.
+    """
 
     def checked(self, option: str, value: Any) -> tuple[Mapping[str, Any], ...]:
-        """Return the plans."""
         found = tuple(_plans_in(value))
         for plan in found:
             missing = [key for key in _KEYS if key not in plan] if isinstance(plan, Mapping) else list(_KEYS)
@@ -99,29 +101,28 @@ def _plans_in(value: Any) -> Iterable[Any]:
         return [value]
     if isinstance(value.get("tables"), list):  # a report
         return [table["plan"] for table in value["tables"] if table.get("plan")]
-    if isinstance(value.get("plan"), Mapping):  # what a report says of one table
+    if isinstance(value.get("plan"), Mapping):  # a report's entry for one table
         return [value["plan"]]
     return list(value.values())
 
 
 class Person(Value):
-    """Who did something, as text; or none."""
+    """The name of a person; or none."""
 
     def checked(self, option: str, value: Any) -> str | None:
-        """Return the text."""
         if value is not None and not isinstance(value, str):
             raise RequestError("{option} has to be a text, not {value!r}.", option=option, value=value)
         return value
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the text; an empty one, and None, are none."""
+        """Return the string; an empty string and the string ``None`` mean none."""
         del option
         return None if value in ("", "None") else value
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
-    """Make tables what is declared of them."""
+    """Options to apply specs or approved plans."""
 
     kind: ClassVar[str] = "apply-migration"
 
@@ -141,11 +142,11 @@ class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
 
     @property
     def declared_tables(self) -> tuple[str, ...]:
-        """The tables of the plans, or else those that the specs name."""
+        """The tables of the plans, or else of the specs."""
         return tuple(plan["table"] for plan in self.plan) or super().declared_tables
 
     def check(self) -> None:
-        """Check that it is said in one way what to do."""
+        """Check that either plans or specs are given."""
         super().check()
         if bool(self.plan) == bool(self.spec):
             raise RequestError("Pass either {plan} or {spec}.")
@@ -158,9 +159,9 @@ class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
             self.plan_of(table)
 
     def plan_of(self, table: str) -> Mapping[str, Any] | None:
-        """Return the approved plan for a table; None where specs are applied.
+        """Return the approved plan for a table; None if specs are applied.
 
-        :raises RequestError: if there are plans for other tables only
+        :raises RequestError: if there are only plans for other tables
         """
         if not self.plan:
             return None
@@ -170,7 +171,7 @@ class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
         return found
 
     def was_unasked(self, table: str) -> bool:
-        """Return True if nobody was asked about the plan for a table."""
+        """Return True if nobody was asked to approve the plan for a table."""
         return named_place(table) in map(named_place, self.unasked)
 
     @cached_property
@@ -180,13 +181,13 @@ class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckDriftOptions(DeclaresTables, HasPolicy, ReadsFiles):
-    """Check whether tables still are what is declared of them."""
+    """Options to compare tables with their specs."""
 
     kind: ClassVar[str] = "check-drift"
 
     @property
     def overlaps(self) -> bool:
-        """Whether several tables may be done at once."""
+        """True: several tables may be processed at once."""
         return True
 
 
@@ -194,7 +195,6 @@ class SpecPlace(Directory):
     """The path or URI of a spec file; or none."""
 
     def checked(self, option: str, value: object) -> str | None:
-        """Return the path."""
         if value is not None and not (isinstance(value, str) and value.endswith((".yaml", ".yml", ".json"))):
             raise RequestError(
                 "{option} is {value!r}; it has to be a file that ends with .yaml, .yml or .json.",
@@ -206,7 +206,7 @@ class SpecPlace(Directory):
 
 @dataclass(frozen=True, kw_only=True)
 class InitSpecOptions(ReadsFiles):
-    """Write the spec of existing tables: what declares them as they are."""
+    """Options to generate a spec from existing tables."""
 
     kind: ClassVar[str] = "init-spec"
     takes_patterns: ClassVar[bool] = True

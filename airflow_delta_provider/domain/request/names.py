@@ -1,4 +1,4 @@
-"""Options that list names, or give something for each of several names: a type, a new name, a value."""
+"""Options with names, or with a type, new name or value for each of several names."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from airflow_delta_provider.domain.suggestion import did_you_mean
 
 
 class Names(Value):
-    """A list of names, each once."""
+    """A list of names without duplicates."""
 
     default: ClassVar[tuple[str, ...]] = ()
     repeatable: ClassVar[bool] = True
 
     def checked(self, option: str, value: Any) -> tuple[str, ...]:
-        """Return the names, each once, in their order."""
+        """Return the names in their order, without duplicates."""
         if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) and name for name in value):
             raise RequestError("{option} has to be a list of names, not {value!r}.", option=option, value=value)
         return tuple(dict.fromkeys(value))
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the list; a text is read as one if it is written as one, else it is the only name."""
+        """Return the list. A string that is not written as a list is the only name."""
         return tuple(rendered.as_list(option, value or ()))
 
 
 class DistinctNames(Names):
-    """A list of names in which none may be repeated, since the last one would then do something else."""
+    """A list of names that must not repeat: a repetition would have another effect."""
 
     def checked(self, option: str, value: Any) -> tuple[str, ...]:
         """Return the names, in their order."""
@@ -46,10 +46,10 @@ class DistinctNames(Names):
 
 
 class FeatureNames(Names):
-    """A list of names of table features, of which an engine may know more than this package."""
+    """A list of names of table features. An engine may know more of them than this package."""
 
     def check_names(self, option: str, value: Any) -> None:
-        """Refuse what cannot be the name of a feature, and what is likely a mistyped one."""
+        """Refuse names that cannot be features, and likely typing errors."""
         for name in value:
             if not is_feature_name(name):
                 raise RequestError(
@@ -68,11 +68,11 @@ _OUTSIDE_BACKTICKS = re.compile(r"`(?:[^`]|``)*`|.", re.DOTALL)
 
 
 class Pairs(Value):
-    """A mapping of texts to texts."""
+    """A mapping of strings to strings."""
 
     default: ClassVar[Mapping[str, str]] = {}
     repeatable: ClassVar[bool] = True
-    #: What is mapped to what, and what each name is mapped to, for messages.
+    #: Descriptions of the mapping, and of a value in it, for messages.
     mapped: ClassVar[str]
     wanted: ClassVar[str]
 
@@ -85,7 +85,7 @@ class Pairs(Value):
         return {name: self._text(option, name, text) for name, text in value.items()}
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the mapping; a text is read as one."""
+        """Return the mapping; a string is parsed."""
         return rendered.as_mapping(option, value or {})
 
     def from_items(self, option: str, items: list[Any]) -> dict[str, str]:
@@ -98,7 +98,7 @@ class Pairs(Value):
 
     @abstractmethod
     def from_text(self, text: str) -> tuple[str, str]:
-        """Return a name and what it is mapped to."""
+        """Return a name and its value."""
 
     def _text(self, option: str, name: Any, text: Any) -> str:
         if not isinstance(name, str) or not name:
@@ -118,7 +118,7 @@ class Pairs(Value):
 
 
 def as_columns(option: str, value: Any) -> list[tuple[Any, Any]] | None:
-    """Return the names and types of a list of columns, or of the text of one; None for a mapping.
+    """Return the names and types of a list of columns, or of a string with one; None for a mapping.
 
     :raises RequestError: if an entry of the list is not a column
     """
@@ -142,8 +142,8 @@ def as_columns(option: str, value: Any) -> list[tuple[Any, Any]] | None:
 class SqlTypes(Pairs):
     """SQL types by the names or paths of columns.
 
-    :param parse: raises UnknownTypeError for a type that no engine knows
-    :param ordered: whether the order of the columns matters
+    :param parse: function that raises UnknownTypeError for a type that no engine knows
+    :param ordered: True if the order of the columns matters
     """
 
     mapped: ClassVar[str] = "column paths to types, for instance {'quantity': 'bigint'}"
@@ -152,7 +152,7 @@ class SqlTypes(Pairs):
     ordered: bool = False
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the mapping; a text is read as one, and so is a list of columns with ``name`` and ``type``."""
+        """Return the mapping; a string, or a list of columns with ``name`` and ``type``, is converted."""
         columns = as_columns(option, value)
         if columns is None:
             return super().from_template(option, value)
@@ -160,9 +160,9 @@ class SqlTypes(Pairs):
         return self.from_items(option, columns) if len(set(names)) < len(names) else dict(columns)
 
     def check_order(self, option: str, value: Any) -> None:
-        """Refuse a mapping of several columns that was stored as JSON, where keys may be sorted.
+        """Refuse a mapping of several columns that was stored as JSON, which may sort its keys.
 
-        :param value: what a template or an XCom became
+        :param value: value from a template or an XCom
         """
         if self.ordered and as_columns(option, value) is None and len(super().from_template(option, value)) > 1:
             raise RequestError(
@@ -173,7 +173,7 @@ class SqlTypes(Pairs):
             )
 
     def check_names(self, option: str, value: Any) -> None:
-        """Refuse what is not a type."""
+        """Refuse values that are not types."""
         for path, text in value.items():
             try:
                 self.parse(text)
@@ -181,7 +181,7 @@ class SqlTypes(Pairs):
                 raise RequestError("{option} has {path!r}: {error}", option=option, path=path, error=error) from None
 
     def from_text(self, text: str) -> tuple[str, str]:
-        """Split at the last ``=``: the name of a column may hold more."""
+        """Split at the last ``=``: the name of a column may contain more."""
         path, _, data_type = text.rpartition("=")
         if not (path and data_type):
             raise RequestError("{text!r} is not PATH=TYPE", text=text)
@@ -195,7 +195,7 @@ class NewNames(Pairs):
     wanted: ClassVar[str] = "a new name"
 
     def from_text(self, text: str) -> tuple[str, str]:
-        """Split at the only ``=`` that is not between backticks: either name may hold more, quoted."""
+        """Split at the only ``=`` outside backticks: quoted names may contain more."""
         parts = _OUTSIDE_BACKTICKS.findall(text)
         at = [index for index, part in enumerate(parts) if part == "="]
         if len(at) != 1 or at[0] in (0, len(parts) - 1):
@@ -204,13 +204,13 @@ class NewNames(Pairs):
 
 
 class Properties(Pairs):
-    """Values of table properties by their names; numbers and booleans become the texts that Delta stores."""
+    """Values of table properties by name; numbers and booleans become the strings that Delta stores."""
 
     mapped: ClassVar[str] = "names to values"
     wanted: ClassVar[str] = "a text, a number or a boolean"
 
     def from_text(self, text: str) -> tuple[str, str]:
-        """Split at the first ``=``: a value may hold more."""
+        """Split at the first ``=``: a value may contain more."""
         name, _, value = text.partition("=")
         if not (name and value):
             raise RequestError("{text!r} is not NAME=VALUE", text=text)

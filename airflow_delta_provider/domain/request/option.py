@@ -1,4 +1,4 @@
-"""One option of a job: declared once, as a field of a kind's options, for all who ask for jobs."""
+"""One option of a job, declared once as a field of a kind's options, for every interface."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _KEY = "option"
 
 @dataclass(frozen=True)
 class Option:
-    """What the command line, the operators and the documentation know of an option.
+    """The declaration of an option for the command line, the operators and the documentation.
 
-    :param value: the type of its values
-    :param help: what it is for, in a few words
-    :param flag: of the command line
+    :param value: type of its values
+    :param help: purpose, in a few words
+    :param flag: flag of the command line
     :param metavar: placeholder of a value in the help
-    :param one: an item of which at least one has to be given; None where the option may be left out
-    :param templated: whether an operator's argument may be a template
-    :param argument: the operator's argument that it comes from, where that is not an argument of its own
+    :param one: description of an item, if at least one must be given; None if the option may be left out
+    :param templated: True if an operator's argument may be a template
+    :param argument: operator's argument that provides it, if that is not an argument of its own
     """
 
     value: Value
@@ -35,8 +35,8 @@ class Option:
 def option(value: Value, help: str, *, default: Any = None, **known: Any) -> Any:
     """Return the field of an option.
 
-    :param default: value if it is not given; by default that of its type
-    :param known: see :class:`Option`
+    :param default: default value; None for the default of its type
+    :param known: further values, see :class:`Option`
     """
     if default is None:
         default = value.default

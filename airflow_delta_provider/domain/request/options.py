@@ -1,4 +1,4 @@
-"""The options of a job: what is known of it from its kind and options alone."""
+"""The options of a job, and facts that follow from its kind and options alone."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Options:
     """
 
     kind: ClassVar[str]
-    #: Whether it changes tables.
+    #: True if the kind changes tables.
     changes: ClassVar[bool] = False
-    #: Whether a table may be named by a pattern that matches several.
+    #: True if tables may be named by patterns.
     takes_patterns: ClassVar[bool] = False
-    #: Whether the options may name the tables, so that nothing else has to.
+    #: True if the options may name the tables, so that nothing else has to.
     names_tables: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -39,14 +39,14 @@ class Options:
         self.check()
 
     def check(self) -> None:
-        """Check what is wrong with several options together.
+        """Check combinations of options.
 
-        :raises RequestError: naming them
+        :raises RequestError: with the names of contradicting options
         """
 
     @property
     def declared_tables(self) -> tuple[str, ...]:
-        """The tables that the options name themselves; a request without other names is about those."""
+        """The tables that the options name themselves, used if the request names no others."""
         return ()
 
     def check_tables(self, tables: Iterable[str]) -> None:
@@ -59,37 +59,40 @@ class Options:
     @classmethod
     @cache
     def declared(cls) -> Mapping[str, Option]:
-        """Return the options by name, those that several kinds have last."""
+        """Return the options by name, with options that several kinds share last."""
         known = {each.name: each.metadata["option"] for each in fields(cls) if "option" in each.metadata}
         own = [name for name in known if name in cls.__annotations__]
         return {name: known[name] for name in dict.fromkeys([*own, *known])}
 
     @classmethod
     def templated(cls) -> tuple[str, ...]:
-        """Return the names of the options whose argument of an operator may be a template."""
+        """Return the names of options whose operator argument may be a template."""
         return tuple(
             name for name, declared in cls.declared().items() if declared.templated and declared.argument is None
         )
 
     @property
     def overlaps(self) -> bool:
-        """Whether several tables may be done at once: the job changes neither tables nor settings of the session."""
+        """True if several tables may be processed at once.
+
+        The job must change neither tables nor settings of the session.
+        """
         return False
 
     @property
     def state_path(self) -> str | None:
-        """Folder where the job remembers; None where it does not."""
+        """Folder where the job saves state; None if it saves none."""
         return None
 
     @property
     def needs_rows(self) -> bool:
-        """Whether the job reads rows, or asks a catalog: what takes Spark."""
+        """True if the job reads rows or uses a catalog, and so needs Spark."""
         return True
 
     def needs_delta(self, *, by_name: bool) -> bool:
-        """Whether the job needs Delta on Spark's classpath.
+        """Return True if the job needs Delta on Spark's classpath.
 
-        :param by_name: whether a table is named in a catalog, which may be Delta's
+        :param by_name: True if a table is named in a catalog, which may be Delta's
         """
         del by_name
         return True
@@ -97,19 +100,18 @@ class Options:
     def check_names(self) -> None:
         """Check the names of features and types, before Spark starts.
 
-        :raises RequestError: for one that no engine knows
+        :raises RequestError: for a name that no engine knows
         """
         for name, declared in self.declared().items():
             declared.value.check_names(name, getattr(self, name))
 
     def features_to_come(self) -> Iterator[str]:
-        """Yield the table features that are named and that this package does not know: an engine may."""
+        """Yield the named table features that this package does not know; an engine may."""
         for name, declared in self.declared().items():
             if isinstance(declared.value, FeatureNames):
                 yield from filter(is_unknown, getattr(self, name))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
         return asdict(self)
 
     @classmethod
@@ -135,13 +137,13 @@ class ReadsFiles(Options):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether the job reads rows, or asks a catalog: what takes Spark."""
+        """True if the job reads rows or uses a catalog, and so needs Spark."""
         return False
 
     def needs_delta(self, *, by_name: bool) -> bool:
-        """Whether the job needs Delta on Spark's classpath.
+        """Return True if the job needs Delta on Spark's classpath.
 
-        :param by_name: whether a table is named in a catalog, which may be Delta's
+        :param by_name: True if a table is named in a catalog, which may be Delta's
         """
         return by_name
 
@@ -150,7 +152,7 @@ class ReadsFiles(Options):
 class SavesState(ReadsFiles):
     """Options of a kind that may save state, in one file per table."""
 
-    #: Options that choose a part of a table or of the rules, and so do not go with a state of the whole.
+    #: Options that select a part of a table or of the rules. They cannot be combined with a saved state.
     selecting: ClassVar[tuple[str, ...]]
 
     state_path: str | None = option(
@@ -158,7 +160,7 @@ class SavesState(ReadsFiles):
     )
 
     def check(self) -> None:
-        """Check that nothing is selected where state is saved."""
+        """Check that nothing is selected if state is saved."""
         for name in self.selecting:
             value = getattr(self, name)
             if self.state_path is not None and value not in (None, ()):
@@ -173,7 +175,7 @@ class SavesState(ReadsFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class DetailOptions(ReadsFiles):
-    """Show table metadata: schema, protocol, features, …"""
+    """Options to show table metadata: schema, protocol, features, …"""
 
     kind: ClassVar[str] = "detail"
     takes_patterns: ClassVar[bool] = True
@@ -181,6 +183,6 @@ class DetailOptions(ReadsFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnMappingUsageOptions(ReadsFiles):
-    """Find out whether columns were ever renamed or dropped."""
+    """Options to find out if columns were ever renamed or dropped."""
 
     kind: ClassVar[str] = "column-mapping-usage"

@@ -1,6 +1,6 @@
-"""Patterns of paths, segment by segment: ``*``, ``?`` and ``[…]`` within one, ``**`` for any number of them.
+"""Patterns of paths, by segment: ``*``, ``?`` and ``[…]`` within one, ``**`` for any number of segments.
 
-Also tables that patterns leave out.
+Also the tables that patterns leave out.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, has_wildcard, normal_location
 
 DEEP = "**"
-#: Where in a pattern a path has come to, as indices of segments; one path may fit in several ways.
+#: Positions that a path has reached in a pattern, as indices of segments. One path may match in several ways.
 States = frozenset[int]
 
 
 class PathPattern:
-    """A pattern, followed along a path one segment after the other.
+    """A pattern that is matched along a path, one segment at a time.
 
-    :param pattern: path or URI; as a segment of its own, ``**`` also fits none
+    :param pattern: path or URI; a segment ``**`` also matches no segment at all
     """
 
     def __init__(self, pattern: str) -> None:
@@ -31,7 +31,7 @@ class PathPattern:
         """Where a path has come to that is ``root``."""
 
     def step(self, states: States, name: str) -> States:
-        """Return where a path comes to with one more segment."""
+        """Return the positions after one more segment."""
         found: set[int] = set()
         for state in states:
             if state < len(self._segments):
@@ -43,19 +43,19 @@ class PathPattern:
         return frozenset(found)
 
     def is_deep(self, states: States) -> bool:
-        """Whether ``**`` leads on from there, which does not look into tables."""
+        """Return True if ``**`` can match the next segment; it does not look into tables."""
         return any(self._segments[state : state + 1] == [DEEP] for state in states)
 
     def shallow(self, states: States) -> States:
-        """Return the states without those of ``**``, which does not look into hidden folders."""
+        """Return the positions except ``**``, which does not look into hidden folders."""
         return frozenset(state for state in states if self._segments[state : state + 1] != [DEEP])
 
     def fits(self, states: States) -> bool:
-        """Whether a path that has come there fits the pattern."""
+        """Return True if a path that reached these positions matches the pattern."""
         return len(self._segments) in states
 
     def literal(self, states: States) -> str | None:
-        """Return the only name that leads on from there; None where several may."""
+        """Return the only name that can follow; None if several may."""
         segments = {self._segments[state] for state in states if state < len(self._segments)}
         if len(segments) != 1 or self.fits(states):
             return None
@@ -63,7 +63,7 @@ class PathPattern:
         return None if has_wildcard(segment) else segment
 
     def covers(self, path: str) -> bool:
-        """Whether a path fits the pattern, or lies below one that does."""
+        """Return True if a path matches the pattern, or is below one that does."""
         if self.root not in ("", path) and not path.startswith(f"{self.root}/"):
             return False
         states = self.start
@@ -78,7 +78,7 @@ class PathPattern:
         return frozenset(self._also(state))
 
     def _also(self, state: int) -> Iterator[int]:
-        """Yield a state, and those behind each ``**`` that fits no segment."""
+        """Yield a position, and the positions after each ``**`` that matches no segment."""
         yield state
         while self._segments[state : state + 1] == [DEEP]:
             state += 1
@@ -86,15 +86,15 @@ class PathPattern:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a folder is none that tables are looked for in."""
+    """Return True if a folder is hidden, so it is not searched for tables."""
     return name.startswith(("_", "."))
 
 
 class Exclusion:
     """Tables to leave out.
 
-    :param patterns: with a slash, of absolute paths: they and what lies below them; without, of the last part of a
-        path, or of the whole name of a table in a catalog
+    :param patterns: patterns with a slash match absolute paths and everything below them; patterns without match the
+        last part of a path, or the whole name of a table in a catalog
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
@@ -102,7 +102,7 @@ class Exclusion:
         self._names = [pattern for pattern in patterns if "/" not in pattern]
 
     def covers(self, table: str) -> bool:
-        """Whether a table is to be left out; its path is absolute."""
+        """Return True if a table is to be left out; a path must be absolute."""
         try:
             location = TableName.parse(table).location
         except TableNameError:

@@ -1,4 +1,4 @@
-"""What Jinja makes of lists and mappings: strings, read again."""
+"""Reading lists and mappings back from the strings that Jinja renders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.request.request_error import RequestError
 
 
 def as_list(option: str, value: Any) -> Sequence[Any]:
-    """Return a rendered list; a text is read as a list if it is written as one, else it is its only item.
+    """Return a rendered list. A string that is not written as a list is its only item.
 
     :raises RequestError: if it is not a list
     """
@@ -28,7 +28,7 @@ def as_list(option: str, value: Any) -> Sequence[Any]:
 
 
 def as_mapping(option: str, value: Any) -> Mapping[str, Any]:
-    """Return a rendered mapping; a text is read as one.
+    """Return a rendered mapping; a string is parsed.
 
     :raises RequestError: if it is not a mapping
     """
@@ -39,7 +39,12 @@ def as_mapping(option: str, value: Any) -> Mapping[str, Any]:
 
 
 def read_literal(value: Any, opening: str) -> Any:
-    """Read the text of a Python literal, as Jinja renders lists and mappings; or of JSON, as its filter does."""
+    """Parse a string as a Python literal, as Jinja renders lists and mappings, or as JSON.
+
+    Any other value is returned as it is.
+
+    :param opening: characters that a literal may start with
+    """
     if isinstance(value, str) and value.strip()[:1] and value.strip()[0] in opening:
         for read in (ast.literal_eval, json.loads):
             with suppress(ValueError, SyntaxError):

@@ -1,4 +1,4 @@
-"""What is wrong with a request, regardless of its tables."""
+"""Errors of a request that do not depend on its tables."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Any
 
 
 class RequestError(ValueError):
-    """A request that is invalid, regardless of its tables; the message names the option and the remedy.
+    """An error for an invalid request, regardless of its tables.
 
-    An option has other names elsewhere: on the command line it is a flag. So messages name options between braces, and
-    :meth:`naming` puts the names in.
+    The message names the option and the remedy.
 
-    :param message: a format string: ``{level}`` is the name of the option ``level``, unless a value is called so;
+    An option has other names elsewhere: on the command line it is a flag. So messages have option names in braces, and
+
+    :meth:`naming` replaces them.
+    :param message: format string: ``{level}`` is the name of the option ``level``, unless ``values`` has that key;
         ``{option}`` is the name of ``option``
-    :param option: the option that is wrong, where it is a single one
-    :param values: what else the message shows
+    :param option: name of the wrong option, if it is a single one
+    :param values: further values of the message
     """
 
     def __init__(self, message: str, /, *, option: str | None = None, **values: Any) -> None:
@@ -29,14 +31,14 @@ class RequestError(ValueError):
     def naming(self, names: Mapping[str, str]) -> str:
         """Return the message.
 
-        :param names: what options are called, by their own names; the others keep those
+        :param names: names to show for options, by their own names; other options keep theirs
         """
         message: str = self.args[0]
         return message.format_map(_Words(names, option=self.option, **self._values))
 
 
 class _Words(dict[str, Any]):
-    """The values of a message; what has none is an option."""
+    """The values of a message. A placeholder without a value names an option."""
 
     def __init__(self, names: Mapping[str, str], *, option: str | None, **values: Any) -> None:
         super().__init__(values)
@@ -49,13 +51,13 @@ class _Words(dict[str, Any]):
 
 
 def check_text(what: str, value: Any) -> None:
-    """Check that every text in ``value``, at any depth, is Unicode.
+    """Check that every string in ``value``, at any depth, is valid Unicode.
 
-    Half of a surrogate pair is not: no file, engine or log takes it. It comes from the name of a file whose bytes are
-    not UTF-8, or from JSON that was cut.
+    Half of a surrogate pair is not: no file, engine or log accepts it. It comes from a file name whose bytes are not
+    UTF-8, or from truncated JSON.
 
-    :param what: says what it is, for the message
-    :raises RequestError: naming what holds one
+    :param what: description of the value, for the message
+    :raises RequestError: if a string is not valid Unicode
     """
     if isinstance(value, str):
         try:

@@ -1,4 +1,4 @@
-"""The option that declares tables: values, or files of specs."""
+"""The option that declares tables: values, or spec files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.suggestion import did_you_mean
 
 
 class Specs(Documents):
-    """Declared tables, as plain values: one, or a list of them."""
+    """Declared tables as plain values: one, or a list."""
 
     def checked(self, option: str, value: Any) -> tuple[dict[str, Any], ...]:
         """Return the specs as plain JSON."""
@@ -37,7 +37,7 @@ class Specs(Documents):
     def of_files(self, files: Iterable[tuple[str, str]]) -> Any:
         """Return the specs of files.
 
-        :param files: names and texts
+        :param files: (name, text) pairs
         """
         try:
             return parse_files(files)
@@ -45,15 +45,15 @@ class Specs(Documents):
             raise RequestError("{error}", error=error) from None
 
     def names_file(self, value: Any) -> bool:
-        """Whether an argument, as it is written, names a file, or a folder of them: its text ends like one."""
+        """Return True if an argument names a spec file or a folder, judging by its suffix."""
         return isinstance(value, str) and value.endswith((*SUFFIXES, "/"))
 
     def takes_file(self, name: str) -> bool:
-        """Whether a file of a folder is one of those that are read."""
+        """Return True if a file in a folder is a spec file."""
         return is_spec_file(name)
 
 
-#: Where a request has the places of a spec, in addition to its keys.
+#: Key of a spec's places in a request, in addition to the spec's keys.
 _PLACES = "places"
 
 
@@ -63,7 +63,7 @@ def _wire(spec: TableSpec) -> dict[str, Any]:
 
 
 def _read(values: Sequence[Any]) -> Sequence[TableSpec]:
-    """Read specs: values, or as a request has them.
+    """Read specs from values, or from a request's form of them.
 
     :raises SpecError: if they cannot be used
     """
@@ -78,7 +78,7 @@ def _read(values: Sequence[Any]) -> Sequence[TableSpec]:
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaresTables(Options):
-    """Options of a kind that holds tables against what is declared of them."""
+    """Options of a kind that compares tables with their specs."""
 
     names_tables: ClassVar[bool] = True
 
@@ -97,7 +97,7 @@ class DeclaresTables(Options):
     def check_tables(self, tables: Iterable[str]) -> None:
         """Check that there is a spec for each table.
 
-        :raises RequestError: naming one without, or if there is no table at all
+        :raises RequestError: if a table has no spec, or if there is no table at all
         """
         if not (tables := tuple(tables)):
             place = self.spec[0].get(_PLACES, {}).get("")
@@ -109,7 +109,7 @@ class DeclaresTables(Options):
             self._of_table(table)
 
     def spec_of(self, table: str) -> TableSpec:
-        """Return the spec of a table: the one that names it, or the only one, if it names none.
+        """Return the spec that names a table, or the only spec if it names none.
 
         :raises RequestError: if there is none
         """

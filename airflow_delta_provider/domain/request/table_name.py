@@ -1,4 +1,4 @@
-"""How tables are named, by a location or by a catalog identifier; wrong names are found before Spark starts."""
+"""Names of tables: locations or catalog identifiers. Wrong names are found before Spark starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.request.request_error import RequestError
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
 _PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/@]*:[^/]*@")
 _WILDCARD = re.compile(r"[*?\[]")
-#: The format whose tables SQL names by their path: delta.`/lake/orders`.
+#: Format of SQL names that contain a path: delta.`/lake/orders`.
 _PATH_FORMAT = "delta"
 _QUOTED_PATH = re.compile(rf"{_PATH_FORMAT}\.`((?:[^`]|``)+)`", re.IGNORECASE | re.DOTALL)
 #: Schemes that name the same object store.
@@ -20,14 +20,14 @@ _SAME_SCHEME = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs"}
 
 
 class TableNameError(ValueError):
-    """A text that does not name a table."""
+    """An error for text that does not name a table."""
 
 
 @dataclass(frozen=True)
 class TableName:
     """A table as a request names it: exactly one of ``location`` and ``identifier`` is set.
 
-    :param text: the request's own text
+    :param text: original text of the request
     :param location: path or URI of the table's directory
     :param identifier: parts of the catalog identifier
     """
@@ -38,9 +38,9 @@ class TableName:
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """Read a name: a text with a slash is a location, unless it is quoted; else an identifier.
+        """Read a name: unquoted text with a slash is a location, anything else an identifier.
 
-        :raises TableNameError: if it is neither, or holds a password
+        :raises TableNameError: if it is neither, or contains a password
         """
         if not isinstance(text, str) or not text.strip() or "\x00" in text:
             raise TableNameError(f"{text!r} does not name a table. Give a path, a URI or a catalog name.")
@@ -66,47 +66,47 @@ class TableName:
                 "itself holds a dot or a backtick between backticks, a backtick in it doubled."
             ) from None
         if "/" in parts[-1] and parts[-2:-1] and parts[-2].casefold() == _PATH_FORMAT:
-            return cls(text, location=parts[-1])  # what Spark takes for a path, with any catalog before it
+            return cls(text, location=parts[-1])  # Spark reads this as a path, with any catalog before it
         return cls(text, identifier=parts)
 
     @property
     def may_be_pattern(self) -> bool:
-        """Whether it may match several tables: a path with ``*``, ``?`` or ``[``, or ``schema.*``."""
+        """True if it may match several tables: a path with ``*``, ``?`` or ``[``, or ``schema.*``."""
         if self.location is not None:
             return has_wildcard(self.location)
         return self.identifier is not None and len(self.identifier) > 1 and self.identifier[-1] == "*"
 
     @property
     def sql(self) -> str:
-        """The name as quoted SQL; nothing in it can end the quotes."""
+        """The name as quoted SQL, with quotes in it escaped."""
         if self.location is not None:
             return f"{_PATH_FORMAT}.{quote(self.location)}"
         return ".".join(quote(part) for part in self.identifier or ())
 
 
 def has_wildcard(path: str) -> bool:
-    """Whether a path, or a part of one, may match several: it has ``*``, ``?`` or ``[``."""
+    """Return True if a path, or a part of one, may match several: it has ``*``, ``?`` or ``[``."""
     return bool(_WILDCARD.search(path))
 
 
 def is_relative(location: str) -> bool:
-    """Whether a location is another one for each folder that a process runs in: no absolute path, and no URI."""
+    """Return True if a location depends on the working directory: no absolute path, and no URI."""
     return not location.startswith("/") and _SCHEME.fullmatch(location) is None
 
 
 def is_catalog_name(text: str) -> bool:
-    """Whether a text names a table of a catalog."""
+    """Return True if a string names a table of a catalog."""
     try:
         return TableName.parse(text).identifier is not None
-    except TableNameError:  # which is said of that table
+    except TableNameError:  # this error is reported for that table
         return False
 
 
 def normal_location(location: str) -> str:
-    """Return one spelling for all that name the same place.
+    """Return one spelling for all spellings of a location.
 
-    ``s3a://b/t/`` and ``s3://b/t``, ``/t``, ``file:/t`` and ``file:///t`` are one; double slashes in
-    the path are folded. ``..`` is kept: it is not resolved in object stores.
+    ``s3a://b/t/`` and ``s3://b/t`` become the same, and so do ``/t``, ``file:/t`` and ``file:///t``. Double slashes in
+    the path are merged. ``..`` is kept: object stores do not resolve it.
     """
     match = _SCHEME.fullmatch(location)
     scheme, rest = (match[1].lower(), match[2]) if match else ("file", location)
@@ -119,12 +119,12 @@ def normal_location(location: str) -> str:
 
 
 def check_tables(tables: Iterable[str], *, patterns: bool, relative: bool) -> None:
-    """Check how tables are named.
+    """Check the names of tables.
 
-    :param patterns: whether one may be a pattern
-    :param relative: whether a path may be relative
-    :raises RequestError: for a pattern or a relative path where none is taken, and for a table that is named twice
-    :raises TableNameError: for what does not name a table
+    :param patterns: True if patterns are allowed
+    :param relative: True if relative paths are allowed
+    :raises RequestError: for a pattern or relative path that is not allowed, and for a table that is named twice
+    :raises TableNameError: for text that does not name a table
     """
     spelled: dict[Hashable, str] = {}
     for text in tables:
@@ -144,7 +144,10 @@ def check_tables(tables: Iterable[str], *, patterns: bool, relative: bool) -> No
 
 
 def _is_pattern(name: TableName) -> bool:
-    """Whether a name cannot well be meant as it is written: brackets are in names of folders, too."""
+    """Return True if a name is probably meant as a pattern.
+
+    Brackets in a path do not count, as folder names contain them.
+    """
     if name.location is None:
         return name.may_be_pattern
     return name.location == name.text and any(mark in name.location for mark in "*?")
@@ -159,7 +162,7 @@ def _pattern_refused(name: TableName) -> RequestError:
 
 
 def place_of(name: TableName) -> Hashable:
-    """Return the same for all spellings of a table."""
+    """Return a key that is equal for all spellings of a table."""
     if name.location is None:
         return tuple(part.casefold() for part in name.identifier or ())
     folded = re.sub(r"/(?:\./)+|/\.$", "/", name.location.removeprefix("./"))
@@ -167,7 +170,7 @@ def place_of(name: TableName) -> Hashable:
 
 
 def named_place(table: str | None) -> Hashable:
-    """Return the same for all texts that name one table."""
+    """Return a key that is equal for all strings that name the same table."""
     try:
         return place_of(TableName.parse(table or ""))
     except TableNameError:

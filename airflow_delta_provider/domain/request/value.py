@@ -1,4 +1,4 @@
-"""What an option can be: the types of values, each with the forms that it comes in."""
+"""The types of option values, with the forms that they come in."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MAX_DAYS = 36_500
 
 
 class Value(ABC):
-    """A type of values. They come as what a template rendered to, as texts of a command line, and from a request file.
+    """A type of values, which come from templates, from the command line, and from request files.
 
-    All methods raise :class:`RequestError` for what is not such a value.
+    All methods raise :class:`RequestError` for invalid values.
     """
 
-    #: Value of an option that is not given.
+    #: Default value of an option.
     default: ClassVar[Any] = None
-    #: Whether a flag of the command line gives one of several items, and may be repeated.
+    #: True if a flag of the command line gives one of several items, and may be repeated.
     repeatable: ClassVar[bool] = False
 
     @abstractmethod
@@ -38,7 +38,7 @@ class Value(ABC):
         del option, value
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the value of an operator's argument, which may be the text that a template rendered to."""
+        """Return the value of an operator's argument, which may be a rendered template."""
         del option
         return value
 
@@ -47,28 +47,27 @@ class Value(ABC):
         return self.checked(option, self.from_template(option, value))
 
     def from_text(self, text: str) -> Any:
-        """Return the value, or one item of it, that a flag of the command line gives."""
+        """Return the value, or one item of it, from a command line flag."""
         return text
 
     def from_items(self, option: str, items: list[Any]) -> Any:
-        """Return the value whose items a repeated flag gave."""
+        """Return the value from the items of a repeated flag."""
         del option
         return tuple(items)
 
 
 class Flag(Value):
-    """Whether something is done or allowed."""
+    """A boolean: something is done or allowed."""
 
     default: ClassVar[bool] = False
 
     def checked(self, option: str, value: Any) -> bool:
-        """Return the boolean."""
         if not isinstance(value, bool):
             raise RequestError("{option} has to be True or False, not {value!r}.", option=option, value=value)
         return value
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the boolean; the strings true and false are read as such."""
+        """Return the boolean; the strings true and false are converted."""
         del option
         text = value.strip().lower() if isinstance(value, str) else None
         return text == "true" if text in ("true", "false") else value
@@ -81,7 +80,6 @@ class Choice(Value):
     words: tuple[str, ...]
 
     def checked(self, option: str, value: Any) -> str:
-        """Return the word."""
         if not isinstance(value, str) or value not in self.words:
             raise RequestError(
                 "{option} is {value!r}; it has to be one of {words}.{hint}",
@@ -97,7 +95,6 @@ class Version(Value):
     """A version of a table, or the id of a snapshot; or none."""
 
     def checked(self, option: str, value: Any) -> int | None:
-        """Return the version."""
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
             raise RequestError(
                 "{option} has to be a table version (0, 1, 2, …), not {value!r}.", option=option, value=value
@@ -105,16 +102,15 @@ class Version(Value):
         return value
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the version; a string of digits is one, the string None is none.
+        """Return the version; a string of digits is converted, and the string ``None`` means none.
 
-        An empty string is not: a template renders to it if a name in it is unknown.
+        An empty string is invalid: a template renders to it if a name in it is unknown.
         """
         del option
         text = value.strip() if isinstance(value, str) else ""
         return int(text) if text.isdecimal() else None if text == "None" else value
 
     def from_text(self, text: str) -> int:
-        """Return the number."""
         try:
             return int(text)
         except ValueError:
@@ -122,15 +118,14 @@ class Version(Value):
 
 
 class Time(Value):
-    """A point in time as text, ISO 8601; or none."""
+    """A point in time as a string, ISO 8601; or none."""
 
     def checked(self, option: str, value: Any) -> Any:
-        """Return the text."""
         time_or_none(option, value)
         return value
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the text, also of a datetime; an empty text, and None, are none."""
+        """Return the string; a datetime is converted, an empty string and the string ``None`` mean none."""
         del option
         if isinstance(value, datetime):
             return value.isoformat()
@@ -138,9 +133,9 @@ class Time(Value):
 
 
 def time_or_none(option: str, value: Any) -> datetime | None:
-    """Return a time; one without a zone is UTC.
+    """Return a time, or None; a time without a zone is UTC.
 
-    :raises RequestError: if it is neither None nor the text of one, ISO 8601
+    :raises RequestError: if it is neither None nor a time in ISO 8601
     """
     if value is None:
         return None
@@ -157,7 +152,6 @@ class Directory(Value):
     """The path or URI of a directory; or none."""
 
     def checked(self, option: str, value: Any) -> str | None:
-        """Return the path."""
         if value is not None and (not isinstance(value, str) or not value):
             raise RequestError(
                 "{option} is {value!r}; it has to be a directory: a path or a URI.", option=option, value=value
@@ -165,7 +159,7 @@ class Directory(Value):
         return value
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the path; an empty text is none."""
+        """Return the path; an empty string means none."""
         del option
         return value or None
 
@@ -174,7 +168,6 @@ class Days(Value):
     """A number of days above 0."""
 
     def checked(self, option: str, value: Any) -> Any:
-        """Return the number."""
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not 0 < value <= _MAX_DAYS:
             raise RequestError(
@@ -186,7 +179,7 @@ class Days(Value):
         return value
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the number; the text of one is one."""
+        """Return the number; a string with a number is converted."""
         del option
         if not isinstance(value, str):
             return value
@@ -196,7 +189,6 @@ class Days(Value):
             return value
 
     def from_text(self, text: str) -> float:
-        """Return the number."""
         try:
             return _number(text)
         except ValueError:
@@ -211,7 +203,6 @@ class Seconds(Value):
     """A number of seconds above 0; or none."""
 
     def checked(self, option: str, value: Any) -> Any:
-        """Return the number."""
         if value is not None:
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not number or math.isnan(value) or value <= 0:
@@ -219,7 +210,6 @@ class Seconds(Value):
         return value
 
     def from_text(self, text: str) -> float:
-        """Return the number."""
         try:
             return float(text)
         except ValueError:
@@ -230,14 +220,13 @@ class Seconds(Value):
 class Entries(Value):
     """A list of entries, which people keep in a file.
 
-    :param read: returns the entries as options hold them; raises ValueError for what is wrong
+    :param read: function that returns the entries as options hold them; raises ValueError if they are wrong
     """
 
     default: ClassVar[tuple[Any, ...]] = ()
     read: Callable[[Sequence[Any]], Iterable[Any]]
 
     def checked(self, option: str, value: Any) -> tuple[Any, ...]:
-        """Return the entries."""
         if not isinstance(value, (list, tuple)):
             raise RequestError("{option} has to be a list of entries, not {value!r}.", option=option, value=value)
         try:
@@ -248,22 +237,22 @@ class Entries(Value):
             raise RequestError("{option}: {error}", option=option, error=sentence) from error
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the list; a text is read as one if it is written as one."""
+        """Return the list; a string that is written as a list is parsed."""
         return tuple(rendered.as_list(option, value or ()))
 
 
 class Document(Value):
-    """A mapping, which people keep in a file, YAML or JSON; or none."""
+    """A mapping, which people keep in a YAML or JSON file; or none."""
 
     def checked(self, option: str, value: Any) -> Any:
-        """Return the content."""
+        """Return the content without marks."""
         del option
         return unmarked(value)
 
     def of_files(self, files: Iterable[tuple[str, str]]) -> Any:
-        """Return the value that files hold.
+        """Return the value in files.
 
-        :param files: names and texts; several only where a folder may be named
+        :param files: (name, text) pairs; several only if a folder may be named
         :raises YamlError: if one is neither JSON nor YAML
         """
         ((_, text),) = files
@@ -273,26 +262,26 @@ class Document(Value):
             return parse_yaml(text)
 
     def names_file(self, value: Any) -> bool:
-        """Whether an argument, as it is written, names a file, or a folder of them: its text ends like one."""
+        """Return True if an argument names a file or a folder of files, judging by its suffix."""
         return isinstance(value, str) and value.endswith((".yaml", ".yml"))
 
     def takes_file(self, name: str) -> bool:
-        """Whether a file of a folder is one of those that are read; where none is, no folder may be named."""
+        """Return True if a file in a folder is read. If this is always False, no folder may be named."""
         del name
         return False
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the mapping; a text is read as one."""
+        """Return the mapping; a string is parsed."""
         return rendered.as_mapping(option, value) if value else None
 
 
 class Documents(Document):
-    """Several mappings, which people keep in files: one, or a list of them."""
+    """Several mappings, which people keep in files: one, or a list."""
 
     default: ClassVar[tuple[Any, ...]] = ()
 
     def from_template(self, option: str, value: Any) -> Any:
-        """Return the mapping, or the list; a text is read as one or the other, as it is written."""
+        """Return the mapping or the list; a string is parsed as it is written."""
         text = value.strip() if isinstance(value, str) else ""
         if not text:
             return () if isinstance(value, str) else value or ()
@@ -300,7 +289,7 @@ class Documents(Document):
 
 
 def as_json(value: Any, mark: Mark | None = None, *, is_version: bool = False) -> Any:
-    """Return a value of YAML as JSON has it: dates are texts, and so are versions, as they were written."""
+    """Return a YAML value as JSON: dates become strings, and so do versions, as they were written."""
     if isinstance(value, Mapping):
         return {
             str(key): as_json(item, mark_of(value, key), is_version=key in ("version", "versions"))

@@ -45,7 +45,7 @@ def read_columns(
     Columns without a name are left out.
 
     :param nested: True for the fields of a struct
-    :param level: nesting level of the types around them, the schema included
+    :param level: number of types around them, the schema included
     """
     if not is_list(said.value):
         hint = ". Write one column per line, each after '- '" if is_mapping(said.value) else ""
@@ -177,7 +177,7 @@ def _nested_shape(said: Said, problems: Problems, level: int) -> Shape | None:
 
 
 def _check_names(columns: Iterable[tuple[Said, ColumnSpec]], problems: Problems) -> None:
-    """Check that names are unique, and that renames start from different columns that are not declared."""
+    """Check that names are unique, and that renames start from different, undeclared columns."""
     named: dict[tuple[str, ...], ColumnSpec] = {}
     sources: dict[tuple[str, ...], ColumnSpec] = {}
     renamed: list[tuple[Said, ColumnSpec, str]] = []

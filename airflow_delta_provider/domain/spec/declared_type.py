@@ -1,4 +1,4 @@
-"""Types as specs write them: in SQL, or as ``struct``, ``array`` and ``map`` with keys for their parts."""
+"""Types as specs write them: in SQL, or as ``struct``, ``array`` and ``map`` with further keys."""
 
 from __future__ import annotations
 

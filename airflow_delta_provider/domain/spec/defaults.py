@@ -1,8 +1,8 @@
 """Merging the defaults of a file with the keys of each table.
 
 The table wins. Properties and constraints are joined with the shared ones, name by name. Lists of columns, features and
-tables are joined, too: shared entries follow the table's own, except those that it contradicts. Any other value is the
-table's, or else the shared one.
+tables are also joined: shared entries follow the table's own, without entries that it contradicts. Any other value is
+the table's, or else the shared one.
 """
 
 from __future__ import annotations

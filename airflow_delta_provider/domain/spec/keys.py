@@ -1,4 +1,7 @@
-"""The keys of a spec, with their purpose and values. The JSON Schema and the reference are made from them."""
+"""The keys of a spec, with their purpose and values.
+
+The JSON Schema and the reference are made from them.
+"""
 
 from __future__ import annotations
 

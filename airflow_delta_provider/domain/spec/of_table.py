@@ -1,4 +1,7 @@
-"""The spec of an existing table (a migration to it changes nothing), and a spec with another table's columns."""
+"""The spec of an existing table, and a spec with another table's columns.
+
+A migration to the spec of an existing table changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -171,7 +174,9 @@ def _text(field: StructField, key: str) -> str | None:
 
 
 def with_columns_of(spec: TableSpec, other: TableState) -> TableSpec:
-    """Return a spec with the columns of another table, in its order, followed by the spec's other columns.
+    """Return a spec with the columns of another table added.
+
+    Columns of the other table come first, in its order, then the spec's remaining columns.
 
     The spec's own declarations win. NOT NULL, generation expressions and defaults of the other table are not taken
     over: adding them may not be possible.

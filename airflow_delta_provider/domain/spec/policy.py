@@ -1,4 +1,7 @@
-"""The policy for migrations: weights of the rules about plans and drift, by table, and plans without approval."""
+"""The policy for migrations.
+
+It has weights of the rules about plans and drift, by table, and conditions for plans that need no approval.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,9 @@ class Policy:
 
     @classmethod
     def parse(cls, given: Any) -> Policy:
-        """Read a policy file's plain values: ``tables``, a list of entries, and ``waivers``, as in an audit.
+        """Read a policy file's plain values.
+
+        They are ``tables``, a list of entries, and ``waivers``, as in an audit.
 
         An entry has ``table`` (a pattern), lists of codes under ``error``, ``warning`` and ``ignored``,
         ``max_rewrite_gb``, and ``approve_without_asking``, a list of conditions.
@@ -110,7 +115,7 @@ class Policy:
         return next((entry for entry in self.tables if entry.fits(table)), TablePolicy())
 
     def judged(self, findings: Iterable[Finding], table: str, today: date) -> tuple[Finding, ...]:
-        """Return findings about a plan, its lock-outs, or drift, as the policy weighs them, waivers applied.
+        """Return findings about a plan, its lock-outs, or drift, with the policy and its waivers applied.
 
         :param today: current date in UTC
         """
@@ -132,7 +137,7 @@ def why_ask(
     locks_out: bool,
     may_lock_out: bool = False,
 ) -> tuple[str, ...]:
-    """Return reasons why a plan needs approval, as sentences; empty if the policy lets it be applied without.
+    """Return reasons why a plan needs approval, as sentences; empty if it needs none.
 
     :param findings: findings with the policy applied
     :param locks_out: True if an engine that uses the table is locked out

@@ -1,4 +1,7 @@
-"""Reading the spec of a table from plain values, as in YAML, JSON or Python. All problems are reported at once."""
+"""Reading the spec of a table from plain values, as in YAML, JSON or Python.
+
+All problems are reported at once.
+"""
 
 from __future__ import annotations
 

@@ -181,7 +181,9 @@ def _line(said: Said) -> str:
 
 
 def waves(specs: Sequence[TableSpec], at_once: int) -> tuple[tuple[TableSpec, ...], ...]:
-    """Return specs in waves of at most ``at_once``. Each is in a later wave than the tables in its ``after``.
+    """Return specs in waves of at most ``at_once``.
+
+    Each spec is in a later wave than the tables in its ``after``.
 
     :param specs: specs whose tables have names
     :raises SpecError: if tables wait for each other in a circle

@@ -17,7 +17,7 @@ Path = tuple[str, ...]
 
 
 class Unsaid(Enum):
-    """The absence of a declaration, where None declares a removal."""
+    """A marker for a value that a spec does not declare; None would declare its removal."""
 
     UNSAID = "unsaid"
 
@@ -112,12 +112,12 @@ class TableSpec:
     :param after: tables that are migrated first
     :param views: views that read the table
     :param only_additive: True to refuse everything but additions
-    :param exact: True to drop columns, properties and constraints that are not named
+    :param exact: True to drop unnamed columns, properties and constraints
     :param rewrite: same as for a column, but for all columns; also allows other partition columns
     :param null_on_loss: same as for a column, but for all columns
-    :param time_zone: zone for a rewrite that reads local dates and times as timestamps, or writes timestamps as such
+    :param time_zone: time zone in a rewrite for casts between timestamps and local dates or times
     :param places: places where values were written, for messages, by ``like`` and ``constraints.NAME``; the empty key
-        is the whole spec; unknown places are left out
+        is the whole spec, and an unknown place is left out
     """
 
     table: str | None = None
@@ -179,7 +179,10 @@ def data_type_of(shape: Shape) -> DataType:
 
 
 def nested(shape: Shape | None) -> Iterator[tuple[Path, ColumnSpec]]:
-    """Yield the fields of the outermost structs in a shape, each with the path from the shape to its struct."""
+    """Yield the fields of the outermost structs in a shape.
+
+    Each comes with the path from the shape to its struct.
+    """
     if isinstance(shape, Struct):
         yield from (((), named) for named in shape.fields)
     elif isinstance(shape, Array):

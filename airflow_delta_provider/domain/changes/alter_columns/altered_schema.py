@@ -65,7 +65,9 @@ def taken_paths(paths: Iterable[PhysicalPath], reserved: Iterable[str]) -> froze
 
 
 def with_struct(wire: Any, path: Parts, edit: Callable[[Json, PhysicalPath], Json], above: PhysicalPath = ()) -> Json:
-    """Return a type after ``edit`` of the struct at a path; ``edit`` also gets the struct's physical path.
+    """Return a type after ``edit`` of the struct at a path.
+
+    ``edit`` also gets the struct's physical path.
 
     :param path: path from the type to the struct; empty for the type itself
     :raises LookupError: if no struct is there

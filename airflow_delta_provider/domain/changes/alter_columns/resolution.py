@@ -45,7 +45,10 @@ def resolve(
 
 
 def needs_past_columns(options: AlterColumnsOptions, metadata: Metadata) -> bool:
-    """Return True if only the history shows which changes are done: a column is missing, or its new name exists."""
+    """Return True if only the history shows which changes are done.
+
+    That is so if a column is missing, or if its new name exists.
+    """
     schema = metadata.schema
     for path, text in (*((path, None) for path in options.drop), *options.rename.items()):
         column = _find(schema, path)

@@ -1,4 +1,4 @@
-"""Restrictions of Delta Spark on dropping, renaming and adding columns, checked in a table's metadata."""
+"""Restrictions of Delta Spark on changing columns, checked in a table's metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of protocol and metadata that this provider commits itself, and the actions of such a commit.
+"""Changes of protocol and metadata that this provider commits itself, and their actions.
 
 Everything that an edit does not name stays as it is in the log, including unknown keys.
 """
@@ -30,7 +30,7 @@ class NoTimestampError(Exception):
 
 
 def has_in_commit_timestamps(state: TableState) -> bool:
-    """Return True if commits after ``state`` need a monotonic timestamp."""
+    """Return True if commits after ``state`` need a strictly increasing timestamp."""
     return any(is_active(feature, state.protocol, state.metadata) for feature in _FEATURES)
 
 

@@ -16,7 +16,9 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 def check_commit(table: str, base: CommitBase, lines: Sequence[str], log: PastLog) -> tuple[Finding, ...]:
-    """Return a refusal for each rule that a commit would break; problems of earlier versions do not count.
+    """Return a refusal for each rule that a commit would break.
+
+    Problems of earlier versions do not count.
 
     :param lines: lines of the commit file, as they would be written
     :raises BrokenLogError: if they are not a commit

@@ -257,7 +257,10 @@ class ColumnHistory:
 
 
 def _writes(transition: Transition) -> bool:
-    """Return True if a commit rewrites the table. If an empty table stays empty, only its columns change."""
+    """Return True if a commit rewrites the table.
+
+    If an empty table stays empty, only its columns change.
+    """
     replaced = transition.before.metadata.id != transition.after.metadata.id
     return bool(transition.removed_files or transition.commit.adds or replaced)
 

@@ -151,7 +151,10 @@ def _nulls_of(path: LeafPath, footer: Footer) -> int | None:
 
 
 def _holds_nothing(path: PhysicalPath, footer: Footer) -> bool:
-    """Return True if a path is an all-null column of the change data feed, as engines leave it in data files."""
+    """Return True if a path is an all-null column of the change data feed.
+
+    Engines leave such columns in data files.
+    """
     if len(path) != 1 or path[0] not in CHANGE_DATA_NAMES:
         return False
     try:

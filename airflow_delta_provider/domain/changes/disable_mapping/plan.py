@@ -1,4 +1,7 @@
-"""Planning to disable column mapping: by the engine or, with usage tracking, in one commit by the provider."""
+"""Planning to disable column mapping, by the engine or in one commit by the provider.
+
+The provider commits it if the table has usage tracking.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,7 @@ def _not_allowed(table: TableName, rewrite: RewriteWithoutMapping) -> Finding:
 
 
 def check_disabling_tracked(table: str, state: TableState) -> tuple[Finding, ...]:
-    """Return reasons why the mapping of a tracked table cannot be disabled at all, regardless of the files."""
+    """Return reasons why a tracked table's mapping cannot be disabled, regardless of the files."""
     return (*check_writable(table, state), *check_tracked(table, state)) or check_mapping(table, state)
 
 

@@ -1,4 +1,4 @@
-"""The proof that column mapping can be disabled without rewriting data files, and the resulting metadata.
+"""The proof that column mapping can be disabled without rewriting files, and the resulting metadata.
 
 ``check_can_disable`` returns reasons against it regardless of the files, even with a rewrite by the provider.
 ``prove_disabling`` returns a ``Proof``: its basis, or the missing evidence. If evidence is missing, a rewrite would
@@ -70,7 +70,9 @@ def check_can_disable(table: str, metadata: Metadata) -> Iterator[Finding]:
 def prove_disabling(
     metadata: Metadata, known: KnownColumns, footers: FooterSurvey | None, *, is_empty: bool = False
 ) -> Proof:
-    """Prove that a table of mode name reads the same without its mapping, now and after columns are added.
+    """Prove that a table of mode name reads the same without its mapping.
+
+    This must hold now and after columns are added.
 
     :param metadata: metadata of the version to prove it for
     :param known: history up to that version

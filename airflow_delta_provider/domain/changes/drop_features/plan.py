@@ -165,7 +165,7 @@ def _notes(
     survey: DropSurvey,
     now: datetime,
 ) -> Iterator[str]:
-    """Yield notes for users: the files to rewrite, the traces that remain, the features that have to wait."""
+    """Yield notes for users: files to rewrite, traces that remain, features that wait."""
     for step in steps:
         removal = REMOVALS[step.feature]
         unread = survey.rewritten.get(step.feature, RewriteCost()).unread

@@ -1,4 +1,4 @@
-"""The data files that Delta Spark rewrites when a feature is dropped, according to their own schemas.
+"""The data files that Delta Spark rewrites when a feature is dropped, by their schemas.
 
 ``ReorgTableHelper.scala`` of Delta Spark v4.4.0: dropping type widening rewrites files that have another type for a
 column than the table. Dropping deletion vectors rewrites files that have one, and files with columns that the table no

@@ -62,14 +62,17 @@ def verify_dropped(
 
 
 def _left_over(name: str, state: TableState) -> bool:
-    """Return True if a table has traces of a feature that it no longer has, as a preview or as a stable one."""
+    """Return True if a table has traces of a feature that it no longer has.
+
+    A preview and its stable feature count as the same feature.
+    """
     return not has_feature(state.protocol.features, name) and is_in_use(name, state)
 
 
 def _is_used(name: str, state: TableState) -> bool:
     """Return True if a table still uses a feature.
 
-    A feature that only protects history does not count as used.
+    A feature that only protects history does not count: it is in use as long as that history exists.
     """
     return not REMOVALS[name].only_truncating and is_in_use(name, state)
 

@@ -1,4 +1,4 @@
-"""Dropping, renaming and adding columns of a table with usage tracking, in one commit by this provider.
+"""Changing the columns of a table with usage tracking, in one commit by this provider.
 
 RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking. The value of the property after the commit
 decides the physical names of new columns: a name that this commit frees is not free in data files.

@@ -1,4 +1,4 @@
-"""Rules of Delta Spark that decide whether it accepts the plan, checked on the table after the plan.
+"""Rules of Delta Spark that decide if it accepts the plan, checked on the table after the plan.
 
 Changes that the provider commits itself bypass the checks of ``ALTER TABLE``, so they are repeated here.
 """
@@ -158,7 +158,7 @@ def _defaults(draft: MigrationDraft) -> Iterator[Finding]:
 
 
 def _other_literal(expression: str, data_type: DataType) -> str | None:
-    """Return the kind of a literal that cannot be the default of a column of this type; None for all else."""
+    """Return the kind of a literal that cannot be a default of this type; None for all else."""
     is_number = isinstance(data_type, DecimalType) or str(data_type) in _NUMERIC
     if _TEXT.fullmatch(expression):
         return "a string" if is_number or str(data_type) in {*_MOMENTS, "boolean"} else None

@@ -1,4 +1,4 @@
-"""Table features: declared or needed ones are enabled first of all, unwanted ones are dropped last."""
+"""Table features: enabling declared or needed ones first, dropping unwanted ones last."""
 
 from __future__ import annotations
 

@@ -138,6 +138,6 @@ def add_constraints(draft: MigrationDraft) -> None:
 
 
 def _place(draft: MigrationDraft, constraint: str) -> Prose:
-    """Return the place in a file where a constraint was written, for mid-sentence use; empty if unknown."""
+    """Return a constraint's place in a file, for mid-sentence use; empty if unknown."""
     place = draft.spec.places.get(f"constraints.{constraint}")
     return Prose(f"; {place}" if place else "")

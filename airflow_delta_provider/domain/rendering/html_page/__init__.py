@@ -1,1 +1,1 @@
-"""A report as one HTML page that needs nothing else: no network, no server, and no script to be read."""
+"""A report as one self-contained HTML page: no network, no server, and readable without scripts."""

@@ -13,12 +13,12 @@ from airflow_delta_provider.domain.rendering.html_page.markup import Markup, ele
 
 @dataclass(frozen=True)
 class Document:
-    """A page.
+    """An HTML page.
 
-    :param body: what is above its footer
-    :param head_scripts: run before anything is shown
-    :param scripts: run when everything is there
-    :param has_form: whether it asks its own server for something
+    :param body: content above the footer
+    :param head_scripts: scripts that run before anything is shown
+    :param scripts: scripts that run when the page is complete
+    :param has_form: True if the page sends requests to its own server
     """
 
     title: str
@@ -29,7 +29,7 @@ class Document:
 
     @property
     def policy(self) -> str:
-        """What the page may load and run, whatever a name holds: the Content-Security-Policy."""
+        """The Content-Security-Policy, which limits loading and scripts even if names contain markup."""
         scripts = " ".join(map(_source, (*self.head_scripts, *self.scripts))) or "'none'"
         form = "'self'" if self.has_form else "'none'"
         return (
@@ -39,7 +39,6 @@ class Document:
 
     @property
     def html(self) -> str:
-        """The whole page."""
         head = element(
             "head",
             element("meta", charset="utf-8"),

@@ -1,4 +1,4 @@
-"""Findings on the page: by rule, and each at its table."""
+"""Findings on the page: by rule, and by table."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from airflow_delta_provider.domain.rendering.wording import Wording
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-#: Tables of a rule that are linked, and consequences of a finding that are written out.
+#: Maximum number of linked tables of a rule, and of consequences of a finding.
 _MAX_TABLES, _MAX_CONSEQUENCES = 100, 10
-#: Characters of an action, and of a paragraph.
+#: Maximum number of characters of an action, and of a paragraph.
 _MAX_ACTION, _MAX_TEXT = 4000, 4000
 
 
@@ -27,9 +27,9 @@ def badge(word: str) -> Markup:
 
 
 def by_rule(problem: Problem, links: RuleLinks, ids: dict[str, str]) -> Markup:
-    """Return what is said of a rule, with links to its tables.
+    """Return a section about a rule, with links to its tables.
 
-    :param ids: of the tables that have a row, by name
+    :param ids: ids of the tables that have a row, by name
     """
     first, names = problem.first, list(problem.tables)
     shown = [
@@ -49,10 +49,10 @@ def by_rule(problem: Problem, links: RuleLinks, ids: dict[str, str]) -> Markup:
 
 
 def at_table(finding: Finding, follows: Sequence[Finding], kind: str, links: RuleLinks) -> Markup:
-    """Return a finding with all that is known of it.
+    """Return a finding with all its facts.
 
-    :param kind: of the job
-    :param links: lead to its rule
+    :param kind: kind of the job
+    :param links: links to rules
     """
     known = [joined(element("dt", label), element("dd", value)) for label, value in _facts(finding, kind)]
     action = finding.action and element(
@@ -98,7 +98,7 @@ def _link(code: str, links: RuleLinks) -> Markup:
 
 
 def _states(finding: Finding) -> Iterator[Markup]:
-    """Yield what distinguishes a finding from others that are new and open."""
+    """Yield the marks of a finding that is not simply new and open."""
     if finding.status is not None:
         yield element("span", finding.status.value.lower(), class_="state")
     if finding.healed_version is not None:

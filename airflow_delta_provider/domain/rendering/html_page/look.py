@@ -1,6 +1,8 @@
-"""How the pages look, and what their scripts do: light or dark as the reader has it, from the width of a phone on.
+"""The look of the pages and their scripts.
 
-``data-theme`` of the root is what a reader has chosen in Airflow, where a page is shown in it.
+Pages are light or dark as the reader prefers, and fit screens from the width of a phone up.
+
+``data-theme`` of the root is the reader's choice in Airflow, if a page is shown there.
 """
 
 from __future__ import annotations
@@ -195,7 +197,7 @@ SCRIPT = """
 })();
 """
 
-#: Takes over the theme that a reader has chosen in Airflow, which keeps it in the browser; a system's stays.
+#: Applies the theme chosen in Airflow, which keeps it in the browser. Without a choice, the system's theme stays.
 THEME_SCRIPT = """
 "use strict";
 (() => {

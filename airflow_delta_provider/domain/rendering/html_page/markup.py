@@ -1,4 +1,4 @@
-"""HTML elements. What is not markup already is escaped, so a value cannot become markup."""
+"""HTML elements. Values that are not markup are escaped, so a value cannot become markup."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 
 from airflow_delta_provider.domain.visible import visible
 
-#: Elements that have no content, and no end tag.
+#: Elements without content and end tag.
 _VOID = frozenset({"br", "input", "meta", "wbr"})
 Attribute = str | int | bool | None
 
@@ -20,7 +20,7 @@ class Markup(str):
 
 
 def text(value: str) -> Markup:
-    """Return a value as text: what does not print, or turns text around, is shown as an escape.
+    """Return a value as text, with unprintable and direction-changing characters as escapes.
 
     A CI that prints the page finds no command in it.
     """
@@ -28,7 +28,7 @@ def text(value: str) -> Markup:
 
 
 def lines(value: str) -> Markup:
-    """Return a value as text that keeps its line breaks and tabs."""
+    """Return a value as text that keeps its line breaks; tabs become blanks."""
     return Markup("\n".join(text(line.expandtabs(4)) for line in value.splitlines()))
 
 
@@ -36,14 +36,15 @@ def element(tag: str, *content: str | Iterable[str], **attributes: Attribute) ->
     """Return an element.
 
     :param content: markup, values to be escaped, or iterables of these
-    :param attributes: underscores stand for dashes, one at the end for nothing; None and False leave one out
+    :param attributes: attributes; underscores become dashes, one at the end is dropped; None and False omit an
+        attribute
     """
     opening = f"<{tag}{''.join(_attribute(name, value) for name, value in attributes.items())}>"
     return Markup(opening if tag in _VOID else f"{opening}{''.join(map(_content, content))}</{tag}>")
 
 
 def joined(*content: str | Iterable[str]) -> Markup:
-    """Return pieces one after the other."""
+    """Return the pieces joined."""
     return Markup("".join(map(_content, content)))
 
 
@@ -61,6 +62,6 @@ def _attribute(name: str, value: Attribute) -> str:
 
 
 def breakable(path: str) -> Markup:
-    """Return a path that may be broken after each slash; a copy of it is the same path."""
+    """Return a path that may be broken after each slash. A copy of the text is still the same path."""
     first, *others = re.split("(?<=/)(?=[^/])", path)
     return joined(first, *(joined(element("wbr"), part) for part in others))

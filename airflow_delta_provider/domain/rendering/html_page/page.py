@@ -1,4 +1,4 @@
-"""The page: totals, findings by rule, tables."""
+"""The page of a report: totals, findings by rule, tables."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ from airflow_delta_provider.domain.report.job_report import JobReport
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 
-#: Tables that have a row.
+#: Maximum number of tables with a row.
 _MAX_TABLES = 5000
-#: Findings that the page writes out; of the others it names the codes.
+#: Maximum number of findings in full; the others are named by their codes.
 _MAX_FINDINGS = 3000
-#: Tables and rules that are open from the beginning, if there are not more.
+#: Up to this number of tables with content, all are open from the beginning.
 _MAX_OPEN = 2
-#: Tables that need no filter, and so no script.
+#: Up to this number, tables need no filter, and so no script.
 _MAX_UNFILTERED = 5
-#: Tables that are all drawn at once.
+#: Up to this number, tables are all drawn at once.
 _MAX_DRAWN = 200
 #: Title of a tab.
 _TITLE = "Delta {kind}: {verdict}"
 
 
 def render(report: JobReport, presentation: Presentation | None = None) -> str:
-    """Return the page."""
     return document(report, presentation or Presentation()).html
 
 
@@ -50,9 +49,9 @@ def document(
 ) -> Document:
     """Return the page of a report.
 
-    :param counts: number of tables by verdict, where the report does not have all of them
-    :param above: what is said before the findings
-    :param head_scripts: run before anything is shown
+    :param counts: number of tables by verdict; None if the report contains all tables
+    :param above: content above the findings
+    :param head_scripts: scripts that run before anything is shown
     """
     counts = Counter(table.verdict for table in report.tables) if counts is None else counts
     body = joined(_header(report, counts, above), element("main", _sections(report, shown_as, sum(counts.values()))))
@@ -74,7 +73,7 @@ def _header(report: JobReport, counts: Mapping[Verdict, int], above: Markup | No
 
 
 def _time(text: str) -> str:
-    """Return a time as people write it, to the minute; what is not a time stays as it is."""
+    """Return a time for people, to the minute; text that is not a time stays as it is."""
     try:
         time = datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(timezone.utc)
     except ValueError:
@@ -126,7 +125,7 @@ def _sections(report: JobReport, shown_as: Presentation, total: int) -> Iterator
 
 
 def _filter(tables: list[TableReport]) -> Markup:
-    """Return what the script shows and reads."""
+    """Return the form that the script shows and reads."""
     verdicts = [verdict for verdict in reversed(Verdict) if any(table.verdict is verdict for table in tables)]
     boxes = [
         element(

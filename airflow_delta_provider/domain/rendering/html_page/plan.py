@@ -1,4 +1,4 @@
-"""The plan of a change on the page: steps with their SQL, the difference, what breaks, who is locked out."""
+"""The plan of a change on the page: steps with their SQL, the diff, effects downstream, lock-outs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from airflow_delta_provider.domain.rendering.plan_lines import done_mark, steps_
 from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Lines of a difference, characters of a text, findings and steps that are written out.
+#: Maximum number of diff lines, of characters of a text, of findings and of steps.
 _MAX_LINES, _MAX_TEXT, _MAX_FINDINGS, _MAX_STEPS = 400, 4000, 40, 200
 _SIGNS = {"+": "added", "-": "removed", "@": "place"}
 
 
 def plan_section(plan: Mapping[str, Any], kind: str, links: RuleLinks) -> Markup:
-    """Return a plan.
+    """Return a plan as a section.
 
-    :param plan: as JSON: see ``report.schema.json``
-    :param kind: of the job
+    :param plan: JSON of the plan: see ``report.schema.json``
+    :param kind: kind of the job
     """
     return element("section", _parts(plan, kind, links), class_="plan", aria_label="Plan")
 

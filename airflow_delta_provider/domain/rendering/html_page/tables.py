@@ -1,4 +1,4 @@
-"""Tables on the page: a row each, which opens where there is something to say."""
+"""Tables on the page: one row each, which can be opened if it has more to show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.rendering.table_lines import answers, version
 from airflow_delta_provider.domain.rendering.totals import decisive_codes
 from airflow_delta_provider.domain.report.table_report import TableReport
 
-#: Findings of a table that are written out.
+#: Maximum number of findings of a table that are shown in full.
 _MAX_FINDINGS = 20
 _WIDTH = 120
 
@@ -25,11 +25,11 @@ _WIDTH = 120
 def row(
     table: TableReport, kind: str, identifier: str, links: RuleLinks, *, room: int, opened: bool
 ) -> tuple[Markup, int]:
-    """Return the row of a table, and how many findings it wrote out.
+    """Return the row of a table, and the number of findings in it.
 
-    :param links: lead to rules
-    :param room: how many findings the page still has room for
-    :param opened: whether it shows at once what it has to say
+    :param links: links to rules
+    :param room: number of findings that the page still has room for
+    :param opened: True if the row is open from the beginning
     """
     roots = by_cause(table.findings)
     shown = min(len(roots), _MAX_FINDINGS, room)
@@ -75,12 +75,12 @@ def _body(table: TableReport, kind: str, shown: int, links: RuleLinks) -> Iterat
         yield element("p", f"… and {left}, which the report as JSON has: {codes}")
 
 
-#: Features that are listed.
+#: Maximum number of features that are listed.
 _MAX_FEATURES = 100
 
 
 def state_section(table: TableReport) -> Markup | None:
-    """Return protocol and features, as far as the report has them; None where it has none."""
+    """Return protocol and features, as far as the report has them; None if it has no protocol."""
     known: Mapping[str, Any] = table.history or table.detail or {}
     protocol = known.get("protocol") or (table.protocol_after if table.changed else table.protocol_before)
     if not protocol:
@@ -122,6 +122,6 @@ def _listed(protocol: Mapping[str, Any]) -> set[str]:
 
 
 def _added(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return what the plan changes of the features that are listed, as the end of a sentence."""
+    """Return the listed features that the plan adds and removes, as the end of a sentence."""
     changes = (("with", _listed(after) - _listed(before)), ("without", _listed(before) - _listed(after)))
     return "".join(f", {word} {', '.join(sorted(names))}" for word, names in changes if names) + "."

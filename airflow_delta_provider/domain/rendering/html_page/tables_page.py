@@ -1,4 +1,4 @@
-"""What the page "Delta tables" shows: all tables that tasks looked at recently, with what is known last of each."""
+"""The page "Delta tables": recently checked tables, with the latest result for each."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _SINCE = (
     "Since: the first of the looks in a row that ended with this verdict. “Or before” means that no other verdict is "
     "known from earlier, so the table may have been like this for longer."
 )
-#: Kinds of jobs whose verdict is about a plan, and not about the table as it is.
+#: Kinds of jobs whose verdict is about a plan, not about the current table.
 _OF_PLANS = frozenset({"plan-migration"})
 _COLUMNS = ("Verdict", "Table", "Job", "Version", "Since", "Last look", "DAG and task")
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is asked for.
+    """A search request of the page.
 
-    :param words: each of which is in the name of the table, the DAG or the task; case does not count
-    :param verdict: None for all
-    :param kind: of job; empty for all
-    :param page: from 1
+    :param words: words that must all be in the name of the table, the DAG or the task, in any case
+    :param verdict: verdict to show; None for all
+    :param kind: kind of job; empty for all
+    :param page: page number, from 1
     """
 
     words: str = ""
@@ -42,7 +42,7 @@ class Search:
     page: int = 1
 
     def fits(self, look: LatestLook) -> bool:
-        """Whether it is about a table."""
+        """Return True if a look matches the search."""
         names = f"{look.row.table}\n{look.origin.dag_id}\n{look.origin.task_id}".lower()
         return (
             (self.verdict is None or look.row.verdict is self.verdict)
@@ -51,7 +51,7 @@ class Search:
         )
 
     def href(self, page: int) -> str:
-        """Return the address of another page of what is found."""
+        """Return the address of another page of the results."""
         verdict = "" if self.verdict is None else self.verdict.value
         asked = {"q": self.words, "verdict": verdict, "kind": self.kind, "page": str(page)}
         return f"?{urlencode({name: value for name, value in asked.items() if value})}"
@@ -59,11 +59,11 @@ class Search:
 
 @dataclass(frozen=True)
 class Reach:
-    """How far back the list looks.
+    """The time span and completeness of the list.
 
-    :param days: at most
-    :param cut: whether of older reports of these days only the last of each task counts, as there are too many
-    :param crowded: whether reports had no room for some of their tables
+    :param days: maximum age of reports, in days
+    :param cut: True if there are too many older reports, so only the last one of each task counts
+    :param crowded: True if reports had no room for some of their tables
     """
 
     days: int
@@ -72,7 +72,7 @@ class Reach:
 
 
 def tables_page(looks: Sequence[LatestLook], search: Search, reach: Reach) -> Document:
-    """Return the page: the worst first, then what was seen last."""
+    """Return the page: worst verdict first, then newest look first."""
     found = sorted(filter(search.fits, looks), key=lambda look: (-look.row.verdict.rank, -look.origin.at.timestamp()))
     last = max(1, -(-len(found) // PAGE_SIZE))
     number = min(max(search.page, 1), last)
@@ -92,7 +92,7 @@ def tables_page(looks: Sequence[LatestLook], search: Search, reach: Reach) -> Do
 
 
 def report_href(origin: Origin) -> str:
-    """Return where the report of a task is, relative to the list."""
+    """Return the address of a task's report, relative to the list."""
     dag_id, run_id, task_id = (quote(part, safe="") for part in (origin.dag_id, origin.run_id, origin.task_id))
     index = f"?map_index={origin.map_index}" if origin.map_index >= 0 else ""
     return f"dags/{dag_id}/runs/{run_id}/tasks/{task_id}{index}"

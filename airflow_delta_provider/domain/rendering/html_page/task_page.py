@@ -1,4 +1,4 @@
-"""What the tab "Delta" of a task instance shows: its report, as far as XCom has it; and what it says of a rule."""
+"""The tab "Delta" of a task instance: its report, as far as XCom has it; and its pages for rules."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _ISSUES = "https://github.com/{}/issues/{}"
 def task_page(excerpt: Excerpt, *, rules: str, tables: str) -> Document:
     """Return the page of a report.
 
-    :param rules: where the pages of rules are, relative to it
-    :param tables: where the list of all tables is, likewise
+    :param rules: address of the pages of rules, relative to this page
+    :param tables: address of the list of all tables, relative to this page
     """
     above = joined(element("p", element("a", "All Delta tables", href=tables)), _notices(excerpt))
     shown_as = Presentation(rules=RuleRoutes(folder=rules), place=excerpt.place)
@@ -30,9 +30,9 @@ def task_page(excerpt: Excerpt, *, rules: str, tables: str) -> Document:
 
 
 def message_page(title: str, *paragraphs: str, links: tuple[tuple[str, str], ...] = ()) -> Document:
-    """Return a page that says why there is nothing to show.
+    """Return a page that explains why there is nothing to show.
 
-    :param links: words and addresses
+    :param links: (text, address) pairs
     """
     said = (element("p", paragraph) for paragraph in paragraphs)
     leads = (element("p", element("a", words, href=href)) for words, href in links)
@@ -40,7 +40,7 @@ def message_page(title: str, *paragraphs: str, links: tuple[tuple[str, str], ...
 
 
 def rule_page(code: str) -> Document | None:
-    """Return what is known of a rule; None where this version does not know it."""
+    """Return the page about a rule; None if this version does not know the rule."""
     rule: Any = RULES.get(code)
     if rule is None:
         return None

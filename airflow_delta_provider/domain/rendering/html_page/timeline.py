@@ -12,11 +12,11 @@ from airflow_delta_provider.domain.rendering.timeline import Changes, Timeline, 
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.table_report import TableReport
 
-#: Commits that are drawn one by one.
+#: Maximum number of commits that are drawn one by one.
 _MAX_COMMITS = 80
-#: Heights in pixels: of a line with its label, of the line within, and of the axis.
+#: Heights in pixels: a row with its label, the line within the row, the axis.
 _LANE, _LINE, _AXIS = 36, 24, 26
-#: The sign of each kind of events.
+#: SVG path of the mark for each kind of event.
 _PATHS = {
     HistoryEventKind.CREATED: "M-5,-5 H5 V5 H-5 Z",
     HistoryEventKind.PROTOCOL: "M0,-6 6,0 0,6 -6,0 Z",
@@ -29,9 +29,9 @@ _PATHS = {
 
 
 def timeline(table: TableReport) -> Markup | None:
-    """Return the picture of a table; None where neither a finding nor an event is about a version.
+    """Return the picture of a table; None if it has no timeline.
 
-    Widths are shares of what there is and heights are pixels, so that its text is as large on a phone.
+    Widths are percentages and heights are pixels, so text has the same size on a phone.
     """
     shown = Timeline.of(table)
     if shown is None:
@@ -52,7 +52,7 @@ def timeline(table: TableReport) -> Markup | None:
 
 
 def event_table(table: TableReport) -> Markup | None:
-    """Return the events of a table, newest first, as a table of text; None where there are none."""
+    """Return the events of a table, newest first, as an HTML table; None if there are none."""
     history = table.history or {}
     events: Sequence[Mapping[str, Any]] = history.get("events", ())
     if not events:
@@ -104,7 +104,7 @@ def _violations(line: Violations, shown: Timeline, top: int) -> Markup:
 
 
 def _course(finding: Finding, shown: Timeline, y: int) -> Markup:
-    """Return a finding: a mark at the commit that made it, and a line to the one that fixed it, or to the end."""
+    """Return a finding: a mark at the commit that broke the rule, and a line to its fix or to the end."""
     assert finding.version is not None
     begin, kind = _at(shown, finding.version), finding.severity.value.lower() if finding.is_open else "aside"
     ended = finding.healed_version
@@ -119,13 +119,13 @@ def _course(finding: Finding, shown: Timeline, y: int) -> Markup:
 
 
 def _at(shown: Timeline, version: int) -> str:
-    """Return where a version is, in per cent of the width."""
+    """Return the position of a version, as a percentage of the width."""
     share = (version - shown.first) / (shown.last - shown.first) if shown.last > shown.first else 0.5
     return f"{2 + 96 * share:.2f}%"
 
 
 def _mark(path: str, x: str, y: int, kind: str | None = None) -> Markup:
-    """Return a sign; a picture within the picture, since a path takes no per cent."""
+    """Return a mark, as an SVG of its own: a path cannot be placed by a percentage."""
     return element("svg", element("path", d=path), x=x, y=y, overflow="visible", class_=kind)
 
 
