@@ -1,6 +1,6 @@
 """Steps that the statistics in the log disprove.
 
-Rows are NULL, break a constraint, or do not fit a new type.
+A step is disproved if rows are NULL, break its constraint, or do not fit its type.
 
 Statistics are used only as far as they prove something. PROTOCOL.md, Per-file Statistics: bounds and counts of nulls
 are exact if the file has no deletion vector and its bounds are tight. Bounds of integers are values of the file; bounds

@@ -11,9 +11,9 @@ class RequestError(ValueError):
 
     The message names the option and the remedy.
 
-    An option has other names elsewhere: on the command line it is a flag. So messages have option names in braces, and
+    An option has other names elsewhere: on the command line it is a flag. So messages have option names in braces,
+    which :meth:`naming` replaces.
 
-    :meth:`naming` replaces them.
     :param message: format string: ``{level}`` is the name of the option ``level``, unless ``values`` has that key;
         ``{option}`` is the name of ``option``
     :param option: name of the wrong option, if it is a single one

@@ -1,6 +1,6 @@
 """The table properties that a spec can set.
 
-Excluded are properties that have a spec key of their own, and properties that writers maintain.
+Properties with a spec key of their own, and properties that writers maintain, cannot be set.
 """
 
 from __future__ import annotations

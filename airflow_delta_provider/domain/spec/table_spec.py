@@ -113,8 +113,8 @@ class TableSpec:
     :param views: views that read the table
     :param only_additive: True to refuse everything but additions
     :param exact: True to drop unnamed columns, properties and constraints
-    :param rewrite: same as for a column, but for all columns; also allows other partition columns
-    :param null_on_loss: same as for a column, but for all columns
+    :param rewrite: True to allow rewriting every column, see :class:`ColumnSpec`, and other partition columns
+    :param null_on_loss: True to set it for every column, see :class:`ColumnSpec`
     :param time_zone: time zone in a rewrite for casts between timestamps and local dates or times
     :param places: places where values were written, for messages, by ``like`` and ``constraints.NAME``; the empty key
         is the whole spec, and an unknown place is left out
