@@ -1,7 +1,7 @@
 """The version checksum file, ``NNN.crc``: protocol and metadata of a version in one small read.
 
-PROTOCOL.md, Version Checksum File. It is optional, and nothing stops one that belongs to another
-version of history from lying next to a commit, so it is believed only where its commit agrees.
+PROTOCOL.md, Version Checksum File. The file is optional. A file from another history of the table may lie next to a
+commit, so it is used only if its commit agrees with it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 
 
 class BrokenChecksumError(Exception):
-    """The checksum file cannot be used; the message says why."""
+    """A checksum file that cannot be used; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Checksum:
-    """What a ``.crc`` file says of its version, as far as it is used here.
+    """The used part of a ``.crc`` file.
 
     :param transaction_id: ``txnId`` of the commit it was made for, or None
     """
@@ -33,12 +33,14 @@ class Checksum:
 
 
 def checksum_name(version: int) -> str:
-    """Return the file name of a version's checksum."""
     return f"{version:020d}.crc"
 
 
 def lists_files(content: bytes) -> bool:
-    """Whether a checksum file lists the live files, as those of small tables do, and as engines write it."""
+    """Return True if a checksum file lists the live files, in the form that engines write.
+
+    Checksum files of small tables do.
+    """
     return b'"allFiles":[{' in content
 
 
@@ -61,9 +63,9 @@ def parse_checksum(content: bytes) -> Checksum:
 
 
 def disagreement(checksum: Checksum, actions: Iterable[Action]) -> str | None:
-    """Return how a checksum contradicts the commit of its own version, or None where it does not.
+    """Return the contradiction between a checksum and the commit of its version, or None if they agree.
 
-    :param actions: the actions of that commit
+    :param actions: actions of that commit
     """
     actions = list(actions)
     committed = commit_info(actions).get("txnId")

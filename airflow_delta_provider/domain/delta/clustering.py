@@ -1,4 +1,4 @@
-"""The columns that a table is clustered by. PROTOCOL.md, Clustered Table."""
+"""The clustering columns of a table. PROTOCOL.md, Clustered Table."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 #: Domain metadata of clustering.
 CLUSTERING = "delta.clustering"
 
-#: Fields by their names, or their paths in data files, in lower case.
+#: Fields by their names, or by their paths in data files, in lower case.
 Fields = Mapping[tuple[str, ...], MappedField]
 
 
 def named_by_files(metadata: Metadata, domains: Mapping[str, str]) -> list[str]:
-    """Return the clustering columns that have no column's own name: without column mapping nobody finds them.
+    """Return clustering columns that are recorded under physical names only.
 
-    None where it is off already: then taking the feature away loses nothing more.
+    They cannot be resolved once column mapping is off. The list is empty if it is off already: removing the feature
+    then loses nothing more.
     """
     schema = MappedSchema.readable(metadata)
     if schema is None or not schema.is_mapped:
@@ -35,7 +36,7 @@ def named_by_files(metadata: Metadata, domains: Mapping[str, str]) -> list[str]:
 
 
 def is_clustering(configuration: str) -> bool:
-    """Whether the domain's configuration lists columns: each as its parts, or as a text."""
+    """Return True if the domain's configuration lists columns, each as its parts or as a string."""
     try:
         listed: Any = parse_json(configuration).get("clusteringColumns")
     except (ValueError, AttributeError):
@@ -44,7 +45,10 @@ def is_clustering(configuration: str) -> bool:
 
 
 def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]:
-    """Return the clustering columns, each in its possible readings: Spark writes parts, the protocol has a text."""
+    """Return the clustering columns, each with its possible readings.
+
+    Spark writes a column as a list of parts; in the protocol it is a string.
+    """
     try:
         listed: Any = parse_json(configuration or "{}").get("clusteringColumns")
     except (ValueError, AttributeError):
@@ -62,22 +66,21 @@ def clustering_columns(configuration: str | None) -> list[list[tuple[str, ...]]]
 
 
 def fields_by_name(schema: MappedSchema) -> Fields:
-    """Return the fields by their paths of names."""
+    """Return the fields by their logical paths."""
     return {lowered(field.column.parts): field for field in schema.fields}
 
 
 def fields_by_path(schema: MappedSchema) -> Fields:
-    """Return the fields by their paths in data files."""
     return {lowered(field.path): field for field in schema.fields if field.path is not None}
 
 
 def field_called(parts: list[tuple[str, ...]], fields: Fields) -> MappedField | None:
-    """Return the field that has one of the names a clustering column may have."""
+    """Return the field that matches one of the readings of a clustering column, or None."""
     return next((fields[lowered(part)] for part in parts if lowered(part) in fields), None)
 
 
 def clustering_of(metadata: Metadata, domains: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """Return the paths of the columns that a table is clustered by: the domain has their names in data files.
+    """Return the logical paths of the clustering columns, which the domain lists by their names in data files.
 
     :raises BrokenLogError: if the schema string is not a struct
     """

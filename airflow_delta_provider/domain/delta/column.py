@@ -1,7 +1,7 @@
 """Columns and nested fields of a schema: their paths, and finding one by its path.
 
-A path names a nested field as ``lines.element.price``: names of fields, ``element`` of an array,
-``key`` and ``value`` of a map. A name that holds dots or backticks is quoted as in SQL.
+A path names a nested field as ``lines.element.price``: names of fields, ``element`` of an array, ``key`` and ``value``
+of a map. A name that contains dots or backticks is quoted as in SQL.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Column:
 
     :param parts: names from the top-level column down, in the schema's own spelling
     :param data_type: type at that place
-    :param field: nearest struct field: the one that holds the metadata
-    :param field_path: steps from ``field`` down to the place, empty where it is the field itself;
-        the ``fieldPath`` of ``delta.typeChanges``
-    :param kinds: for each part ``field``, ``element``, ``key`` or ``value``
+    :param field: nearest struct field, which holds the metadata
+    :param field_path: steps from ``field`` down to the place, empty if it is the field itself; the ``fieldPath`` of
+        ``delta.typeChanges``
+    :param kinds: ``field``, ``element``, ``key`` or ``value`` for each part
     """
 
     parts: tuple[str, ...]
@@ -37,18 +37,18 @@ class Column:
 
 
 class UnknownColumnError(LookupError):
-    """A path that leads to no column, or to more than one."""
+    """A path that matches no column, or more than one."""
 
 
 def path_text(parts: Iterable[str]) -> str:
-    """Return a path as it is written: parts that need it in backticks."""
+    """Return a path as a string, with backticks around the parts that need them."""
     return ".".join(part if _is_plain(part) else quote(part) for part in parts)
 
 
 def parse_path(text: str) -> tuple[str, ...]:
     """Split a dotted path; parts in backticks are taken literally.
 
-    :raises UnknownColumnError: on an empty part or a backtick out of place
+    :raises UnknownColumnError: if a part is empty or a backtick is misplaced
     """
     try:
         return split_name(text)
@@ -60,18 +60,18 @@ def parse_path(text: str) -> tuple[str, ...]:
 
 
 def lowered(parts: Iterable[str]) -> tuple[str, ...]:
-    """Return a path so that two are equal where they name one column.
+    """Return a form of the path that is equal for two paths to the same column.
 
-    As Spark resolves names: ``ß`` and ``ss`` are two, and one struct may have both. To find a column, use this.
+    Use it to find a column. It follows Spark's name resolution: ``ß`` and ``ss`` differ, and one struct may have both.
     """
     return tuple(part.lower() for part in parts)
 
 
 def folded(parts: Iterable[str]) -> tuple[str, ...]:
-    """Return a path so that two are equal where any engine might take one for the other.
+    """Return a form of the path that is equal if any engine might confuse two paths.
 
-    Unicode's case folding, by which ``ß`` and ``ss`` are one. To choose a name that nothing else may have, or that
-    nothing may refer to, use this: more names are alike than need be, so a name is avoided rather than shared.
+    Use it to choose a name that nothing else has or refers to. Unicode's case folding makes ``ß`` and ``ss`` equal.
+    More names are equal than necessary, so a name is avoided rather than shared.
     """
     return tuple(part.casefold() for part in parts)
 
@@ -83,7 +83,7 @@ def all_columns(schema: StructType) -> Iterator[Column]:
 
 
 def column_texts(schema: StructType, key: str) -> Iterator[tuple[Column, str]]:
-    """Yield the columns and fields whose metadata has a text under a key, such as an expression, with that text."""
+    """Yield the columns and fields with a string under a metadata key, such as an expression, and the string."""
     for column in all_columns(schema):
         text = None if column.field_path else column.field.metadata.get(key)
         if isinstance(text, str) and text:
@@ -113,12 +113,12 @@ def children(column: Column) -> Iterator[Column]:
 
 
 def find_column(schema: StructType, path: str) -> Column:
-    """Return the column that ``path`` names, without regard to case, as Spark does by default.
+    """Return the column that ``path`` names, ignoring case, as Spark does by default.
 
-    A top-level name that equals the whole text needs no quotes, unless the text also names a
-    nested field. What is in backticks is never read that way: ``str(column)`` finds its column.
+    A top-level name that equals the whole string needs no quotes, unless the string also names a nested field. A path
+    with backticks is never read that way, so ``str(column)`` finds its column.
 
-    :raises UnknownColumnError: with the nearest name
+    :raises UnknownColumnError: if no column matches (the message suggests similar names), or more than one
     """
     columns = list(all_columns(schema))
     unquoted = [column for column in columns if column.parts == (path,)]

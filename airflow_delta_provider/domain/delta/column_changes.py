@@ -1,7 +1,7 @@
-"""Which columns a commit drops and renames, going by their ids, at any depth. RFC, delta-io/delta#2682.
+"""The columns that a commit drops and renames, matched by id, at any depth. RFC, delta-io/delta#2682.
 
-``column_changes`` gives them, parents before children; of a dropped column those below it are left out.
-``physical_paths`` gives where the columns of a schema lie in data files.
+``column_changes`` yields them, parents before children, without the children of a dropped column. ``physical_paths``
+returns the columns of a schema by their place in data files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.delta.mapped_schema import MappedField, Mappe
 
 
 class ChangeKind(str, Enum):
-    """What a commit does to a column."""
+    """A kind of change of a column."""
 
     DROPPED = "dropped"
     RENAMED = "renamed"
@@ -24,7 +24,7 @@ class ChangeKind(str, Enum):
 class ColumnChange:
     """One column before and after a commit.
 
-    :param now: None of one that was dropped
+    :param now: column after the commit; None if it was dropped
     """
 
     kind: ChangeKind
@@ -33,14 +33,15 @@ class ColumnChange:
 
     @property
     def text(self) -> str:
-        """What the commit does, as a verb and its objects."""
+        """The change as a verb and its objects."""
         return f"drops {self.was.column}" if self.now is None else f"renames {self.was.column} to {self.now.column}"
 
 
 def column_changes(before: MappedSchema, after: MappedSchema) -> Iterator[ColumnChange]:
-    """Yield what a commit does to the columns that there were before it.
+    """Yield the changes of a commit to the columns that existed before it.
 
-    Where one of the two has no mapping, there are no ids to go by: then a column is dropped whose name is gone.
+    If one of the schemas has no mapping, there are no ids to compare. A column then counts as dropped if its name is
+    missing.
     """
     gone: list[tuple[str, ...]] = []
     by_id = before.is_mapped and after.is_mapped
@@ -62,7 +63,7 @@ def column_changes(before: MappedSchema, after: MappedSchema) -> Iterator[Column
 
 
 def physical_paths(schema: MappedSchema) -> dict[PhysicalPath, MappedField]:
-    """Return the fields of a schema by where they lie in data files: without mapping, under their own names."""
+    """Return the fields of a schema by their paths in data files; without mapping, by their own names."""
     if not schema.is_mapped:
         return {field.column.parts: field for field in schema.fields}
     return {field.path: field for field in schema.fields if field.path is not None}

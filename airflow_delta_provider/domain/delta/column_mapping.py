@@ -1,4 +1,4 @@
-"""Column mapping: under which names, and with which ids, columns lie in the data files.
+"""Column mapping: names and ids of columns in data files.
 
 PROTOCOL.md, Column Mapping.
 """
@@ -22,26 +22,27 @@ from airflow_delta_provider.domain.delta.table_properties import MappingMode
 
 _PHYSICAL_NAME = "delta.columnMapping.physicalName"
 _ID = "delta.columnMapping.id"
-#: Where Spark's Parquet reader looks for the id of a field.
+#: Metadata key from which Spark's Parquet reader takes the id of a field.
 _PARQUET_FIELD_ID = "parquet.field.id"
 #: Characters that Parquet writers refuse in names.
 _REFUSED_BY_PARQUET = frozenset(" ,;{}()\n\t=")
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether data files can have a column of this name: without column mapping it is the table's, too."""
+    """Return True if data files can have a column of this name.
+
+    Without column mapping, the table uses the same name.
+    """
     return _REFUSED_BY_PARQUET.isdisjoint(name)
 
 
 def physical_name(field: StructField, mode: MappingMode) -> str:
-    """Return the field's name in data files."""
     if mode is MappingMode.NONE:
         return field.name
     return str(field.metadata.get(_PHYSICAL_NAME, field.name))
 
 
 def physical_parts(column: Column, schema: StructType, mode: MappingMode) -> tuple[str, ...]:
-    """Return the column's path in data files."""
     parts: list[str] = []
     here: DataType = schema
     for part, kind in zip(column.parts, column.kinds):
@@ -59,9 +60,9 @@ def physical_parts(column: Column, schema: StructType, mode: MappingMode) -> tup
 
 
 def file_schema(metadata: Metadata, columns: frozenset[str]) -> dict[str, Any]:
-    """Return the schema, as JSON for Spark, under which top-level ``columns`` lie in data files.
+    """Return the schema, as JSON for Spark, of top-level ``columns`` in data files.
 
-    Every field is nullable: a file older than a column lacks it. Fields have their ids in mode id.
+    Every field is nullable, because files older than a column lack it. Fields have their ids in mode id.
     """
     mode = metadata.properties.mapping_mode
     fields = tuple(field for field in metadata.schema.fields if field.name in columns)

@@ -1,4 +1,4 @@
-"""The statistics of a data file: what they have to be for the columns of a table.
+"""Statistics of a data file: the valid form for the columns of a table.
 
 PROTOCOL.md, Per-file Statistics and Statistics for Variant Columns.
 """
@@ -24,22 +24,23 @@ from airflow_delta_provider.domain.formats.z85 import decode_z85
 
 BOUNDS = ("minValues", "maxValues")
 COUNTS = "nullCount"
-#: Nanoseconds by which engines that cut timestamps to milliseconds may get a bound wrong.
+#: Nanoseconds by which a bound may be wrong, because engines cut timestamps to milliseconds.
 _MILLISECOND = 1_000_000
 
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """How statistics hold a column.
+    """The form of a column's statistics.
 
-    :param name: of the column, for people
-    :param of: its type, for people
-    :param usual: types of its bounds in Python that need no further look where the lower is not above the upper
-    :param value: returns what a bound means; raises ValueError if it is none. None where bounds are not looked at
-    :param plain: decides whether such bounds mean something, where not all do
-    :param slack: by how much, in what ``value`` returns, the lower bound may be above the upper
-    :param below: the fields of a struct by their names in files; None for other types
-    :param counted: whether its nulls are counted by row
+    :param name: name of the column, for people
+    :param of: type of the column, for people
+    :param usual: Python types of bounds that need no further check if the lower is not above the upper
+    :param value: function that returns the value of a bound, and raises ValueError if it is invalid. None if bounds are
+        not checked
+    :param plain: function that returns True if two bounds of the usual types are valid; None if all are
+    :param slack: amount, in units of ``value``'s result, by which the lower bound may be above the upper
+    :param below: fields of a struct by their names in files; None for other types
+    :param counted: True if its nulls are counted by row
     """
 
     name: str
@@ -57,7 +58,7 @@ Columns = Mapping[str, ColumnKind]
 
 @lru_cache(maxsize=1)
 def read_statistics(text: str) -> Any:
-    """Return the JSON document of statistics, which several checks of a file look at: nobody may change it.
+    """Return the JSON document of statistics. Several checks of a file share it, so callers must not change it.
 
     :raises ValueError: if it is not JSON
     """
@@ -71,12 +72,12 @@ def read_statistics(text: str) -> Any:
 
 
 def columns_of(metadata: Metadata) -> Columns | None:
-    """Return the columns of a table by their names in files; None where the schema cannot be read."""
+    """Return the columns of a table by their names in files; None if the schema cannot be read."""
     return _columns_of(metadata.schema_string, metadata.properties.mapping_mode)
 
 
 def is_sound(stats: Any, columns: Columns) -> bool:
-    """Whether statistics are as most are: nothing more has to be looked at then. Fast."""
+    """Return True if the statistics are of the usual form, so nothing more must be checked. Fast."""
     try:
         rows, low, high = stats["numRecords"], stats.get("minValues"), stats.get("maxValues")
         if type(rows) is not int or rows < 0 or (low or high) is None:
@@ -133,16 +134,16 @@ def _kind(data_type: DataType, mode: MappingMode, parts: tuple[str, ...], metada
         return ColumnKind(name, of, counted=False)
     kind = "decimal" if isinstance(data_type, DecimalType) else of
     if kind == "string" and metadata.get("__COLLATIONS"):
-        return ColumnKind(name, of)  # ordered otherwise
+        return ColumnKind(name, of)  # ordered differently
     if kind == "long" and Identity.of(metadata) is not None:
-        return ColumnKind(name, of, value=_integer)  # which values are right depends on the commit
+        return ColumnKind(name, of, value=_integer)  # the valid values depend on the commit
     return ColumnKind(name, of, *_BOUNDS.get(kind, ()))
 
 
 def walk(stats: Mapping[str, Any], columns: Columns) -> Iterator[tuple[ColumnKind, Any, Any, Any]]:
-    """Yield the kind of each column that statistics name, with its bounds and the number of its nulls, None for none.
+    """Yield the kind of each column in the statistics, with its bounds and its null count, each None if missing.
 
-    Files may have columns that the table does not have: those are left out. What stands for a struct and is not a map
+    Columns of the file that the table does not have are skipped. A value that should describe a struct but is not a map
     is yielded with the kind of the struct.
     """
     low, high, counts = (stats.get(part) for part in (*BOUNDS, COUNTS))
@@ -188,7 +189,7 @@ def _of_bits(bits: int) -> tuple[Any, ...]:
 
 
 def _number(value: Any) -> Any:
-    """Return a number; of what JSON has no number for, None."""
+    """Return a number, or None for a number that JSON cannot express."""
     if isinstance(value, str) and value.lstrip("+-").lower() in ("nan", "inf", "infinity"):
         return None
     return value if type(value) in (int, float) else _no_value(value)
@@ -208,7 +209,7 @@ def _string(value: Any) -> str:
 
 
 def _date(value: Any) -> Any:
-    """Return a date; of a column whose type was widened, too."""
+    """Return a date, also for a column whose type was widened to timestamp."""
     text = _string(value)
     return parse_date(text.partition("T")[0].partition(" ")[0])
 
@@ -235,7 +236,7 @@ def _are_days(least: str, most: str) -> bool:
 
 
 def _are_moments(least: str, most: str) -> bool:
-    """Whether timestamps are of one zone, so that their texts are in order, and not at the end of a month."""
+    """Return True if timestamps are of one zone, so that their strings sort in order, and not at the end of a month."""
     return least[23:] == most[23:] and bool(_USUAL_TIMESTAMP(least) and _USUAL_TIMESTAMP(most))
 
 

@@ -19,9 +19,9 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.writer import signature_of, writer_of
 from airflow_delta_provider.domain.formats.json_values import DuplicateKeyError, parse_json, text_of
 
-#: An action as it is in the log: one key, its kind, with the action below it.
+#: An action as in the log: one key, its kind, with its body as the value.
 Action = Mapping[str, Any]
-#: A kind of action, and an action of that kind as a value.
+#: The kind of an action, and its body as a value.
 ActionValue = tuple[str, Any]
 
 
@@ -29,7 +29,7 @@ ActionValue = tuple[str, Any]
 class DomainMetadata:
     """A domainMetadata action. PROTOCOL.md, Domain Metadata.
 
-    :param configuration: of one that is removed, what it was; empty where the log does not say
+    :param configuration: configuration; for a removed domain, its last one, or empty if the log does not contain it
     """
 
     domain: str
@@ -39,13 +39,13 @@ class DomainMetadata:
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit says of itself and does to the table.
+    """The actions of one commit.
 
-    :param info: its ``commitInfo``, empty where it has none
-    :param protocols: its protocol actions: one at most, where it is right
-    :param metadata: its metaData actions, likewise
+    :param info: its ``commitInfo``, empty if it has none
+    :param protocols: its protocol actions; a valid commit has at most one
+    :param metadata: its metaData actions; a valid commit has at most one
     :param transactions: its ``txn`` actions, as in the log
-    :param first_kind: what its first action is
+    :param first_kind: kind of its first action
     :param change_data: its ``cdc`` actions, as in the log
     """
 
@@ -70,7 +70,7 @@ class Commit:
 
     @classmethod
     def of(cls, version: int, values: Iterable[ActionValue]) -> Commit:
-        """Return the commit whose actions have these values."""
+        """Create a commit from the values of its actions."""
         found: dict[str, list[Any]] = defaultdict(list)
         for kind, value in values:
             found[kind].append(value)
@@ -90,8 +90,8 @@ class Commit:
 
     @cached_property
     def added(self) -> Mapping[FileKey, LiveFile]:
-        """The logical files that it adds; of one that it adds twice, the last."""
-        # The key of a file, written out, since this is done with each file of each commit.
+        """The logical files that it adds. If it adds a file twice, the last one counts."""
+        # Inlined key of a file, because this runs for each file of each commit.
         return {
             (file.path, "" if file.deletion_vector is None else file.deletion_vector.unique_id): file
             for file in self.adds
@@ -99,18 +99,16 @@ class Commit:
 
     @property
     def operation(self) -> str | None:
-        """The operation that it names."""
         return _text(self.info.get("operation"))
 
     @property
     def tags(self) -> Mapping[str, Any]:
-        """The tags of its ``commitInfo``."""
         tags = self.info.get("tags")
         return tags if isinstance(tags, Mapping) else {}
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Where a finding about this commit points to: version, engine, operation and time."""
+        """Version, engine, operation and time, for a finding about this commit."""
         return {"version": self.version, **provenance_of(self.info)}
 
 
@@ -129,25 +127,25 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "domainMetadata": _domain,
     "txn": dict,
 }
-#: Kinds of actions of the log, and those that only checkpoints have.
+#: Kinds of actions in the log, and kinds that only checkpoints have.
 KINDS = frozenset({*_READERS, "cdc", "checkpointMetadata", "sidecar"})
 
 
 def read_actions(
     actions: Iterable[Action], kinds: Collection[str] | None = None, where: str = ""
 ) -> Iterator[ActionValue]:
-    """Yield the values of actions in their order; of an action that is not known here, what it holds.
+    """Yield the values of actions in their order. An action of an unknown kind is yielded as it is.
 
-    :param kinds: of which kinds, all of them known; None for all actions
-    :param where: which commit's they are, for the error
-    :raises BrokenLogError: if an action lacks what its kind must have
+    :param kinds: kinds to yield, all of them known; None for all actions
+    :param where: description of the commit, for the error message
+    :raises BrokenLogError: if an action lacks a field that its kind requires
     """
     for action in actions:
         for kind, body in action.items():
             if body is None or not (kinds is None or kind in kinds):
                 continue
             if kind not in _READERS:
-                if len(action) == 1:  # next to a known action it is not an action of its own
+                if len(action) == 1:  # next to a known action, it is not a separate action
                     yield kind, body
                 continue
             try:
@@ -168,12 +166,12 @@ def parse_commit(name: str, content: bytes) -> list[Action]:
     return [action for _, action in parse_lines(name, content, _split).parsed]
 
 
-#: How the lines begin that hold neither ``commitInfo`` nor protocol or metadata.
+#: Starts of lines that contain neither ``commitInfo`` nor protocol or metadata.
 _OTHERS = (b'{"add"', b'{"remove"', b'{"cdc"', b'{"txn"', b'{"domainMetadata"')
 
 
 def actions_of_head(content: bytes) -> Iterator[Action]:
-    """Yield a commit's ``commitInfo`` and its actions of protocol and metadata.
+    """Yield a commit's ``commitInfo``, protocol and metadata actions.
 
     :raises ValueError: if one is damaged
     """
@@ -185,11 +183,11 @@ def actions_of_head(content: bytes) -> Iterator[Action]:
 
 
 class CommitText(NamedTuple):
-    """A commit file of which not all lines were parsed.
+    """A commit file whose lines were not all parsed.
 
-    :param text: all of it
-    :param entries: its actions in order: as in the log, or as values
-    :param parsed: the lines that were parsed, with their actions
+    :param text: the whole file
+    :param entries: its actions in order, as in the log or as values
+    :param parsed: the parsed lines, with their actions
     """
 
     text: str
@@ -200,7 +198,8 @@ class CommitText(NamedTuple):
 def parse_lines(name: str, content: bytes, read: Callable[[str], Iterable[ActionValue | str]]) -> CommitText:
     """Read a commit file.
 
-    :param read: returns for each line of a text, all of which end there, what it says, or itself if it has to be parsed
+    :param read: function that splits a text, which ends with a newline, into lines. For each line it returns the
+        action's value, or the line itself if it must be parsed
     :raises BrokenLogError: if a line is not an action: truncated, not JSON, not UTF-8
     """
     entries: list[Action | ActionValue] = []
@@ -230,7 +229,7 @@ def parse_lines(name: str, content: bytes, read: Callable[[str], Iterable[Action
         raise BrokenLogError(f"line {number} of commit {name} is not UTF-8: the file is damaged") from error
     except ValueError as error:
         raise BrokenLogError(f"line {number} of commit {name} is damaged: {error}") from error
-    except MemoryError:  # which says nothing of the file but its size
+    except MemoryError:  # proves only that the file is large
         raise MemoryError(f"commit {name} of {len(content):,} bytes, once it is parsed,") from None
     if not entries:
         raise BrokenLogError(f"commit {name} is empty: the file is damaged or truncated")
@@ -254,7 +253,7 @@ def parse_line(line: str) -> Any:
     """
     if line.startswith('{"commitInfo":'):
         action = parse_json(line)
-        if action.keys() == {"commitInfo"}:  # where writers put what users give them, and no reader depends on it
+        if action.keys() == {"commitInfo"}:  # writers put user input there, and no reader depends on it
             return action
     try:
         return parse_json(line, unique=True)
@@ -266,9 +265,9 @@ def parse_line(line: str) -> Any:
 
 
 def provenance_of(info: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return who made a commit, how and when, as the fields of a finding.
+    """Return the author, tool and time of a commit, as the fields of a finding.
 
-    :param info: its ``commitInfo``
+    :param info: ``commitInfo`` of the commit
     """
     milliseconds = info.get("inCommitTimestamp", info.get("timestamp"))
     return {
@@ -281,12 +280,12 @@ def provenance_of(info: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def commit_info(actions: Iterable[Action]) -> Mapping[str, Any]:
-    """Return the commit's ``commitInfo``, empty where it has none."""
+    """Return the commit's ``commitInfo``, empty if it has none."""
     return next((a["commitInfo"] for a in actions if isinstance(a.get("commitInfo"), Mapping)), {})
 
 
 def changes_metadata(actions: Iterable[Action]) -> bool:
-    """Whether a commit changes protocol or metadata."""
+    """Return True if a commit changes protocol or metadata."""
     return any("protocol" in action or "metaData" in action for action in actions)
 
 
@@ -295,9 +294,9 @@ def _text(value: Any) -> str | None:
 
 
 def time_of(milliseconds: Any) -> str | None:
-    """Return a time as ISO 8601, UTC: None where it is none.
+    """Return a time as ISO 8601, UTC; None if it is not a valid time.
 
-    :param milliseconds: since 1970
+    :param milliseconds: milliseconds since 1970
     """
     try:
         return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(timespec="milliseconds")

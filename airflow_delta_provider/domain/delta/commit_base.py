@@ -1,4 +1,4 @@
-"""The version that a commit of ours is to follow, as values and as it is in the log."""
+"""The version that a commit of this provider will follow, as values and as in the log."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 class CommitBase:
     """A table at its newest version.
 
-    :param state: with its files
-    :param protocol: the protocol action as it is in the log, with keys that nobody knows
-    :param metadata: the metaData action, likewise
-    :param previous: the commit of that version; None where only a checkpoint is left of it
+    :param state: state of the table, with its files
+    :param protocol: protocol action as in the log, with unknown keys
+    :param metadata: metaData action as in the log, with unknown keys
+    :param previous: commit of that version; None if only a checkpoint of it is left
     """
 
     state: TableState

@@ -1,7 +1,7 @@
 """Times of commits, in the order of their versions.
 
-A commit says when it was made by the clock of its writer, which may be wrong. Readers of Delta therefore take a commit
-as made at least a millisecond after the one before it (``DeltaHistoryManager``), unless it has an in-commit timestamp.
+A commit records the time of its writer's clock, which may be wrong. Delta readers therefore place a commit at least a
+millisecond after the one before it (``DeltaHistoryManager``), unless it has an in-commit timestamp.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-#: Commits in a row that must be older than a time before those below them count as older, too.
+#: Number of consecutive commits older than a given time after which all earlier commits count as older.
 MOST_OLDER = 100
 _NEXT = timedelta(milliseconds=1)
-#: How far clocks and time zones of writers may differ. What is later than that was not made yet.
+#: Maximum difference between writers' clocks and time zones. A commit with a later time cannot have been made yet.
 _FUTURE = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class CommitTime:
-    """A commit, and when it was made.
+    """A commit and its time.
 
-    :param time: with a time zone
-    :param is_in_commit: whether that is its in-commit timestamp
+    :param time: time of the commit, with a time zone
+    :param is_in_commit: True if the time is the in-commit timestamp
     """
 
     version: int
@@ -35,7 +35,7 @@ Timed = TypeVar("Timed", bound=CommitTime)
 
 
 def in_order(commits: Iterable[Timed]) -> Iterator[Timed]:
-    """Yield commits, oldest first, with the times at which readers take them as made."""
+    """Yield commits, oldest first, with the times that readers assign to them."""
     last: datetime | None = None
     for commit in commits:
         if last is not None and not commit.is_in_commit and commit.time <= last:
@@ -45,10 +45,11 @@ def in_order(commits: Iterable[Timed]) -> Iterator[Timed]:
 
 
 def made_since(commits: Iterable[Timed], since: datetime, now: datetime) -> tuple[list[Timed], bool]:
-    """Return the commits made since a time, newest first like those given, and whether the log has older ones.
+    """Return the commits made since a time, newest first like the input, and True if the log has older ones.
 
-    A commit that seems too old was made in time if one before it was. A commit whose time lies in the future proves
-    nothing about others: it is as old as those after it. Reading ends at ``MOST_OLDER`` older commits in a row.
+    A commit that seems too old still counts if a commit before it counts. A commit whose time lies in the future proves
+    nothing about others: it is as old as the commits after it. Reading stops after ``MOST_OLDER`` older commits in a
+    row.
     """
     found: list[Timed] = []
     older: list[Timed] = []

@@ -36,8 +36,6 @@ class DecimalType:
 
 @dataclass(frozen=True)
 class ArrayType:
-    """An array."""
-
     element: DataType
     contains_null: bool = True
 
@@ -47,8 +45,6 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class MapType:
-    """A map."""
-
     key: DataType
     value: DataType
     value_contains_null: bool = True
@@ -69,7 +65,7 @@ class StructField:
 
 @dataclass(frozen=True)
 class StructType:
-    """A struct; a table's schema is one."""
+    """A struct. The schema of a table is a struct."""
 
     fields: tuple[StructField, ...]
 
@@ -90,7 +86,7 @@ TIMESTAMP_NTZ = PrimitiveType("timestamp_ntz")
 VARIANT = PrimitiveType("variant")
 VOID = PrimitiveType("void")
 
-#: SQL names of primitive types, those that Spark prints first, by their name in the schema's JSON.
+#: SQL names of primitive types by their name in the schema's JSON. The name that Spark prints comes first.
 _SQL_NAMES: dict[str, tuple[str, ...]] = {
     "byte": ("tinyint", "byte"),
     "short": ("smallint", "short"),
@@ -108,22 +104,22 @@ _SQL_NAMES: dict[str, tuple[str, ...]] = {
     "void": ("void",),
 }
 _BY_SQL_NAME = {sql: PrimitiveType(json) for json, names in _SQL_NAMES.items() for sql in names}
-#: As a schema's JSON has it; SQL allows more spellings.
+#: The form in a schema's JSON; SQL allows more spellings.
 _JSON_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 MAX_PRECISION = 38
-#: How deep types may be nested: more than anybody's are, and less than rules can follow them.
+#: Maximum nesting depth of types: deeper than any real schema, and shallow enough for the recursion of rules.
 MOST_LEVELS = 64
 
 
 class UnknownTypeError(ValueError):
-    """A text that names no primitive type."""
+    """A string that names no primitive type."""
 
 
 def parse_type(text: str) -> DataType:
     """Read the SQL name of a primitive type (``bigint``, ``decimal(12,2)``), in any case.
 
-    :raises UnknownTypeError: if it names none; the message has the nearest name
+    :raises UnknownTypeError: if it is not one; the message suggests a similar name
     """
     folded = text.strip().lower()
     if folded in _BY_SQL_NAME:
@@ -142,9 +138,9 @@ def parse_type(text: str) -> DataType:
 
 
 def sql_name(data_type: DataType, named: Callable[[str], str] = str) -> str:
-    """Return the type as Spark SQL writes it.
+    """Return the type in Spark's SQL syntax.
 
-    :param named: returns the name of a field as it is written
+    :param named: function that returns the name of a field in SQL
     """
     if isinstance(data_type, PrimitiveType):
         return _SQL_NAMES.get(data_type.name, (data_type.name,))[0]
@@ -160,9 +156,9 @@ def sql_name(data_type: DataType, named: Callable[[str], str] = str) -> str:
 def type_to_json(
     data_type: DataType, to_json: Callable[[StructField, tuple[str, ...]], dict[str, Any]], path: tuple[str, ...] = ()
 ) -> str | dict[str, Any]:
-    """Return a type as in a schema's JSON, in which all may be null.
+    """Return a type as in a schema's JSON; everything in it may be null.
 
-    :param to_json: returns the JSON of a field of the struct at a path
+    :param to_json: function that returns the JSON of a field of the struct at a path
     """
     if isinstance(data_type, StructType):
         return {"type": "struct", "fields": [to_json(field, path) for field in data_type.fields]}
@@ -180,10 +176,9 @@ def type_to_json(
 
 
 def type_from_json(wire: Any, levels: int = MOST_LEVELS) -> DataType:
-    """Read a type of a schema's JSON. An unknown primitive name is kept as it is.
+    """Read a type of a schema's JSON. An unknown primitive name is kept unchanged.
 
-    :param levels: how deep it may be nested
-
+    :param levels: maximum nesting depth
     :raises ValueError: if it is not a type at all
     """
     if isinstance(wire, str):
@@ -204,15 +199,15 @@ def type_from_json(wire: Any, levels: int = MOST_LEVELS) -> DataType:
             )
         if kind == "struct":
             return StructType(tuple(_field_from_json(f, levels - 1) for f in wire["fields"]))
-        if kind == VARIANT.name:  # an example of PROTOCOL.md has it as an object
+        if kind == VARIANT.name:  # PROTOCOL.md has an example with an object
             return VARIANT
     raise ValueError(f"{wire!r:.100} is not a type of a Delta schema")
 
 
 def missing_fields(wire: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield which required fields of a schema's JSON are missing that reading it does without, and where.
+    """Yield the path and name of each required field that a schema's JSON lacks and that parsing tolerates.
 
-    :param wire: a type that :func:`type_from_json` reads
+    :param wire: type that :func:`type_from_json` accepts
     """
     if not isinstance(wire, Mapping):
         return
@@ -244,7 +239,7 @@ def _field_from_json(wire: Mapping[str, Any], levels: int) -> StructField:
 
 
 def _is_true(wire: Mapping[str, Any], key: str) -> bool:
-    """Return a value that has to be true or false; true where there is none."""
+    """Return a value that must be true or false; true if it is missing."""
     value = wire.get(key)
     if value is None:
         return True

@@ -1,7 +1,7 @@
-"""Deletion vectors: which rows of a data file the table has deleted.
+"""Deletion vectors: the rows of a data file that the table has deleted.
 
-PROTOCOL.md, Deletion Vectors and Deletion Vector Format. Nothing is read here: the caller brings the
-bytes. A set of rows is an int used as a bit set, bit ``p`` for the row at position ``p`` of the file.
+PROTOCOL.md, Deletion Vectors and Deletion Vector Format. Nothing is read here: the caller passes the bytes. A set of
+rows is an int used as a bit set, with bit ``p`` for the row at position ``p`` of the file.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from airflow_delta_provider.domain.delta.file_path import is_absolute, is_uri
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, text_of
 from airflow_delta_provider.domain.formats.z85 import decode_z85, is_uuid
 
-#: Characters of a UUID in Z85; before them comes the random prefix.
+#: Characters of a UUID in Z85; the random prefix comes before them.
 _ENCODED_UUID = 20
-#: Rows that a file may have where nobody knows how many it has: bounds what damage can cost to 32 MiB.
+#: Maximum row position if the number of rows is unknown: limits the cost of damage to 32 MiB.
 _MOST_UNKNOWN = 1 << 28
-#: Rows of a file up to which deletion vectors are read: a set of them takes 128 MiB.
+#: Maximum number of rows in a file whose deletion vectors are read: a set of them takes 128 MiB.
 _MOST_ROWS = 1 << 30
 
 
-#: Bytes of a bitmap: its magic number and its number of buckets at least; an empty bucket has twelve more.
+#: Bytes of a bitmap. The minimum is its magic number and its number of buckets; an empty bucket adds twelve.
 _SMALLEST, _LARGEST_EMPTY, _TOO_BIG = 8, 24, 1 << 31
 
 
 class BrokenDeletionVectorError(Exception):
-    """The deletion vector cannot be used; the message says why."""
+    """A deletion vector that cannot be used; the message gives the reason."""
 
 
 class LargeDeletionVectorError(BrokenDeletionVectorError):
-    """The deletion vector needs more memory than one may take; it may be whole."""
+    """A deletion vector that needs more memory than allowed. It may be undamaged."""
 
 
 class DeletionVector(NamedTuple):
-    """Where the deletion vector of a file is, as its ``add`` or ``remove`` action says.
+    """The descriptor of a deletion vector in an ``add`` or ``remove`` action.
 
     :param storage_type: ``u`` for a file named by a UUID, ``p`` for one named by a path, ``i`` for inline
-    :param path_or_inline: the UUID with its prefix, the path, or the bytes, as the storage type says
-    :param offset: where in its file it begins, in bytes; None where the log does not say
-    :param size_in_bytes: bytes of the bitmap, neither encoded nor with its size and checksum
-    :param cardinality: rows that it deletes
+    :param path_or_inline: the UUID with its prefix, the path, or the bytes, depending on the storage type
+    :param offset: offset in its file, in bytes; None if the log does not contain one
+    :param size_in_bytes: bytes of the bitmap, not encoded, without its size and checksum
+    :param cardinality: number of rows that it deletes
     """
 
     storage_type: str
@@ -76,18 +76,18 @@ class DeletionVector(NamedTuple):
 
     @property
     def unique_id(self) -> str:
-        """What distinguishes it from the other deletion vectors of a file."""
+        """A string that distinguishes it from the other deletion vectors of a file."""
         return vector_id(self.storage_type, self.path_or_inline, self.offset)
 
     @property
     def file(self) -> str | None:
-        """The file it is in: relative to the table for ``u``, as it is for ``p``, None for ``i``.
+        """The file that contains it: relative to the table for ``u``, unchanged for ``p``, None for ``i``.
 
-        :raises BrokenDeletionVectorError: if it names no UUID
+        :raises BrokenDeletionVectorError: if the name is not a UUID
         """
         if self.storage_type != "u":
             return self.path_or_inline if self.storage_type == "p" else None
-        from uuid import UUID  # late, as it takes long to import
+        from uuid import UUID  # late, because importing it is slow
 
         prefix, encoded = self.path_or_inline[:-_ENCODED_UUID], self.path_or_inline[-_ENCODED_UUID:]
         try:
@@ -98,24 +98,24 @@ class DeletionVector(NamedTuple):
 
     @property
     def byte_range(self) -> tuple[int, int]:
-        """First byte, and the byte behind the last, of its file to read for :func:`bitmap_in_range`."""
+        """First byte, and the byte after the last, to read from its file for :func:`bitmap_in_range`."""
         start = self.offset or 0
         return start, start + self.size_in_bytes + 8
 
 
 def vector_id(storage_type: str, path_or_inline: str, offset: int | None) -> str:
-    """Return what distinguishes a deletion vector from the others of a file: PROTOCOL.md, Derived Fields."""
+    """Return the unique id of a deletion vector within its file: PROTOCOL.md, Derived Fields."""
     return f"{storage_type}{path_or_inline}" if offset is None else f"{storage_type}{path_or_inline}@{offset}"
 
 
-#: How an engine may write that no row is deleted.
+#: A descriptor with which an engine may express that no row is deleted.
 _EMPTY = DeletionVector("i", "", None, 0, 0)
 
 
 def check_descriptor(vector: DeletionVector, num_rows: int | None) -> None:
-    """Check what can be checked of a deletion vector without its file: all of an inline one.
+    """Check a deletion vector as far as possible without its file; an inline one is checked completely.
 
-    :param num_rows: rows of the data file; None where nobody knows
+    :param num_rows: number of rows in the data file; None if unknown
     :raises BrokenDeletionVectorError: if no reader can use it
     """
     if vector == _EMPTY:
@@ -138,9 +138,9 @@ def check_descriptor(vector: DeletionVector, num_rows: int | None) -> None:
 
 
 def bitmap_in_range(content: bytes, vector: DeletionVector) -> bytes:
-    """Return the bitmap from the bytes that its file has in :attr:`DeletionVector.byte_range`.
+    """Return the bitmap from the bytes of its file in :attr:`DeletionVector.byte_range`.
 
-    :raises BrokenDeletionVectorError: if they are not all there, not of its size, or not of its checksum
+    :raises BrokenDeletionVectorError: if they are incomplete, or their size or checksum is wrong
     """
     size = vector.size_in_bytes
     if len(content) < size + 8:
@@ -156,9 +156,9 @@ def bitmap_in_range(content: bytes, vector: DeletionVector) -> bytes:
 
 
 def inline_bitmap(vector: DeletionVector) -> bytes:
-    """Return the bitmap of a vector that is in the log itself.
+    """Return the bitmap of a vector that is stored in the log.
 
-    :raises BrokenDeletionVectorError: if it is not Z85, or is shorter than it should be
+    :raises BrokenDeletionVectorError: if it is not Z85, or its length is wrong
     """
     try:
         decoded = decode_z85(vector.path_or_inline)
@@ -172,11 +172,11 @@ def inline_bitmap(vector: DeletionVector) -> bytes:
 def deleted_rows(bitmap: bytes, vector: DeletionVector, num_rows: int | None) -> int:
     """Return the rows that a bitmap deletes, as a bit set.
 
-    :param num_rows: rows of the data file, from its footer or its statistics; the result takes no more
-        bits. None where nobody knows
-    :raises LargeDeletionVectorError: if a row is behind the first 2**30, or 2**28 where the number of rows is unknown
-    :raises BrokenDeletionVectorError: if the bitmap is damaged, has another number of rows than the
-        vector says, or a row that the file does not have
+    :param num_rows: number of rows in the data file, from its footer or its statistics, and the maximum number of bits
+        in the result. None if unknown
+    :raises LargeDeletionVectorError: if a row is beyond the first 2**30, or 2**28 if the number of rows is unknown
+    :raises BrokenDeletionVectorError: if the bitmap is damaged, its number of rows differs from the vector's, or it has
+        a row that the file does not have
     """
     from airflow_delta_provider.domain.formats.roaring.bitmap import (  # late: a log has few bitmaps
         BeyondLimitError,

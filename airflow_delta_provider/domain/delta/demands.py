@@ -1,4 +1,4 @@
-"""What a Delta table demands of the engines that read and write it, or would demand after a protocol upgrade."""
+"""The features that a table requires from engines, now or after a protocol upgrade."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def demands_of(
     planned: Iterable[TypeChange] = (),
     used: Iterable[str] = (),
 ) -> Demands:
-    """Return what a table demands.
+    """Return the requirements of a table.
 
-    :param metadata: without it, every feature counts as used
-    :param planned: type changes that are to come
-    :param used: features that will be used, whatever the metadata shows
+    :param metadata: metadata; without it, every feature counts as used
+    :param planned: type changes that are planned
+    :param used: features that will be used, regardless of the metadata
     :raises ValueError: if the record of type changes is malformed
     """
     reader, writer = _named(reader_features(protocol)), _named(protocol.features) | _of_legacy_version(protocol)
@@ -50,10 +50,10 @@ def demands_of(
 
 
 def unlisted_features(protocol: Protocol, metadata: Metadata) -> frozenset[str]:
-    """Return the features that metadata makes use of, and that a protocol with lists of features does not list.
+    """Return features that metadata uses but that the protocol's feature lists do not contain.
 
-    Delta Spark opens no such table: ``DeltaLog.assertTableFeaturesMatchMetadata`` of v4.4.0. A feature whose property
-    also belongs to a listed one, such as its preview, is not among them.
+    Delta Spark does not open such a table: ``DeltaLog.assertTableFeaturesMatchMetadata`` of v4.4.0. A feature is not
+    reported if its property also belongs to a listed feature, such as its preview.
     """
     if protocol.min_writer_version < WRITER_FEATURES_VERSION or lacks_a_list(protocol):
         return frozenset()
@@ -67,13 +67,13 @@ def unlisted_features(protocol: Protocol, metadata: Metadata) -> frozenset[str]:
 
 
 def _marks(feature: Feature) -> tuple[object, ...]:
-    """Return the marks in metadata by which a feature is known to be in use."""
+    """Return the marks in metadata that show that a feature is in use."""
     return tuple(filter(None, (feature.enabling_property, feature.column_type)))
 
 
 def _derives(feature: Feature, metadata: Metadata) -> bool:
-    """Return True if Delta Spark takes a feature as in use by metadata alone."""
-    if feature is ALLOW_COLUMN_DEFAULTS:  # which only its own name adds
+    """Return True if Delta Spark considers a feature in use because of metadata alone."""
+    if feature is ALLOW_COLUMN_DEFAULTS:  # only its own name adds it
         return False
     if feature is INVARIANTS and any(True for _ in enforced_columns(metadata)):
         return True
@@ -85,7 +85,7 @@ def _named(names: Iterable[str]) -> frozenset[str]:
 
 
 def _of_legacy_version(protocol: Protocol) -> frozenset[str]:
-    """Return what engines demand of themselves for a legacy writer version, whatever the reader version is."""
+    """Return the features that engines require because of a legacy writer version, for any reader version."""
     version = protocol.min_writer_version
     if version >= WRITER_FEATURES_VERSION:
         return frozenset()
@@ -98,7 +98,7 @@ def _recorded(metadata: Metadata) -> Iterator[TypeChange]:
 
 
 def _is_unused(name: str, metadata: Metadata) -> bool:
-    """Whether metadata shows that the table makes no use of a feature: False where metadata alone cannot show it."""
+    """Return True if metadata shows that the table does not use a feature; False if metadata alone cannot show it."""
     feature = feature_meant_by(name)
     shown = (feature.enabling_property, feature.field_key, feature.column_type, feature.used_by)
     removal = feature.removal

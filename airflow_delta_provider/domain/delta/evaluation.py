@@ -1,8 +1,8 @@
-"""Expressions of tables and specs that may be evaluated: they depend on nothing besides the row.
+"""Expressions of tables and specs that may be evaluated: they depend only on the row.
 
-An expression runs with the rights of whoever evaluates it. A subquery, a function that runs code, or a function of the
-session could read a file and tell its content by the verdict. So an expression is evaluated only if a parser found
-nothing in it but operators, the table's own columns, and built-in functions of one row.
+An expression runs with the rights of the user who evaluates it. A subquery, a function that runs code, or a function of
+the session could read a file and reveal its content through the verdict. So an expression is evaluated only if a parser
+found nothing in it except operators, the table's own columns, and built-in functions of one row.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from airflow_delta_provider.domain.delta.expression import called_names, has_sub
 from airflow_delta_provider.domain.delta.sql_functions import FunctionKind, function_kind
 
 _EVALUATED = frozenset({FunctionKind.SCALAR, FunctionKind.CLOCK})
-#: Functions that an engine stores in a condition or a default and can evaluate later. Plans warn of some.
+#: Functions that an engine stores in a condition or a default and can evaluate later. Plans warn about some.
 _STORED = _EVALUATED | {FunctionKind.SESSION, FunctionKind.RAISING}
-#: What else a parser may find: operators and parts of expressions that read nothing, by their names in Spark.
+#: Other allowed parts: operators and parts of expressions that read nothing, by their names in Spark.
 _PLAIN_PARTS = frozenset(
     """
     Add Alias And BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CaseWhen Cast Collate Concat CreateNamedStruct Divide
@@ -35,7 +35,7 @@ class ParsedExpression:
     """The parts of an expression, as a parser found them.
 
     :param calls: functions by name, each with its qualifiers
-    :param names: dotted names that are not called, and no parameters of lambda functions
+    :param names: dotted names that are neither called nor parameters of lambda functions
     :param parts: names of all other parts of the tree, as Spark calls them
     """
 
@@ -45,7 +45,7 @@ class ParsedExpression:
 
 
 def why_not_evaluated(parsed: ParsedExpression, columns: Collection[str]) -> str | None:
-    """Return why an expression must not be evaluated, for the middle of a sentence; None if it may be.
+    """Return the reason why an expression must not be evaluated, as part of a sentence; None if it may be.
 
     :param columns: the table's top-level columns
     """
@@ -66,10 +66,10 @@ def why_not_evaluated(parsed: ParsedExpression, columns: Collection[str]) -> str
 
 
 def unfit_call(expression: str) -> str | None:
-    """Return why ``expression`` certainly cannot be a condition on rows, a default or a generated value.
+    """Return the reason why ``expression`` certainly cannot be a condition on rows, a default or a generated value.
 
-    Only tokens are read, so a reason is certain and its absence is not: what only an engine knows, such as a function
-    of the user, is not found.
+    Only tokens are read. A reason is certain, but None proves nothing: a function that only an engine knows, such as a
+    user's, is not found.
     """
     if has_subquery(expression):
         return "it has a subquery"

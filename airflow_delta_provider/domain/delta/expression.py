@@ -1,7 +1,7 @@
-"""What the SQL expressions of a table's metadata refer to.
+"""The names that SQL expressions in a table's metadata refer to.
 
-CHECK constraints, generated columns, invariants and defaults hold expressions as text. A tokenizer is enough to tell
-the names in them, and unlike a parser it reads the dialect of any engine.
+CHECK constraints, generated columns, invariants and defaults contain expressions as strings. A tokenizer is enough to
+find the names in them and, unlike a parser, reads the dialect of any engine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^\W\d]\w*)")
-#: Names that may be words of some dialect where they are written without quotes, so that they need not name a column.
+#: Names that may be keywords of some dialect if they are not quoted, so they need not name a column.
 _WORDS = frozenset(
     """
     all and any array as asc between both by case cast collate cross current_catalog current_database current_date
@@ -46,11 +46,11 @@ _WORDS = frozenset(
     nanosecond nanoseconds void
     """.split()
 )
-#: Signs of what is not understood, such as parameters.
+#: Signs of syntax that is not understood, such as parameters.
 _FOREIGN_SIGNS = frozenset(":@$#?{}\\;")
-#: Words, with a parenthesis or without, after which no column follows.
+#: Words, with or without a parenthesis, that are not followed by a column.
 _BEFORE_NO_COLUMN = frozenset({"as", "collate", "extract"})
-#: ``LIKE ANY (…)`` calls nothing.
+#: ``LIKE ANY (…)`` is not a function call.
 _BEFORE_QUANTIFIER = frozenset({"like", "ilike"})
 _QUANTIFIERS = frozenset({"all", "any", "some"})
 _ARITHMETIC = frozenset("+-*/%()")
@@ -60,8 +60,8 @@ _ARITHMETIC = frozenset("+-*/%()")
 class Reference:
     """A dotted name in an expression that is not called as a function.
 
-    :param parts: as they are written, without quotes
-    :param quoted: whether its first part is in backticks, so that it is not a word of SQL
+    :param parts: parts as written, without quotes
+    :param quoted: True if its first part is in backticks and so is not a SQL keyword
     """
 
     parts: tuple[str, ...]
@@ -69,7 +69,7 @@ class Reference:
 
 
 def references(expression: str) -> Iterator[Reference]:
-    """Yield the dotted names in ``expression``; names of functions are left out, words of SQL are not."""
+    """Yield the dotted names in ``expression``, without names of functions but including SQL keywords."""
     for token in _TOKEN.finditer(expression):
         if token["path"] and not token["call"]:
             parts = (quoted.replace("``", "`") if quoted else bare for quoted, bare in _PART.findall(token["path"]))
@@ -77,7 +77,7 @@ def references(expression: str) -> Iterator[Reference]:
 
 
 def called_names(expression: str) -> Iterator[str]:
-    """Yield the names that ``expression`` calls as functions, in lower case; some are words of SQL."""
+    """Yield the names that ``expression`` calls as functions, in lower case; some are SQL keywords."""
     before = ""
     for token in _TOKEN.finditer(expression):
         word = (token["path"] or "").lower()
@@ -87,7 +87,7 @@ def called_names(expression: str) -> Iterator[str]:
 
 
 def has_subquery(expression: str) -> bool:
-    """Return True if ``expression`` certainly has a subquery: it could also have a column named ``select``."""
+    """Return True if ``expression`` certainly has a subquery: ``select`` could also be a column's name."""
     tokens = [token for token in _TOKEN.finditer(expression) if not token["comment"]]
     for opening, word, after in zip(tokens, tokens[1:], tokens[2:]):
         if (opening["call"] or opening[0] == "(") and (word["path"] or "").lower() == "select":
@@ -98,12 +98,12 @@ def has_subquery(expression: str) -> bool:
 
 
 def divides(expression: str) -> bool:
-    """Whether ``expression`` has a slash as an operator."""
+    """Return True if ``expression`` has a slash as an operator."""
     return any(token["sign"] == "/" for token in _TOKEN.finditer(expression))
 
 
 def expression_of_invariant(wire: Any) -> Any:
-    """Return the expression of an invariant: ``{"expression": {"expression": …}}``, as JSON text; None for no such."""
+    """Return the expression of an invariant, JSON ``{"expression": {"expression": …}}``; None if it is malformed."""
     try:
         return parse_json(wire)["expression"]["expression"]
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -111,12 +111,12 @@ def expression_of_invariant(wire: Any) -> Any:
 
 
 def referenced_paths(expression: str) -> Iterator[tuple[str, ...]]:
-    """Yield the dotted names in ``expression``, case-folded; names of functions are left out."""
+    """Yield the dotted names in ``expression``, case-folded, without names of functions."""
     return (folded(reference.parts) for reference in references(expression))
 
 
 def same_expression(one: str, other: str) -> bool:
-    """Whether two expressions are the same but for blanks, comments, and the case of names and words."""
+    """Return True if two expressions differ only in blanks, comments, and the case of names and keywords."""
     return list(_normal_tokens(one)) == list(_normal_tokens(other))
 
 
@@ -127,17 +127,17 @@ def _normal_tokens(expression: str) -> Iterator[str]:
 
 
 def refers_to(expression: str, parts: tuple[str, ...]) -> bool:
-    """Whether ``expression`` names the column, a parent of it or a field below it. Where in doubt, it does."""
+    """Return True if ``expression`` may name the column, a parent of it or a field below it."""
     wanted = folded(parts)
     return any(path[: len(wanted)] == wanted[: len(path)] for path in referenced_paths(expression))
 
 
 @dataclass(frozen=True)
 class UnknownNames:
-    """Names in an expression that no column has.
+    """Names in an expression that match no column.
 
-    :param names: each once, in order
-    :param certain: whether they have to be columns; otherwise the expression has parts that are not understood
+    :param names: names in order, each once
+    :param certain: True if they must be columns; False if the expression has parts that are not understood
     """
 
     names: tuple[str, ...]
@@ -145,9 +145,9 @@ class UnknownNames:
 
 
 def unknown_names(expression: str, columns: Iterable[Column]) -> UnknownNames:
-    """Return which names in ``expression`` no column has, without regard to case.
+    """Return the names in ``expression`` that match no column, ignoring case.
 
-    A name may be qualified by a table. Words of SQL, and what a lambda function binds, count as known.
+    A name may be qualified by a table. SQL keywords and names that a lambda function binds count as known.
     """
     known = {lowered(column.parts) for column in columns}
     bound = _bound_names(expression)
@@ -160,7 +160,7 @@ def unknown_names(expression: str, columns: Iterable[Column]) -> UnknownNames:
 
 
 def _is_foreign(token: re.Match[str]) -> bool:
-    """Whether a token is of what is not understood: a comment, a query, a parameter, the type of a struct."""
+    """Return True if a token is not understood: a comment, a query, a parameter, the type of a struct."""
     word = (token["path"] or "").lower()
     return bool(
         token["comment"]
@@ -171,7 +171,7 @@ def _is_foreign(token: re.Match[str]) -> bool:
 
 
 def is_no_condition(expression: str, columns: Iterable[Column]) -> bool:
-    """Whether the value of ``expression`` is certainly not Boolean: a literal, a column, arithmetic of such."""
+    """Return True if ``expression`` is certainly not Boolean: a literal, a column, or arithmetic with them."""
     types = {lowered(column.parts): str(column.data_type) for column in columns}
     for token in _TOKEN.finditer(expression):
         if token["string"] or token["number"] or token["sign"] in _ARITHMETIC:
@@ -193,7 +193,7 @@ def _is_known(reference: Reference, known: set[tuple[str, ...]]) -> bool:
 
 
 def _leaves_a_struct(parts: tuple[str, ...], known: set[tuple[str, ...]]) -> bool:
-    """Whether a path goes from a struct to a field that the struct does not have."""
+    """Return True if a path goes from a struct to a field that the struct does not have."""
     if parts in known or parts[:1] not in known:
         return False
     end = next(length for length in range(1, len(parts) + 1) if parts[:length] not in known)
@@ -202,9 +202,9 @@ def _leaves_a_struct(parts: tuple[str, ...], known: set[tuple[str, ...]]) -> boo
 
 
 def _bound_names(expression: str) -> frozenset[str]:
-    """Return names that are no columns: parameters of functions, aliases, types, collations and parts of dates.
+    """Return names that are not columns: parameters of functions, aliases, types, collations and parts of dates.
 
-    They stand as ``x -> …``, ``(x, y) -> …``, ``x => …``, ``AS x``, ``COLLATE x`` and ``EXTRACT(x …``.
+    They appear as ``x -> …``, ``(x, y) -> …``, ``x => …``, ``AS x``, ``COLLATE x`` and ``EXTRACT(x …``.
     """
     bound: set[str] = set()
     before: list[str] = []

@@ -1,7 +1,7 @@
-"""What is certainly wrong with a SQL expression, as far as its tokens show.
+"""Certain errors in a SQL expression, found from its tokens.
 
-An engine has the last word: what only a parser finds is left to it. Spark reads a backslash in a string in one of two
-ways, depending on ``spark.sql.parser.escapedStringLiterals``; an expression is wrong if it is so in both.
+Errors that need a parser are left to the engine. Spark reads a backslash in a string in one of two ways, depending on
+``spark.sql.parser.escapedStringLiterals``; an expression is wrong only if it is wrong in both.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _READINGS = tuple(
 _COMMENTS = ("--", "/*")
 _QUOTES = frozenset("'\"`")
 _CLOSING = {")": "(", "]": "["}
-#: What is between two operands.
+#: Signs between two operands.
 _BETWEEN = frozenset("*/%=<>|&^,")
 _BEFORE_ONE = frozenset("+-~!.")
-#: What no expression has outside quotes.
+#: Characters that no expression contains outside quotes.
 _NO_SQL = frozenset("@#;")
 _WORD = re.compile(r"[^\W\d]\w*")
-#: Words that are a value by themselves.
+#: Words that are values.
 _VALUES = frozenset(
     """
     null true false current_catalog current_database current_date current_schema current_time current_timestamp
@@ -38,7 +38,7 @@ _VALUES = frozenset(
 
 
 def wrong_syntax(expression: str) -> str | None:
-    """Return what is wrong with ``expression``, in a sentence without its full stop; None if nothing certainly is."""
+    """Return the error in ``expression``, as a sentence without its subject and full stop; None if none is certain."""
     if not expression.strip():
         return "is empty"
     if any(mark in expression for mark in _COMMENTS):
@@ -48,7 +48,7 @@ def wrong_syntax(expression: str) -> str | None:
 
 
 def wrong_default(expression: str) -> str | None:
-    """Return what is wrong with the expression of a default, which can name no column, as :func:`wrong_syntax` does."""
+    """Return the error in the expression of a default, in the form of :func:`wrong_syntax`. It cannot name columns."""
     wrong, text = wrong_syntax(expression), expression.strip()
     if wrong is None and _WORD.fullmatch(text):
         wrong = None if text.lower() in _VALUES else _names_column(text)

@@ -1,4 +1,4 @@
-"""Who keeps a table in addition to its log: a catalog that has its commits, Iceberg metadata that follows them."""
+"""Other owners of a table besides its log: a catalog for its commits, or Iceberg metadata that follows them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _ICEBERG = frozenset(
 
 
 def managing(protocol: Protocol, configuration: Mapping[str, str]) -> list[str]:
-    """Return the features and properties by which commits go through a catalog or a coordinator."""
+    """Return the features and properties that send commits through a catalog or a coordinator."""
     features = sorted(protocol.features.intersection(CATALOG_MANAGED))
     return features + sorted(name for name in configuration if name.casefold().startswith(_COORDINATION))
 
 
 def iceberg_settings(configuration: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties by which a table is also kept as an Iceberg table, with their values."""
+    """Return the properties that keep the table also as an Iceberg table, with their values."""
     return {name: value for name, value in sorted(configuration.items()) if _keeps_iceberg(name.casefold(), value)}
 
 

@@ -1,4 +1,4 @@
-"""Paths of files as the log writes them: URIs, of which several can name one file.
+"""Paths of files in the log: URIs; several of them can name one file.
 
 PROTOCOL.md, Add File and Remove File: RFC 2396, relative to the table's root or absolute.
 """
@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-#: What may stand in a URI; characters beyond ASCII as Java takes them.
+#: Characters allowed in a URI, including non-ASCII ones that Java accepts.
 _CHARACTERS = r"[^\x00-\x20\x7f-\xa0\"<>\\^`{|}\[\]%]"
-#: What a path has to be, as a regular expression, also of one in quotes: a URI, which can be decoded.
+#: Regular expression of a valid path, also in quotes: a URI that can be decoded.
 _URI = rf"(?=[^\"]){_CHARACTERS}*(?:%[0-9A-Fa-f]{{2}}{_CHARACTERS}*)"
-#: The same of a path with few encoded bytes: within a larger pattern, each one more takes memory.
+#: The same for a path with few encoded bytes: within a larger pattern, each additional one needs memory.
 SHORT_URI = f"{_URI}{{0,200}}"
 _IS_URI = re.compile(f"{_URI}*").fullmatch
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
@@ -24,14 +24,14 @@ _SAME = {"s3a": "s3", "s3n": "s3", "file": ""}
 
 
 def is_uri(path: str) -> bool:
-    """Whether a path is a URI, which can be decoded."""
+    """Return True if a path is a URI that can be decoded."""
     return _IS_URI(path) is not None
 
 
 def is_odd(path: str) -> bool:
-    """Whether another path may name the same file: decoded, or without what leads nowhere, or relative to the table.
+    """Return True if another path may name the same file: decoded, normalised or relative to the table.
 
-    If neither of two paths is odd, they name two files.
+    If neither of two different paths is odd, they name two files.
     """
     return "%" in path or ":" in path or path.startswith((".", "/")) or "/." in path or "//" in path
 
@@ -41,12 +41,12 @@ _NOT_PLAIN = (*_ODD, "/_", "\n_")
 
 
 def is_any_odd(paths: Iterable[str]) -> bool:
-    """Whether one of several paths is odd."""
+    """Return True if at least one of several paths is odd."""
     return _is_any_in(paths, _ODD)
 
 
 def are_plain(paths: Iterable[str]) -> bool:
-    """Whether no path is odd, and none leads into a folder whose name begins with an underscore."""
+    """Return True if no path is odd, and none leads into a folder whose name begins with an underscore."""
     return not _is_any_in(paths, _NOT_PLAIN)
 
 
@@ -56,14 +56,14 @@ def _is_any_in(paths: Iterable[str], signs: Iterable[str]) -> bool:
 
 
 def is_absolute(path: str) -> bool:
-    """Whether a path does not begin at the table's root."""
+    """Return True if a path does not start at the table's root."""
     return path.startswith("/") or _SCHEME.match(path) is not None
 
 
 def plain_path(path: str, root: str | None = None) -> str:
-    """Return the same text for all paths of one file: decoded, and relative to the table where it leads below it.
+    """Return the same string for all paths of one file: decoded, and relative to the table if it is inside it.
 
-    :param root: where the table is, a URI; None where nobody knows
+    :param root: location of the table, a URI; None if unknown
     """
     if not is_absolute(path):
         return _short(f"/{unquote(path)}")[1:]
@@ -86,7 +86,7 @@ def _short(path: str) -> str:
 
 
 def hidden_folder(path: str) -> str | None:
-    """Return the first folder of a relative path that is hidden: its name begins with an underscore.
+    """Return the first hidden folder of a relative path: its name begins with an underscore. None if there is none.
 
     A folder that is named after a partition column, such as ``_day=2024-01-01``, is not hidden.
     """

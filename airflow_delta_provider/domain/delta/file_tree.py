@@ -1,7 +1,7 @@
-"""The schema of a data file as a tree, to be walked next to the table's schema.
+"""The schema of a data file as a tree, to compare with the table's schema.
 
-parquet-format, ``LogicalTypes.md`` (Lists, Maps): lists and maps have groups of their own between them and what they
-hold, in several forms, whose names mean nothing.
+parquet-format, ``LogicalTypes.md`` (Lists, Maps): lists and maps have groups between them and their elements, in
+several forms. The names of these groups have no meaning.
 """
 
 from __future__ import annotations
@@ -15,24 +15,22 @@ from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, Re
 
 @dataclass(frozen=True)
 class FileNode:
-    """A place of a file's schema."""
-
     element: SchemaElement
     children: tuple[FileNode, ...]
 
     @property
     def kind(self) -> LogicalKind | None:
-        """What the file says that it means."""
+        """The logical type in the file's schema."""
         return None if self.element.logical_type is None else self.element.logical_type.kind
 
     @property
     def has_ids(self) -> bool:
-        """Whether anything below it has a field id."""
+        """Return True if any node below it has a field id."""
         return any(child.element.field_id is not None or child.has_ids for child in self.children)
 
 
 class ChildrenByName:
-    """The children of a group by name, ignoring case where that is unambiguous."""
+    """The children of a group by name, ignoring case if that is unambiguous."""
 
     def __init__(self, nodes: Iterable[FileNode]) -> None:
         self.exact: dict[str, FileNode] = {}
@@ -42,7 +40,7 @@ class ChildrenByName:
             self._folded.setdefault(node.element.name.lower(), []).append(node)
 
     def find(self, name: str) -> FileNode | None:
-        """Return the child of that name, None where there is none, or several fit."""
+        """Return the child with that name; None if there is none, or if several match."""
         alike = self._folded.get(name.lower(), [])
         return self.exact.get(name) or (alike[0] if len(alike) == 1 else None)
 
@@ -50,7 +48,7 @@ class ChildrenByName:
 def file_tree(elements: Sequence[SchemaElement]) -> FileNode:
     """Return the root of a schema.
 
-    :param elements: depth-first, the root first, as they make one tree
+    :param elements: elements of one tree, depth-first, the root first
     """
     rest = iter(elements)
 
@@ -62,7 +60,7 @@ def file_tree(elements: Sequence[SchemaElement]) -> FileNode:
 
 
 def list_element(node: FileNode, data_type: ArrayType) -> list[FileNode]:
-    """Return the element of a list in any of its forms; nothing where its form is none of them."""
+    """Return the element of a list in any of its forms; an empty list if the form is unknown."""
     if len(node.children) != 1 or node.children[0].element.repetition is not Repetition.REPEATED:
         return []
     repeated = node.children[0]
@@ -73,12 +71,12 @@ def list_element(node: FileNode, data_type: ArrayType) -> list[FileNode]:
     if only.element.repetition is Repetition.REPEATED or (
         only.element.is_leaf and isinstance(data_type.element, StructType)
     ):
-        return [without_repetition(repeated)]  # two levels, whose elements are structs of one field
+        return [without_repetition(repeated)]  # two levels, whose elements are structs with one field
     return [only]
 
 
 def key_and_value(node: FileNode) -> Sequence[FileNode]:
-    """Return key and value of a map, which may have any names; nothing where it has another form."""
+    """Return key and value of a map, whatever their names; empty if it has another form."""
     if len(node.children) != 1 or node.children[0].element.repetition is not Repetition.REPEATED:
         return ()
     pair = node.children[0].children
@@ -86,7 +84,7 @@ def key_and_value(node: FileNode) -> Sequence[FileNode]:
 
 
 def without_repetition(node: FileNode) -> FileNode:
-    """Return a repeated place as the element that it repeats, which is not a list itself."""
+    """Return a repeated node as the element that it repeats, which is not a list itself."""
     said = node.element
     element = SchemaElement(
         said.name, said.physical_type, None, said.num_children, said.field_id, said.type_length, said.logical_type

@@ -1,4 +1,4 @@
-"""What changed from one head of a table to a later one, as JSON for events: bounded, however wide the schema is."""
+"""Changes from one head of a table to a later one, as JSON for events: limited in size for any schema."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.table_head import TableHead
 
-#: Columns and properties that are listed.
+#: Maximum number of listed columns and properties.
 MOST_LISTED = 100
-#: Characters of a property's value, and of a type.
+#: Maximum number of characters in a property's value, and in a type.
 _MOST_CHARACTERS = 200
 
 
 def head_changes(before: TableHead | None, after: TableHead, *, known: bool = True) -> dict[str, Any]:
-    """Return ``protocol``, ``schema`` and ``properties`` with what changed in each.
+    """Return the changes in ``protocol``, ``schema`` and ``properties``.
 
-    :param before: None where there was no table, or it is not known
-    :param known: whether it is known; if not, nothing is compared
+    :param before: earlier head; None if there was no table, or if it is unknown
+    :param known: True if the earlier head is known; otherwise nothing is compared
     """
     if not known:
         before = after
@@ -74,7 +74,7 @@ def _schema(before: TableHead | None, after: TableHead) -> dict[str, Any]:
 
 
 def _columns(before: MappedSchema, after: MappedSchema) -> Iterator[dict[str, Any]]:
-    """Yield what happened to columns, going by their ids where both schemas have them, else by their names."""
+    """Yield changes of columns, matched by id if both schemas have ids, else by name."""
     for change in column_changes(before, after):
         if change.kind is ChangeKind.DROPPED:
             yield {"change": "dropped", "column": str(change.was.column), "type": _type(change.was)}
@@ -117,7 +117,7 @@ def _type(field: MappedField) -> str:
 
 
 def _shape(data_type: DataType) -> str:
-    """Return the type without what is in its structs, which has fields of its own."""
+    """Return the type without the content of its structs, whose fields are compared separately."""
     if isinstance(data_type, StructType):
         return "struct"
     if isinstance(data_type, ArrayType):

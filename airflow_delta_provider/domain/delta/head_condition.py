@@ -1,6 +1,6 @@
 """A condition on protocol, features, properties and schema of a table, as data.
 
-By subject ``"changed"``, or one verb with what is expected::
+A mapping from each subject to ``"changed"``, or to one verb with the expected value::
 
     {
         "protocol": {"equals": {"minWriterVersion": 7}},
@@ -29,14 +29,14 @@ _PROTOCOL_FIELDS = ("minReaderVersion", "minWriterVersion", "readerFeatures", "w
 
 
 class HeadConditionError(ValueError):
-    """A condition that cannot be, or could never come true; the message has the remedy."""
+    """A condition that is invalid or could never come true; the message has the remedy."""
 
 
 @dataclass(frozen=True)
 class Clause:
-    """What is expected of one subject.
+    """The expected state of one subject.
 
-    :param expected: what it is compared with, checked; None of ``changed``
+    :param expected: checked value for the comparison; None for ``changed``
     """
 
     subject: str
@@ -44,9 +44,9 @@ class Clause:
     expected: Any = None
 
     def holds(self, head: TableHead, changed: Sequence[str]) -> bool:
-        """Whether it holds.
+        """Return True if the clause holds.
 
-        :param changed: what is other than before, see :meth:`HeadMark.changed_since`
+        :param changed: subjects that changed, see :meth:`HeadMark.changed_since`
         """
         if self.verb == CHANGED:
             return self.subject in changed or TABLE in changed
@@ -58,7 +58,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class HeadCondition:
-    """Clauses, all of which have to hold."""
+    """Clauses that must all hold."""
 
     clauses: tuple[Clause, ...]
 
@@ -66,7 +66,7 @@ class HeadCondition:
     def parse(cls, condition: Any) -> HeadCondition:
         """Read a condition.
 
-        :raises HeadConditionError: with the remedy
+        :raises HeadConditionError: if it is invalid; the message has the remedy
         """
         if not isinstance(condition, Mapping) or not condition:
             raise HeadConditionError(
@@ -77,14 +77,14 @@ class HeadCondition:
 
     @property
     def compares(self) -> bool:
-        """Whether an earlier version is needed."""
+        """Return True if an earlier version is needed for comparison."""
         return any(clause.verb == CHANGED for clause in self.clauses)
 
     def open_clauses(self, head: TableHead, mark: HeadMark, since: HeadMark | None) -> list[str]:
-        """Return what does not hold yet, for people.
+        """Return the clauses that do not hold yet, for people.
 
-        :param mark: that of ``head``
-        :param since: what it is compared with; None where there is nothing: then everything counts as changed
+        :param mark: mark of ``head``
+        :param since: mark to compare with; None if there is none, then everything counts as changed
         """
         changed = list(SUBJECTS) if since is None else mark.changed_since(since)
         return [str(clause) for clause in self.clauses if not clause.holds(head, changed)]
@@ -95,7 +95,7 @@ class HeadCondition:
 
 @dataclass(frozen=True)
 class _Verb:
-    """How a verb of one subject reads what is expected, and compares it."""
+    """The functions of one subject's verb: they read the expected value and compare it."""
 
     parse: Callable[[str, Any], Any]
     holds: Callable[[TableHead, Any], bool]
@@ -203,7 +203,7 @@ def _has_just_columns(head: TableHead, expected: Mapping[str, DataType | None]) 
 
 
 def _is_type(found: DataType, expected: DataType) -> bool:
-    """Whether two types are the same; what is nullable in them is left out, as SQL does not say it."""
+    """Return True if two types are the same apart from nullability, which SQL cannot express."""
     return str(found).lower() == str(expected).lower()
 
 

@@ -1,6 +1,6 @@
-"""What identifies the head of a table later on: its version, its table, and digests of what it says.
+"""A mark that identifies the head of a table later: its version, its table, and digests of its content.
 
-Small enough to be kept where sensors and triggers keep what they saw, however wide the schema is.
+It is small enough for the state of sensors and triggers, however wide the schema is.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 from airflow_delta_provider.domain.delta.table_head import TableHead
 from airflow_delta_provider.domain.digest import short_digest
 
-#: What :meth:`HeadMark.changed_since` says of another table at the same place.
+#: Result of :meth:`HeadMark.changed_since` if another table is at the same place.
 TABLE = "table"
 
 
 @dataclass(frozen=True)
 class HeadMark:
-    """A version that was seen.
+    """The mark of a version that was seen.
 
-    :param version: -1 where there was no table
-    :param table_id: id of the metadata; None where it is not known
-    :param digests: by subject, see ``SUBJECTS``; empty where it is not known
+    :param version: version; -1 if there was no table
+    :param table_id: id in the metadata; None if unknown
+    :param digests: digests by subject, see ``SUBJECTS``; empty if unknown
     """
 
     version: int
@@ -32,7 +32,6 @@ class HeadMark:
 
     @classmethod
     def of(cls, head: TableHead) -> HeadMark:
-        """Return the mark of a head."""
         return cls(
             head.version,
             head.metadata.id,
@@ -40,20 +39,20 @@ class HeadMark:
         )
 
     def changed_since(self, before: HeadMark) -> list[str]:
-        """Return what is other than before: ``table`` where it is another one, and subjects."""
+        """Return the changed subjects, preceded by ``table`` if it is another table."""
         other = None not in (before.table_id, self.table_id) and before.table_id != self.table_id
         changed = [s for s in self.digests if s in before.digests and before.digests[s] != self.digests[s]]
         return [TABLE, *changed] if other else changed
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the JSON form."""
         return {"version": self.version, "table_id": self.table_id, "digests": dict(self.digests)}
 
     @classmethod
     def from_json(cls, wire: Any) -> HeadMark:
-        """Read the wire form, whatever else is next to it.
+        """Read the JSON form, which may have other keys.
 
-        :raises ValueError: if it is none
+        :raises ValueError: if it is not one
         """
         try:
             version, table_id, digests = wire["version"], wire.get("table_id"), wire.get("digests") or {}
@@ -62,7 +61,7 @@ class HeadMark:
             raise ValueError(f"{wire!r:.200} does not say which version of a table was seen: {error!r}") from error
 
 
-#: No table.
+#: Mark for a missing table.
 NOTHING = HeadMark(-1, None, {})
 
 
@@ -71,11 +70,11 @@ def _schema(head: TableHead) -> Any:
     try:
         schema = json.loads(text)
     except ValueError:
-        schema = text  # which is damaged, and compared as it is
+        schema = text  # damaged, so it is compared as it is
     return [schema, list(head.metadata.partition_columns)]
 
 
-#: What a head says, in parts that change for reasons of their own.
+#: The parts of a head that change independently.
 SUBJECTS: Mapping[str, Callable[[TableHead], Any]] = {
     "protocol": lambda head: head.protocol.to_json(),
     "features": lambda head: sorted(head.protocol.features),

@@ -1,4 +1,4 @@
-"""What commits do to a table's protocol and columns, in words: what a timeline of its versions shows."""
+"""Descriptions of commits' changes to a table's protocol and columns, for a timeline of its versions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
 from airflow_delta_provider.domain.delta.type_widening import can_widen
 
-#: Events of a table that are kept, the newest; names of an event, and characters of its text.
+#: Limits: newest events of a table, names in an event, characters in its text.
 _MAX_EVENTS, _MAX_NAMES, _MAX_TEXT = 200, 4, 240
-#: Columns that a report names.
+#: Maximum number of columns in a report.
 _MAX_COLUMNS = 1000
-#: Actions by which commits do what events are about.
+#: Kinds of actions that events are derived from.
 _LOOKED_AT = ("commitInfo", "protocol", "metaData")
 
 
 class HistoryEventKind(str, Enum):
-    """What an event is about."""
+    """The subject of an event."""
 
     CREATED = "created"
     PROTOCOL = "protocol"
@@ -42,12 +42,12 @@ class HistoryEventKind(str, Enum):
 
 @dataclass(frozen=True)
 class HistoryEvent:
-    """One thing that a commit did.
+    """One change that a commit made.
 
-    :param text: in words, with the names of features or columns
-    :param operation: as the commit names it
-    :param writer: name and version of the engine, as far as it is known
-    :param timestamp: of the commit, ISO 8601, UTC
+    :param text: description with the names of features or columns
+    :param operation: operation that the commit names
+    :param writer: name and version of the engine, if known
+    :param timestamp: time of the commit, ISO 8601, UTC
     """
 
     version: int
@@ -58,13 +58,13 @@ class HistoryEvent:
     timestamp: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form; what is not known is left out."""
+        """Return the JSON form, without unknown values."""
         wire = {**asdict(self), "kind": self.kind.value}
         return {key: value for key, value in wire.items() if value is not None}
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> HistoryEvent:
-        """Read the wire form; keys of later versions are ignored.
+        """Read the JSON form. Keys of later versions are ignored.
 
         :raises ValueError: if it is damaged; KeyError, TypeError and AttributeError likewise
         """
@@ -76,24 +76,24 @@ class HistoryEvent:
 class HistoryEvents:
     """The newest events of a table, oldest first.
 
-    :param omitted: number of older ones
+    :param omitted: number of older events that were dropped
     """
 
     events: tuple[HistoryEvent, ...] = ()
     omitted: int = 0
 
     def and_then(self, events: Iterable[HistoryEvent]) -> HistoryEvents:
-        """Return these with later ones."""
+        """Add later events."""
         found = (*self.events, *events)
         return HistoryEvents(found[-_MAX_EVENTS:], self.omitted + max(0, len(found) - _MAX_EVENTS))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the JSON form."""
         return {"events": [event.to_json() for event in self.events], "omitted": self.omitted}
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> HistoryEvents:
-        """Read the wire form.
+        """Read the JSON form.
 
         :raises ValueError: if it is damaged; KeyError, TypeError and AttributeError likewise
         """
@@ -101,7 +101,7 @@ class HistoryEvents:
 
 
 def history_of(state: TableState, events: HistoryEvents) -> dict[str, Any]:
-    """Return what the report says of what a table is, and of how it became so."""
+    """Return the state of a table and the events that led to it, for the report."""
     protocol = state.protocol
     try:
         fields = state.metadata.schema.fields[:_MAX_COLUMNS]
@@ -117,10 +117,10 @@ def history_of(state: TableState, events: HistoryEvents) -> dict[str, Any]:
 
 
 def events_after(state: TableState, commits: Iterable[tuple[int, Iterable[Action]]]) -> HistoryEvents:
-    """Return what commits did to a table, whatever they did to its files.
+    """Return the events of commits. Changes of files are ignored.
 
-    :param state: the table before the first of them
-    :param commits: with their versions, oldest first, without a gap
+    :param state: state of the table before the first commit
+    :param commits: commits with their versions, oldest first, without a gap
     :raises BrokenLogError: if an action is malformed
     """
     events = HistoryEvents()
@@ -134,12 +134,12 @@ def events_after(state: TableState, commits: Iterable[tuple[int, Iterable[Action
 
 
 def first_event(commit: Commit, state: TableState) -> HistoryEvent:
-    """Return the event of the commit with which a table has protocol and metadata."""
+    """Return the event of the commit that gave a table its protocol and metadata."""
     return _event(commit, HistoryEventKind.CREATED, f"creates the table: {_protocol(state.protocol)}")
 
 
 def events_of(transition: Transition) -> Iterator[HistoryEvent]:
-    """Yield what a commit does to protocol and columns."""
+    """Yield the changes of a commit to protocol and columns."""
     commit, before, after = transition.commit, transition.before, transition.after
     if commit.metadata and before.metadata.id != after.metadata.id:
         yield _event(commit, HistoryEventKind.CREATED, "replaces the table: it has another id")
@@ -202,7 +202,7 @@ def _column_changes(before: Metadata, after: Metadata) -> Iterator[tuple[History
 
 
 def _places(metadata: Metadata, *, by_id: bool) -> dict[Any, Column]:
-    """Return the places of a schema, by the id of their column and the way from there, or by their path."""
+    """Return the places of a schema, keyed by column id and path within the column, or by full path."""
     places: dict[Any, Column] = {}
     for column in all_columns(metadata.schema):
         number = field_metadata(column.field).get(ID)

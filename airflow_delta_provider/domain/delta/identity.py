@@ -13,11 +13,11 @@ ALLOW_EXPLICIT_INSERT = f"{KEY}.allowExplicitInsert"
 
 
 class Identity(NamedTuple):
-    """How a column assigns values, of one that takes no others.
+    """The values of an identity column that accepts no explicit ones.
 
-    :param start: the first value
-    :param step: from a value to the next; not 0
-    :param mark: the last value that was assigned, None before the first
+    :param start: first value
+    :param step: difference between consecutive values; not 0
+    :param mark: last assigned value, None before the first
     """
 
     start: int
@@ -26,16 +26,16 @@ class Identity(NamedTuple):
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Identity | None:
-        """Read the metadata of a column; return None unless it is an identity column that takes no other values."""
+        """Read the metadata of a column; None unless it is an identity column that accepts no explicit values."""
         start, step, mark = map(metadata.get, (START, STEP, HIGH_WATER_MARK))
         if metadata.get(ALLOW_EXPLICIT_INSERT) is not False or type(start) is not int or type(step) is not int:
             return None
         return cls(start, step, mark) if step and (mark is None or type(mark) is int) else None
 
     def in_order(self, least: int, most: int) -> tuple[int, int]:
-        """Return the bounds of values in the order in which they are assigned."""
+        """Return the bounds of values in the order of assignment."""
         return (least, most) if self.step > 0 else (most, least)
 
     def has_assigned(self, value: int) -> bool:
-        """Whether a value of the column is not past the high water mark."""
+        """Return True if a value of the column is not past the high water mark."""
         return self.mark is not None and (value - self.mark) * self.step <= 0

@@ -13,12 +13,12 @@ Parts = tuple[str, ...]
 
 NUMBER_OF_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
 _DEFAULT_NUMBER = 32
-#: Types with bounds; a decimal has them, too.
+#: Types with bounds; decimals also have bounds.
 _WITH_BOUNDS = frozenset("byte short integer long float double date timestamp timestamp_ntz string".split())
 
 
 def has_bounds(data_type: DataType) -> bool:
-    """Return True if Delta Spark collects the least and the greatest value of columns of a type."""
+    """Return True if Delta Spark collects minimum and maximum for columns of a type."""
     return isinstance(data_type, DecimalType) or str(data_type) in _WITH_BOUNDS
 
 
@@ -44,9 +44,9 @@ def listed_columns(text: str) -> list[Parts]:
 
 
 def indexed_columns(metadata: Metadata) -> Mapping[Parts, DataType]:
-    """Return the columns with bounds, by their paths in lower case; fields of structs by their own paths.
+    """Return the columns with bounds, by their paths in lower case; fields of structs have their own paths.
 
-    A list of columns that cannot be read has none.
+    If the list of columns cannot be read, there are none.
     """
     partitions = {str(name).lower() for name in metadata.partition_columns}
     data = tuple(field for field in metadata.schema.fields if field.name.lower() not in partitions)
@@ -71,7 +71,7 @@ def _number(metadata: Metadata) -> int:
 
 
 def _first(leaves: Iterator[tuple[Parts, DataType]], number: int) -> Iterator[tuple[Parts, DataType]]:
-    """Yield so many columns; all if the number is negative."""
+    """Yield the first ``number`` columns; all if it is negative."""
     for count, leaf in enumerate(leaves):
         if 0 <= number <= count:
             return
@@ -79,7 +79,7 @@ def _first(leaves: Iterator[tuple[Parts, DataType]], number: int) -> Iterator[tu
 
 
 def _leaves(fields: tuple[StructField, ...], above: Parts = ()) -> Iterator[tuple[Parts, DataType]]:
-    """Yield the columns that are no structs, in order: an array or a map counts as one."""
+    """Yield the columns that are not structs, in order: an array or a map counts as one column."""
     for field in fields:
         path = (*above, *lowered((field.name,)))
         if isinstance(field.data_type, StructType):

@@ -15,7 +15,7 @@ _UNRESERVED = "-._~"
 
 
 class _Number(str):
-    """A number as it is written."""
+    """A number in its original spelling."""
 
 
 _AS_WRITTEN = json.JSONDecoder(parse_int=_Number, parse_float=_Number)
@@ -23,10 +23,10 @@ _AS_WRITTEN = json.JSONDecoder(parse_int=_Number, parse_float=_Number)
 
 @dataclass(frozen=True)
 class LastCheckpoint:
-    """What the file says; what it leaves out is None.
+    """The content of the file; missing values are None.
 
-    :param v2: what it repeats of a V2 checkpoint
-    :param checksum: of the file, as it says; ``computed`` as it is
+    :param v2: part of a V2 checkpoint that the file repeats
+    :param checksum: checksum recorded in the file; ``computed`` is the actual one
     """
 
     version: int
@@ -60,10 +60,10 @@ class LastCheckpoint:
 
 @dataclass(frozen=True)
 class V2Pointer:
-    """What the pointer repeats of a V2 checkpoint, so that readers need not open it.
+    """The part of a V2 checkpoint that the pointer repeats, so that readers need not open it.
 
-    :param sidecars: names of its sidecar files; None where they are not repeated
-    :param actions: those that are not about files, as in the checkpoint; None likewise
+    :param sidecars: names of its sidecar files; None if they are not repeated
+    :param actions: its actions that do not describe files, as in the checkpoint; None if they are not repeated
     """
 
     path: str
@@ -73,7 +73,7 @@ class V2Pointer:
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> V2Pointer:
-        """Read it.
+        """Read the JSON form.
 
         :raises ValueError: if it cannot be used; KeyError, TypeError and AttributeError likewise
         """
@@ -87,7 +87,7 @@ class V2Pointer:
 
 
 def json_checksum(text: str) -> str:
-    """Return the checksum of a JSON object by its canonical form. PROTOCOL.md, JSON checksum."""
+    """Return the checksum of a JSON object in its canonical form. PROTOCOL.md, JSON checksum."""
     from hashlib import md5  # late: it loads OpenSSL, and few logs need it
 
     return md5(canonical_form(text).encode(), usedforsecurity=False).hexdigest()
@@ -96,7 +96,7 @@ def json_checksum(text: str) -> str:
 def canonical_form(text: str) -> str:
     """Return the canonical form of a JSON object, without its ``checksum``.
 
-    :raises ValueError: if it is none
+    :raises ValueError: if it is not JSON
     """
     wire = _AS_WRITTEN.decode(text)
     leaves = _leaves({key: value for key, value in wire.items() if key != "checksum"}, ())

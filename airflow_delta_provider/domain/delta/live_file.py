@@ -19,15 +19,15 @@ _LEADING_NUM_RECORDS = re.compile(r'\s*\{\s*"numRecords"\s*:\s*(\d{1,18})\s*[,}]
 
 
 class LiveFile(NamedTuple):
-    """A data file of the table: what jobs need to know of its ``add`` action. A tuple, as logs have millions of them.
+    """A data file of the table: the parts of its ``add`` action that jobs need. A tuple, as logs have millions of them.
 
-    :param path: as in the log: relative to the table or absolute, URI-encoded
-    :param size: bytes
+    :param path: path as in the log: relative to the table or absolute, URI-encoded
+    :param size: size in bytes
     :param base_row_id: fresh id of its first row
-    :param default_row_commit_version: the version of rows that do not carry their own
-    :param num_records: ``numRecords`` of its statistics: physical rows, deleted ones included
-    :param deletion_vector: which of its rows are deleted
-    :param data_change: whether the commit that added it changed data; says nothing in a checkpoint
+    :param default_row_commit_version: version of rows that do not carry their own
+    :param num_records: ``numRecords`` of its statistics: physical rows, including deleted ones
+    :param deletion_vector: descriptor of its deleted rows
+    :param data_change: True if the commit that added it changed data; meaningless in a checkpoint
     """
 
     path: str
@@ -40,7 +40,7 @@ class LiveFile(NamedTuple):
 
     @property
     def key(self) -> FileKey:
-        """What distinguishes logical files."""
+        """The identity of a logical file."""
         vector = self.deletion_vector
         return self.path, "" if vector is None else vector_id(*vector[:3])
 
@@ -63,11 +63,11 @@ class LiveFile(NamedTuple):
 
     @property
     def row_ids(self) -> RowIds:
-        """Which row ids and row commit version its rows have, unless they are materialized."""
+        """The base row id and row commit version of its rows, unless they are materialized."""
         return self.base_row_id, self.default_row_commit_version
 
     def same_as(self, other: LiveFile) -> bool:
-        """Whether the log says the same of this logical file, statistics left out."""
+        """Return True if the log's entries for this logical file agree, ignoring statistics."""
         return (self.key, self.size, self.base_row_id, self.default_row_commit_version) == (
             other.key,
             other.size,
@@ -77,7 +77,7 @@ class LiveFile(NamedTuple):
 
 
 class RemovedFile(NamedTuple):
-    """A logical file that a ``remove`` action takes away."""
+    """A logical file that a ``remove`` action removes."""
 
     path: str
     base_row_id: int | None
@@ -87,7 +87,7 @@ class RemovedFile(NamedTuple):
 
     @property
     def key(self) -> FileKey:
-        """What distinguishes logical files."""
+        """The identity of a logical file."""
         vector = self.deletion_vector
         return self.path, "" if vector is None else vector_id(*vector[:3])
 
@@ -107,16 +107,16 @@ class RemovedFile(NamedTuple):
 
 
 def num_records(stats: Any) -> int | None:
-    """Return ``numRecords`` of a file's statistics, or None where they do not say.
+    """Return ``numRecords`` of a file's statistics, or None if they lack it.
 
-    :param stats: the JSON text of an ``add`` action, or the number itself as a checkpoint may hold it
+    :param stats: JSON string of an ``add`` action, or the number itself as a checkpoint may contain it
     :raises ValueError: if it is neither
     """
     if stats is None or type(stats) is int:
         return stats
     if not isinstance(stats, str):
         raise ValueError("its stats are no text")
-    # Engines write it first; the rest, with bounds for every column, is then left unread.
+    # Engines write it first. The rest, with bounds for every column, then need not be read.
     if match := _LEADING_NUM_RECORDS.match(stats):
         return int(match[1])
     try:

@@ -1,4 +1,4 @@
-"""The files of a ``_delta_log`` directory, and which of them make up a version.
+"""The files of a ``_delta_log`` directory, and the selection of files for a version.
 
 PROTOCOL.md, Delta Log Entries and Checkpoints. Nothing is read here: names in, names out.
 """
@@ -23,26 +23,26 @@ _COMPACTION = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json")
 _UUID_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.[0-9a-fA-F-]{36}\.(?:json|parquet)")
 _DERIVED = (_CHECKSUM, _CLASSIC_CHECKPOINT, _PART, _UUID_CHECKPOINT)
 _FORMS = (_COMMIT, _COMPACTION, *_DERIVED)
-#: Numbers as those of versions, however long.
+#: Numbers of any length where versions have 20 digits.
 _LIKE_LOG = re.compile(r"\d+\.(?:json|crc|\d+\.compacted\.json|checkpoint(?:\.[0-9a-fA-F-]+){0,2}\.(?:json|parquet))")
 
 
 class BrokenLogError(BrokenMetadataError):
-    """The files of the log do not make up a version; the message says which are missing."""
+    """A log whose files do not make up a version; the message names the missing ones."""
 
 
 class NoLogError(BrokenLogError):
-    """There is no commit and no checkpoint: this is not a Delta table."""
+    """A log without commit and checkpoint: this is not a Delta table."""
 
 
 class BrokenCheckpointError(BrokenLogError):
-    """A file of a checkpoint is damaged or missing, or they hold no state."""
+    """A checkpoint with a damaged or missing file, or without a state."""
 
 
 class UnreadCheckpointError(BrokenCheckpointError, UnreadMetadataError):
-    """A file of a checkpoint that nothing here can read, or that needs too much memory. It may be whole.
+    """A checkpoint file that cannot be read here, or that needs too much memory. It may be undamaged.
 
-    :param remedy: advice, a sentence
+    :param remedy: advice, as a sentence
     """
 
     def __init__(self, message: str, remedy: str) -> None:
@@ -51,9 +51,9 @@ class UnreadCheckpointError(BrokenCheckpointError, UnreadMetadataError):
 
 
 class BrokenCommitError(BrokenLogError):
-    """A commit is damaged.
+    """A damaged commit.
 
-    :param version: which one
+    :param version: version of the commit
     """
 
     def __init__(self, message: str, version: int) -> None:
@@ -81,7 +81,7 @@ class LogSegment:
 
 @dataclass(frozen=True)
 class CompactionFile:
-    """A log compaction file, which stands for the commits from ``first`` to ``last``."""
+    """A log compaction file, which replaces the commits from ``first`` to ``last``."""
 
     first: int
     last: int
@@ -89,12 +89,11 @@ class CompactionFile:
 
 
 def commit_name(version: int) -> str:
-    """Return the file name of a commit."""
     return f"{version:020d}.json"
 
 
 def version_of(name: str) -> int:
-    """Return the version that a file of the log belongs to."""
+    """Return the version in the name of a log file."""
     return int(name[:20])
 
 
@@ -103,18 +102,18 @@ def commit_versions(names: Iterable[str]) -> list[int]:
     return [*_commit_versions(tuple(names))]
 
 
-@lru_cache(maxsize=1)  # an audit asks it again and again, of the same listing
+@lru_cache(maxsize=1)  # an audit calls it repeatedly with the same listing
 def _commit_versions(names: tuple[str, ...]) -> list[int]:
     return sorted([int(name[:20]) for name in names if len(name) == _COMMIT_LENGTH and _COMMIT.fullmatch(name)])
 
 
 def has_log(names: Iterable[str]) -> bool:
-    """Whether there is a commit or a checkpoint among the files, whole or broken."""
+    """Return True if there is a commit or a checkpoint among the files, complete or not."""
     return any(_COMMIT.fullmatch(name) or _is_checkpoint(name) for name in names)
 
 
 def newest_version(names: Iterable[str]) -> int:
-    """Return the newest version that has a commit or a whole checkpoint.
+    """Return the newest version that has a commit or a complete checkpoint.
 
     :raises NoLogError: if there is none
     """
@@ -126,7 +125,7 @@ def newest_version(names: Iterable[str]) -> int:
 
 
 def checkpoint_versions(names: Iterable[str]) -> list[int]:
-    """Return the versions that have a whole checkpoint, ascending."""
+    """Return the versions that have a complete checkpoint, ascending."""
     return sorted(_checkpoints(names))
 
 
@@ -136,7 +135,7 @@ def checksum_versions(names: Iterable[str]) -> list[int]:
 
 
 def compaction_files(names: Iterable[str]) -> list[CompactionFile]:
-    """Return the log compaction files, by the versions that they end with."""
+    """Return the log compaction files, sorted by their last version."""
     matches = filter(None, map(_COMPACTION.fullmatch, names))
     found = [CompactionFile(int(match[1]), int(match[2]), match[0]) for match in matches]
     return sorted((file for file in found if file.first < file.last), key=lambda file: (file.last, file.first))
@@ -159,7 +158,7 @@ def select_segment(names: Iterable[str], version: int | None = None) -> LogSegme
     base = max((v for v in checkpoints if v <= wanted), default=None)
     first = 0 if base is None else base + 1
     present = {v for v in commits if first <= v <= wanted}
-    missing = wanted + 1 - first - len(present)  # counted, never listed: a name may give any version
+    missing = wanted + 1 - first - len(present)  # counted, never listed: a name may contain any version
     if missing:
         gap = f"commit {commit_name(next(v for v in count(first) if v not in present))}"
         gap += f" and {missing - 1} more" if missing > 1 else ""
@@ -176,7 +175,10 @@ def select_segment(names: Iterable[str], version: int | None = None) -> LogSegme
 
 
 def earliest_version(names: Iterable[str]) -> int | None:
-    """Return the first version from which the log leads to the newest one, going by the names of its files."""
+    """Return the first version from which the log leads to the newest one, based only on file names.
+
+    None if there is no such version.
+    """
     names = list(names)
     commits, checkpoints = commit_versions(names), checkpoint_versions(names)
     first = max([*commits[-1:], *checkpoints[-1:]], default=-1) + 1
@@ -190,17 +192,17 @@ def earliest_version(names: Iterable[str]) -> int | None:
 
 
 def is_multi_part(name: str) -> bool:
-    """Whether a file is a part of a multi-part checkpoint."""
+    """Return True if a file is a part of a multi-part checkpoint."""
     return _PART.fullmatch(name) is not None
 
 
 def is_uuid_named(name: str) -> bool:
-    """Whether a file is a checkpoint that is named by a UUID."""
+    """Return True if a file is a checkpoint that is named by a UUID."""
     return _UUID_CHECKPOINT.fullmatch(name) is not None
 
 
 def checkpoint_segments(names: Iterable[str], version: int) -> list[LogSegment]:
-    """Return the complete checkpoints of a version: it may have several, of several forms."""
+    """Return the complete checkpoints of a version, which may have several in different forms."""
     own = [name for name in names if name.startswith(f"{version:020d}.checkpoint")]
     found = []
     while files := _checkpoints(own).get(version):
@@ -210,7 +212,7 @@ def checkpoint_segments(names: Iterable[str], version: int) -> list[LogSegment]:
 
 
 def incomplete_checkpoints(names: Iterable[str]) -> list[tuple[int, int, tuple[str, ...]]]:
-    """Return the multi-part checkpoints that lack parts: version, number of parts, and those that are there."""
+    """Return the multi-part checkpoints that lack parts: version, number of parts, and existing parts."""
     parts = _parts(names)
     return sorted(
         (version, total, tuple(sorted(found))) for (version, total), found in parts.items() if len(found) < total
@@ -218,11 +220,11 @@ def incomplete_checkpoints(names: Iterable[str]) -> list[tuple[int, int, tuple[s
 
 
 def derived_versions(names: Iterable[str]) -> list[tuple[int, str]]:
-    """Return the files that are derived from commits, each with the last version that it is about, ascending."""
+    """Return the files derived from commits, each with the last version that it covers, ascending."""
     found = []
     for name in names:
         if len(name) == _COMMIT_LENGTH:
-            continue  # as most are; what is derived has other lengths
+            continue  # most are commits; derived files have names of other lengths
         if match := _COMPACTION.fullmatch(name):
             found.append((int(match[2]), name))
         elif any(form.fullmatch(name) for form in _DERIVED):
@@ -231,7 +233,7 @@ def derived_versions(names: Iterable[str]) -> list[tuple[int, str]]:
 
 
 def malformed_names(names: Iterable[str]) -> list[str]:
-    """Return the names that begin like those of commits and of the files derived from them, and are none."""
+    """Return names that resemble commits or files derived from them, but are invalid."""
     found = []
     names = [name for name in names if len(name) != _COMMIT_LENGTH or _COMMIT.fullmatch(name) is None]
     for name in names:
@@ -254,7 +256,7 @@ def _is_checkpoint(name: str) -> bool:
 
 
 def _checkpoints(names: Iterable[str]) -> dict[int, tuple[str, ...]]:
-    """Return the files of one complete checkpoint by version; a version may have several forms."""
+    """Return the files of one complete checkpoint by version. A version may have several forms."""
     complete: dict[int, tuple[str, ...]] = {}
     own = sorted(filter(_is_checkpoint, names))
     for name in own:

@@ -1,4 +1,4 @@
-"""The schema as column mapping sees it: for every field its id and its path in the data files.
+"""The schema with its column mapping: the id and the path in data files of every field.
 
 PROTOCOL.md, Column Mapping and Field Path.
 """
@@ -21,7 +21,7 @@ ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 NESTED_IDS = "delta.columnMapping.nested.ids"
 
-#: From the schema's root down: physical names, and ``element``, ``key``, ``value`` on the way.
+#: Path from the schema's root: physical names, and ``element``, ``key``, ``value`` in between.
 PhysicalPath = tuple[str, ...]
 
 
@@ -29,9 +29,9 @@ PhysicalPath = tuple[str, ...]
 class MappedField:
     """A struct field.
 
-    :param id: its id; None where it is missing or no 32-bit integer
-    :param name: its physical name; None where it is missing or no text
-    :param path: its physical field path; None where a name on the way is missing
+    :param id: column mapping id; None if it is missing or not a 32-bit integer
+    :param name: physical name; None if it is missing or not a string
+    :param path: physical field path; None if a name on the way is missing
     :param nested_ids: ids of elements, keys and values below it, as Iceberg compatibility assigns them
     """
 
@@ -43,13 +43,13 @@ class MappedField:
 
     @property
     def ids(self) -> list[int]:
-        """All ids that it takes, those of nested elements included."""
+        """All ids that it uses, including those of nested elements."""
         nested = [number for number in self.nested_ids.values() if is_id(number)]
         return nested if self.id is None else [self.id, *nested]
 
     @property
     def is_mapped(self) -> bool:
-        """Whether its metadata speaks of column mapping at all."""
+        """Return True if its metadata has any key of column mapping."""
         return any(key in field_metadata(self.column.field) for key in (ID, PHYSICAL_NAME, NESTED_IDS))
 
 
@@ -58,7 +58,7 @@ class MappedSchema:
     """A schema with its mapping.
 
     :param fields: all struct fields at any depth, parents before children
-    :param max_column_id: ``delta.columnMapping.maxColumnId``; None where it is missing or no integer
+    :param max_column_id: ``delta.columnMapping.maxColumnId``; None if it is missing or not an integer
     """
 
     mode: MappingMode
@@ -67,7 +67,7 @@ class MappedSchema:
 
     @classmethod
     def of(cls, metadata: Metadata) -> MappedSchema:
-        """Read the mapping; fields have ids and physical names in mode none too, where they were left.
+        """Read the mapping. Ids and physical names that remain in mode none are included.
 
         :raises BrokenLogError: if the schema string is not a struct
         """
@@ -78,7 +78,7 @@ class MappedSchema:
 
     @classmethod
     def readable(cls, metadata: Metadata) -> MappedSchema | None:
-        """Read the mapping; None where the schema cannot be read."""
+        """Read the mapping; None if the schema cannot be read."""
         try:
             return cls.of(metadata)
         except BrokenLogError:
@@ -86,39 +86,38 @@ class MappedSchema:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether the mode is name or id."""
+        """Return True if the mode is name or id."""
         return self.mode is not MappingMode.NONE
 
     @cached_property
     def ids(self) -> Counter[int]:
-        """How often each id is taken, by fields or by nested elements."""
+        """The number of uses of each id, by fields or by nested elements."""
         return Counter(number for field in self.fields for number in field.ids)
 
     @cached_property
     def gone(self) -> int:
-        """How many ids no column has any more: at most so many columns were dropped."""
+        """The number of ids that no column has any more: the maximum number of dropped columns."""
         highest = self.max_column_id or 0
         return highest - sum(1 for number in self.ids if 0 < number <= highest)
 
     @cached_property
     def by_id(self) -> dict[int, MappedField]:
-        """Fields by id; an id that is taken twice is left out."""
+        """Fields by id, without ids that are used twice."""
         return {field.id: field for field in self.fields if field.id is not None and self.ids[field.id] == 1}
 
     @cached_property
     def by_path(self) -> dict[PhysicalPath, MappedField]:
-        """Fields by physical path; a path that is taken twice is left out."""
+        """Fields by physical path, without paths that are used twice."""
         taken = Counter(field.path for field in self.fields)
         return {field.path: field for field in self.fields if field.path is not None and taken[field.path] == 1}
 
 
 def is_id(value: Any) -> bool:
-    """Whether ``value`` is a 32-bit integer."""
     return isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31
 
 
 def field_metadata(field: StructField) -> Mapping[str, Any]:
-    """Return the field's metadata, empty where the log holds no JSON object."""
+    """Return the field's metadata, empty if the log does not have a JSON object there."""
     return field.metadata if isinstance(field.metadata, Mapping) else {}
 
 

@@ -21,12 +21,12 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, TableProperties
 from airflow_delta_provider.domain.formats.json_values import integer_or_none, map_of, parse_json, text_of, texts_of
 
-#: Fields that every metaData action must have, next to id and schemaString, which are empty where they are missing.
+#: Required fields of a metaData action besides id and schemaString, which are empty if they are missing.
 _REQUIRED = ("format", "partitionColumns", "configuration")
-#: One that engines differ about.
+#: Field that engines treat differently.
 PROVIDER = "format.provider"
 OPTIONS = "format.options"
-#: Fields that are texts where they are there.
+#: Optional fields that must be strings.
 _OPTIONAL_TEXTS = ("name", "description")
 
 
@@ -34,12 +34,12 @@ _OPTIONAL_TEXTS = ("name", "description")
 class Metadata:
     """A metaData action.
 
-    :param schema_string: as it is in the log
-    :param configuration: values as texts; see ``not_texts``
+    :param schema_string: schema string as in the log
+    :param configuration: properties with values as strings; see ``not_texts``
     :param created_time: milliseconds since 1970, UTC
-    :param not_texts: keys of the configuration whose values are no texts in the log
+    :param not_texts: keys of the configuration whose values are not strings in the log
     :param missing: required fields that the log does not have
-    :param not_text_fields: name or description, where the log has something else than text
+    :param not_text_fields: name or description, if it is not a string in the log
     """
 
     id: str
@@ -118,12 +118,12 @@ class Metadata:
 
     @property
     def missing_in_schema(self) -> list[tuple[tuple[str, ...], str]]:
-        """Paths of the columns that lack a field in a schema that can be read all the same, and the field."""
+        """Path of each column that lacks a required field in a schema that is still readable, and the field."""
         return [] if self.readable_columns is None else list(missing_fields(self._schema_json))
 
     @cached_property
     def readable_columns(self) -> tuple[Column, ...] | None:
-        """Every place of the schema; None where the schema cannot be read."""
+        """Every place of the schema; None if the schema cannot be read."""
         try:
             columns = tuple(all_columns(self.schema))
         except (BrokenLogError, RecursionError):
@@ -134,9 +134,10 @@ class Metadata:
 
     @cached_property
     def void_without_file(self) -> str | None:
-        """A column that data files cannot have, as it holds nothing but void: empty for the whole table, None for none.
+        """A column that data files cannot have because it contains only void. Empty for the whole table; None if there
+        is none.
 
-        An array or map with void in it, or a struct of nothing else.
+        Such a column is an array or map with void in it, or a struct with nothing but void.
         """
         if not self.readable_columns or not _VOID.search(self.schema_string):
             return None
@@ -148,7 +149,7 @@ class Metadata:
 
     @cached_property
     def properties(self) -> TableProperties:
-        """The properties that Delta gives a meaning, parsed."""
+        """The properties that have a meaning in Delta, parsed."""
         return TableProperties.parse(self.configuration)
 
     @property
@@ -162,7 +163,7 @@ class Metadata:
 
 
 _VOID = re.compile(r'"(?:void|null)"')
-#: As Delta writes it, and as old versions of Spark did.
+#: The spelling of Delta, and of old versions of Spark.
 _VOIDS = (VOID, PrimitiveType("null"))
 
 

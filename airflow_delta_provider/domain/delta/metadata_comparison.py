@@ -1,4 +1,4 @@
-"""Metadata as two files of a log may state it. PROTOCOL.md, Change Metadata."""
+"""Comparison of metadata from two files of a log. PROTOCOL.md, Change Metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TYPE_KEYS: Mapping[str, frozenset[str]] = {
 def metadata_differences(ours: Metadata, theirs: Metadata) -> list[str]:
     """Return the fields in which two metaData actions differ.
 
-    Schemas are compared as JSON: neither blanks count, nor the order of keys, nor keys that PROTOCOL.md does not know.
+    Schemas are compared as JSON, ignoring blanks, the order of keys, and keys that PROTOCOL.md does not define.
     """
     fields = (
         ("id", ours.id == theirs.id),
@@ -35,7 +35,7 @@ def metadata_differences(ours: Metadata, theirs: Metadata) -> list[str]:
 
 
 def same_schema(one: str, other: str) -> bool:
-    """Whether two schema strings say the same, as JSON."""
+    """Return True if two schema strings are equal as JSON."""
     if one == other:
         return True
     try:
@@ -45,7 +45,7 @@ def same_schema(one: str, other: str) -> bool:
 
 
 def _known_part(wire: Any) -> Any:
-    """Return a type or a field of a schema without what PROTOCOL.md does not know."""
+    """Return a type or a field of a schema, reduced to keys that PROTOCOL.md defines."""
     if not isinstance(wire, dict):
         return wire
     kind = wire.get("type")

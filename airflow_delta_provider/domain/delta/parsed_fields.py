@@ -1,8 +1,9 @@
-"""What a checkpoint has parsed of an ``add`` action, against the texts that it stands for.
+"""Comparison of the parsed fields of an ``add`` action in a checkpoint with the strings they come from.
 
 PROTOCOL.md, Checkpoints: ``partitionValues_parsed`` has the values of ``partitionValues`` in the types of the columns,
-``stats_parsed`` those of ``stats``. A value is as PyArrow or JSON gives it; dates and timestamps are texts, a timestamp
-without a zone is in UTC. Where engines differ, in times that old calendars and zones count otherwise, nothing is said.
+``stats_parsed`` those in ``stats``. A value has the type that PyArrow or JSON gives it. Dates and timestamps are
+strings; a timestamp without a zone is in UTC. Old calendars and zones, which engines treat differently, are not
+compared.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from airflow_delta_provider.domain.delta.partition_value import is_partition_val
 from airflow_delta_provider.domain.delta.temporal_text import parse_date, parse_timestamp
 
 PARTITION_VALUES, STATISTICS = "partitionValues_parsed", "stats_parsed"
-#: Nanoseconds from 1970 to 1900, before which zones had odd seconds; the first year of today's calendar.
+#: Nanoseconds from 1970 to 1900 (zones had odd seconds before), and the first full year of today's calendar.
 _EARLIEST, _FIRST_YEAR = parse_timestamp("1900-01-01 00:00:00"), 1583
-#: Nanoseconds: engines cut timestamps to milliseconds; the time where a text says no zone is up to a day away.
+#: Nanoseconds. Engines cut timestamps to milliseconds. A string without a zone can be up to a day off.
 _MILLISECOND, _ANY_ZONE = 1_000_000, 26 * 3600 * 1_000_000_000
-#: Characters by which texts are compared at least: engines cut longer ones.
+#: Minimum number of equal characters in strings, which engines cut if they are longer.
 _PREFIX = 16
 _NULLS = (None, "", "__HIVE_DEFAULT_PARTITION__")
 _TIMES = ("timestamp", "timestamp_ntz")
@@ -33,9 +34,9 @@ _FRACTIONS = frozenset({"float", "double"})
 
 
 def parsed_differences(add: Mapping[str, Any], metadata: Metadata, stats: object) -> list[str]:
-    """Return how the parsed fields of an ``add`` action contradict its texts, for people.
+    """Return contradictions between the parsed fields of an ``add`` action and its strings, for people.
 
-    :param stats: the JSON text of its statistics; anything else where nobody knows them
+    :param stats: JSON string of its statistics; any other value if unknown
     """
     values, parsed = add.get("partitionValues"), add.get(PARTITION_VALUES)
     found: list[str] = []
@@ -83,7 +84,7 @@ def _stands_for(text: Any, value: Any, data_type: DataType) -> bool:
 
 
 def _meant(text: str, kind: str) -> Any:
-    """Return what the text of a partition value means."""
+    """Return the value of a partition value's string."""
     if kind in _INTEGERS:
         return int(text)
     if kind in _FRACTIONS:
@@ -119,7 +120,7 @@ def _is_bound(text: Any, value: Any, kind: ColumnKind) -> bool:
     try:
         kind.value(text)
     except ValueError:
-        return True  # which is said of the statistics
+        return True  # reported with the statistics
     if of == "timestamp" and not _has_zone(text):
         return True
     try:
@@ -159,7 +160,7 @@ def _date(said: str, value: Any) -> bool:
 
 
 def _moment(said: str, value: Any) -> bool:
-    """Whether two times are the same; in a partition value without a zone, if some zone has it."""
+    """Return True if two times are equal; without a zone in ``said``, if they are equal in some zone."""
     return _are_near(said, value, _MILLISECOND if _has_zone(said) else _ANY_ZONE)
 
 

@@ -1,6 +1,7 @@
-"""The partitions that a predicate allows, as far as it is simple enough to be decided without an engine.
+"""The partitions that a predicate allows, if it is simple enough to decide without an engine.
 
-That is equality and ``IN`` of a partition column and literals, also joined by ``AND``. The rest allows any value.
+Supported are equality and ``IN`` of a partition column and literals, also joined by ``AND``. Everything else allows any
+value.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ _TOKEN = re.compile(
         | (?P<word>[^\W\d]\w*) | (?P<sign>==|\S) )""",
     re.VERBOSE,
 )
-#: Words by which a level of parentheses is not a plain list of conditions.
+#: Words that show that a level of parentheses is not a plain list of conditions.
 _NO_LIST = frozenset({"OR", "XOR", "BETWEEN", "CASE", "END"})
 _INTEGERS = frozenset({"byte", "short", "integer", "long"})
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-#: What engines read in different ways: escapes, quotes within strings, and comments.
+#: Syntax that engines read differently: escapes, quotes within strings, and comments.
 _UNCLEAR = re.compile(r"""\\|''|""|--|/\*""")
-#: How deeply parentheses may be nested.
+#: Maximum nesting depth of parentheses.
 _DEEPEST = 20
 
 
@@ -34,14 +35,14 @@ class _Token(NamedTuple):
 
     @property
     def word(self) -> str:
-        """The word, in capitals; empty if it is something else."""
+        """The keyword in capitals; empty for other tokens."""
         return self.text.upper() if self.kind == "word" else ""
 
 
 def allowed_values(predicate: str, columns: Mapping[str, DataType]) -> dict[str, frozenset[Any]]:
     """Return the values that a predicate allows in columns, by the columns' lower-case names.
 
-    A column is missing if the predicate says nothing of it that can be decided.
+    A column is missing if the predicate has no decidable condition on it.
 
     :param predicate: SQL, or a list of conditions as JSON, as Delta Spark writes it
     :param columns: types of the partition columns by lower-case names
@@ -59,7 +60,7 @@ def allowed_values(predicate: str, columns: Mapping[str, DataType]) -> dict[str,
 def comparable(text: str, data_type: DataType) -> Any:
     """Return the value of a literal, or of a partition; None if it cannot be compared.
 
-    :param text: not empty
+    :param text: literal or partition value, not empty
     """
     kind = data_type.name if isinstance(data_type, PrimitiveType) else ""
     if kind == "string":
@@ -115,7 +116,7 @@ def _of_level(
 
 
 def _closes_last(tokens: Sequence[_Token]) -> bool:
-    """Whether the first parenthesis is closed by the last token."""
+    """Return True if the last token closes the first parenthesis."""
     level = 0
     for number, token in enumerate(tokens):
         level += (token.text == "(") - (token.text == ")") if token.kind == "sign" else 0
@@ -125,7 +126,7 @@ def _closes_last(tokens: Sequence[_Token]) -> bool:
 
 
 def _condition(tokens: Sequence[_Token], columns: Mapping[str, DataType]) -> tuple[str, frozenset[Any]] | None:
-    """Return column and allowed values of a comparison; None if it is of another kind."""
+    """Return column and allowed values of a comparison; None for other conditions."""
     signs = [number for number, token in enumerate(tokens) if token.kind == "sign" and token.text in ("=", "==")]
     if len(signs) == 1:
         left, right = tokens[: signs[0]], tokens[signs[0] + 1 :]
@@ -163,7 +164,7 @@ def _values(name: str, literals: Sequence[Sequence[_Token]], data_type: DataType
 
 
 def _value(tokens: Sequence[_Token], data_type: DataType) -> Any:
-    """Return the value of a literal; None if it is none, or has to be cast in a way that engines differ about."""
+    """Return the value of a literal; None if it is not one, or if engines differ in how they cast it."""
     kinds = [token.kind for token in tokens]
     is_string = data_type == PrimitiveType("string")
     if kinds == ["word", "string"] and tokens[0].word == "DATE":

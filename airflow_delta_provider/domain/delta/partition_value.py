@@ -1,7 +1,7 @@
-"""Partition values: the text that stands for a value of a type.
+"""Partition values: strings for values of a type.
 
-PROTOCOL.md, Partition Value Serialization. Accepted is what the text says, and how engines spell it in other ways that
-all of them read: zeros that are left out, a plus sign, any case of ``true``, ``NaN`` and ``Infinity``.
+PROTOCOL.md, Partition Value Serialization. Besides the specified form, these spellings that all engines read are
+accepted: omitted zeros, a plus sign, any case of ``true``, ``NaN`` and ``Infinity``.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _INTEGER = re.compile(r"[+-]?\d{1,40}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(?:inf|infinity)|nan", re.IGNORECASE)
 _GREATEST_FLOAT = 3.4028235677973366e38
-#: Bits of the integer types.
+#: Number of bits of the integer types.
 _BITS: Mapping[str, int] = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 
 
 def is_partition_value(text: str, data_type: DataType, *, widened: bool = False) -> bool:
-    """Whether a text, which is not empty, stands for a value of a type; any text does of a type not checked here.
+    """Return True if a non-empty string is a value of a type. Types that are not checked here accept any string.
 
-    :param widened: whether the column may have had another type before, so that it has values of that, too
+    :param widened: True if the column may have had another type before, and so may have values of that type
     """
     if isinstance(data_type, DecimalType):
         return _is_decimal(text, data_type)
@@ -39,7 +39,7 @@ def is_partition_value(text: str, data_type: DataType, *, widened: bool = False)
 
 
 def is_checked(data_type: DataType) -> bool:
-    """Whether there are texts that do not stand for a value of a type."""
+    """Return True if some strings are not values of the type."""
     if isinstance(data_type, DecimalType):
         return True
     return isinstance(data_type, PrimitiveType) and (data_type.name in _BITS or data_type.name in _CHECKS)
@@ -50,7 +50,7 @@ def _is_integer(text: str, bits: int) -> bool:
 
 
 def _is_decimal(text: str, of: DecimalType) -> bool:
-    """Whether it fits: zeros behind the point do not count."""
+    """Return True if a number fits; trailing zeros after the point do not count."""
     if not _NUMBER.fullmatch(text):
         return False
     try:

@@ -1,8 +1,8 @@
-"""Which values table properties may have.
+"""The valid values of table properties.
 
 :data:`FORMS` has the values that a table may have, whichever engine set them: PROTOCOL.md, Table Properties. The
 mapping mode, the highest column id and the start of in-commit timestamps are not listed: other modules check them.
-:data:`SETTABLE` has the values that Delta Spark v4.4.0 accepts when it sets them, by the entries of ``DeltaConfig``.
+:data:`SETTABLE` has the values that Delta Spark v4.4.0 accepts when it sets them, from the entries of ``DeltaConfig``.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from airflow_delta_provider.domain.delta import table_properties as properties
 
 @dataclass(frozen=True)
 class Form:
-    """What values look like.
+    """A form of values.
 
-    :param name: for people
-    :param fits: whether a value does
+    :param name: name of the form, for people
+    :param fits: function whose result is truthy if a value has the form
     """
 
     name: str
@@ -32,7 +32,7 @@ _POSITIVE = Form("a positive integer", re.compile(r"\+?0*[1-9]\d{0,9}").fullmatc
 _ISOLATION = Form(
     "an isolation level", re.compile(r"serializable|writeserializable|snapshotisolation", re.IGNORECASE).fullmatch
 )
-#: Engines differ in how they write intervals; none reads one without a number and a unit.
+#: Engines write intervals differently; none accepts one without a number and a unit.
 _INTERVAL = Form(
     "an interval",
     re.compile(
@@ -97,12 +97,12 @@ _PART = re.compile(r"([+-]?)\s*(\d+)(\.\d{0,9})?\s+([a-z]+?)s?(?=\s|$)\s*")
 
 
 def _is_retention(text: str) -> bool:
-    """Whether Delta Spark takes an interval as a retention: no months or years, and not negative in all."""
+    """Return True if Delta Spark accepts an interval as a retention: no months or years, and a total of at least 0."""
     return (_microseconds(text) or 0) >= 0 and _microseconds(text) is not None
 
 
 def _microseconds(text: str) -> int | None:
-    """Return the length of an interval; None if it is none, or has months or years."""
+    """Return the length of an interval; None if it is invalid, or has months or years."""
     rest = re.sub(r"^interval\s+", "", text.strip().lower())
     total, at = 0, 0
     while part := _PART.match(rest, at):
@@ -174,14 +174,14 @@ SETTABLE: Mapping[str, Form] = {
         _ANY,  # another module checks them, or sets them itself
     ),
 }
-#: The same by the names in full, in lower case: Delta Spark takes them in any case.
+#: The same by full name in lower case: Delta Spark accepts the names in any case.
 _SETTABLE = {f"delta.{name.lower()}": form for name, form in SETTABLE.items()}
 
 
 def why_not_set(name: str, value: str) -> str | None:
-    """Return the values that Delta Spark accepts, if it refuses to set a property to this one; None if it does not.
+    """Return the values that Delta Spark accepts for a property if it refuses ``value``; None if it accepts it.
 
-    Of a name that it does not know nothing is said here.
+    None also for a name that Delta Spark does not know.
     """
     form = _SETTABLE.get(name.lower())
     return None if form is None or form.fits(value) else form.name
@@ -192,12 +192,12 @@ _DEFAULTS = {_LOG_RETENTION: "30 days", _FILE_RETENTION: "7 days"}
 
 
 def shorter_log(properties: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the two retentions if Delta Spark, since 4.1, refuses to set properties because the log's is the shorter.
+    """Return both retentions if Delta Spark, since 4.1, refuses the properties because the log's is shorter.
 
-    The engine compares the values that one statement sets. A retention that the statement leaves out counts with its
+    The engine compares the values that one statement sets. A retention missing from the statement counts with its
     default, even if the table has another value.
 
-    :param properties: all that one statement sets
+    :param properties: all properties that one statement sets
     """
     given = {name.lower(): value for name, value in properties.items()}
     if not {_LOG_RETENTION.lower(), _FILE_RETENTION.lower()} & given.keys():
@@ -207,5 +207,5 @@ def shorter_log(properties: Mapping[str, str]) -> tuple[str, str] | None:
     return (log, file) if None not in lengths and (lengths[0] or 0) < (lengths[1] or 0) else None
 
 
-#: Those of which writers may take another value than the one that is set.
+#: Properties for which writers may use a value other than the one set.
 RECOMMENDED = frozenset({"delta.parquet.compression.codec"})

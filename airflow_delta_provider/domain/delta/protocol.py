@@ -1,7 +1,7 @@
-"""The protocol action, and how supporting more features changes it.
+"""The protocol action, and its changes when more features are supported.
 
-PROTOCOL.md, Protocol Evolution and Table Features. Legacy versions imply features; from reader
-version 3 and writer version 7 on, features are listed by name.
+PROTOCOL.md, Protocol Evolution and Table Features. Legacy versions imply features; from reader version 3 and writer
+version 7 on, features are listed by name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WRITER_FEATURES_VERSION = 7
 
 @dataclass(frozen=True)
 class Protocol:
-    """A protocol action; a feature list is None where the action has none."""
+    """A protocol action; a feature list is None if the action has none."""
 
     min_reader_version: int
     min_writer_version: int
@@ -62,7 +62,7 @@ class Protocol:
 
     @cached_property
     def features(self) -> frozenset[str]:
-        """Every supported feature: those listed, and those that a legacy version implies."""
+        """Every supported feature: listed features, and features that a legacy version implies."""
         listed = (self.reader_features or frozenset()) | (self.writer_features or frozenset())
         return listed | frozenset(name for name, feature in FEATURES.items() if self._implies(feature))
 
@@ -76,14 +76,14 @@ class Protocol:
         return feature.legacy_writer <= self.min_writer_version
 
     def supports(self, feature: Feature) -> bool:
-        """Whether the feature is supported, by name or by version."""
+        """Return True if the feature is supported, by name or by version."""
         return feature.name in self.features
 
     def supporting(self, names: Iterable[str]) -> Protocol:
         """Return the weakest protocol that supports this one's features, ``names`` and their requirements.
 
-        The same protocol where nothing is missing. Like Delta Spark, it falls back to a legacy
-        pair of versions where one implies exactly the wanted features.
+        It is the same protocol if nothing is missing. Like Delta Spark, it uses a legacy pair of versions if one
+        implies exactly the wanted features.
         """
         wanted = with_requirements(self.features | frozenset(names))
         if wanted == self.features:
@@ -92,7 +92,7 @@ class Protocol:
 
 
 def weakest_protocol(features: frozenset[str]) -> Protocol:
-    """Return the lowest protocol that supports exactly ``features``; unknown ones count as writers'."""
+    """Return the lowest protocol that supports exactly ``features``; unknown ones count as writer features."""
     known = [feature_named(name) for name in features]
     if all(feature.is_legacy for feature in known):
         legacy = Protocol(

@@ -1,4 +1,4 @@
-"""What every row of a table has to satisfy, as SQL of Spark.
+"""Conditions that every row of a table must satisfy, as Spark SQL.
 
 PROTOCOL.md, Column Invariants, CHECK Constraints and Generated Columns; columns that are not nullable.
 """
@@ -19,17 +19,17 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.sql_functions import FunctionKind, functions_of
 
-#: Names that stand for something else each time, or for everybody.
+#: Functions and names whose value changes over time, between calls, or with the session or file.
 _CHANGING = functions_of(FunctionKind.CLOCK, FunctionKind.CHANGING, FunctionKind.SESSION, FunctionKind.FILE)
-#: Text by which an expression may depend on the time zone of the session.
+#: Words that show that an expression may depend on the session's time zone.
 _TIMES = re.compile(r"timestamp|unix|zone|utc|epoch", re.IGNORECASE)
 _ON_ZONE = "it may depend on the time zone of the session that wrote the rows"
-#: Keys of the metadata of columns whose values compare in another way than texts.
+#: Keys in the metadata of columns whose values do not compare like plain strings.
 _COMPARED_OTHERWISE = (CHAR_OR_VARCHAR, "__COLLATIONS")
 
 
 class ConditionKind(Enum):
-    """Where a condition comes from."""
+    """The origin of a condition."""
 
     CHECK = "check"
     INVARIANT = "invariant"
@@ -41,13 +41,13 @@ class ConditionKind(Enum):
 class RowCondition:
     """A condition on each row.
 
-    :param holder: what has it, as the subject of a sentence
-    :param expression: as in the metadata
-    :param holds: SQL that is true for a row which satisfies it
-    :param column: the column that it is about
-    :param columns: the top-level columns that it needs
-    :param depends: why only the writing engine can decide whether a row satisfies it; None where all can
-    :param surely_broken: SQL that is true for a row which breaks it all the same, whatever it depends on
+    :param holder: constraint or column that has the condition, as the subject of a sentence
+    :param expression: expression as in the metadata
+    :param holds: SQL that is true for a row that satisfies the condition
+    :param column: column that the condition belongs to; None for a CHECK constraint
+    :param columns: top-level columns that the condition needs
+    :param depends: reason why only the writing engine can decide whether a row satisfies it; None if all engines can
+    :param surely_broken: SQL that is true for a row that breaks it regardless of ``depends``
     """
 
     kind: ConditionKind
@@ -61,9 +61,9 @@ class RowCondition:
 
 
 def row_conditions(metadata: Metadata, protocol: Protocol | None = None) -> Iterator[RowCondition]:
-    """Yield the conditions that rows have to satisfy; expressions that are no text are left out.
+    """Yield the conditions that rows must satisfy. Expressions that are not strings are skipped.
 
-    :param protocol: leaves out those whose feature it does not support
+    :param protocol: protocol of the table; conditions whose feature it does not support are skipped
     """
     if metadata.readable_columns is None:
         return
@@ -92,10 +92,11 @@ def _condition(
 ) -> RowCondition:
     named = {part for reference in references(text) for part in lowered(reference.parts)}
     used = [field for field in fields if lowered((field.name,))[0] in named]
-    holds, depends, surely_broken = f"({text}\n)", _depends(text, named, used), None  # a comment at its end ends there
+    # The newline ends a trailing comment.
+    holds, depends, surely_broken = f"({text}\n)", _depends(text, named, used), None
     if kind is ConditionKind.GENERATED and column is not None:
         value = _quoted(column.name)
-        if depends == _ON_ZONE and str(column.data_type) == "date":  # which is a day earlier or later elsewhere
+        if depends == _ON_ZONE and str(column.data_type) == "date":  # in another zone it may be a day earlier or later
             surely_broken = f"coalesce(abs(datediff({value}, {holds})) > 1, ({value} IS NULL) <> ({holds} IS NULL))"
         holds = f"{value} <=> {holds}"
         used.append(column)
@@ -112,7 +113,7 @@ def _condition(
 
 
 def _depends(text: str, named: Collection[str], used: Collection[StructField]) -> str | None:
-    """Return why another engine, or a later time, may find another value for an expression."""
+    """Return the reason why an expression may have another value in another engine or later; None if there is none."""
     own = {name for field in used for name in lowered((field.name,))}
     if changing := sorted(((set(named) - own) | set(called_names(text))) & _CHANGING):
         return f"it depends on {changing[0]}"

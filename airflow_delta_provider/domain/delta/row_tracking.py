@@ -1,4 +1,4 @@
-"""What a table's state says of row tracking. PROTOCOL.md, Row Tracking."""
+"""Row tracking in a table's state. PROTOCOL.md, Row Tracking."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HIGH_WATER_MARK = "rowIdHighWaterMark"
 _USUAL_MARK = re.compile(
     rf'\{{"{HIGH_WATER_MARK}":(0|[1-9]\d{{0,17}})(?:,"domainName":"{re.escape(DOMAIN)}")?\}}', re.ASCII
 ).fullmatch
-#: Tag of a ``commitInfo``: whether a commit kept the ids of the rows that it moved.
+#: Tag of a ``commitInfo`` that tells whether a commit kept the ids of the rows that it moved.
 PRESERVED_TAG = "delta.rowTracking.preserved"
 
 
@@ -26,11 +26,11 @@ class RowTracking:
     """Row tracking of one state.
 
     :param state: absent, supported, suspended or enabled
-    :param enabled: whether the property is set, whatever the protocol says
-    :param suspended: whether the property that suspends it is set
+    :param enabled: True if the property is set, regardless of the protocol
+    :param suspended: True if the property that suspends it is set
     :param row_id_column: column of data files with materialized row ids, or None
     :param commit_version_column: column of data files with materialized row commit versions, or None
-    :param high_water_mark: the highest row id that was assigned, or None if the log does not say
+    :param high_water_mark: highest assigned row id, or None if the log does not have it
     """
 
     state: FeatureState
@@ -41,23 +41,23 @@ class RowTracking:
     high_water_mark: int | None
 
     def with_mark(self, high_water_mark: int | None) -> RowTracking:
-        """Return the same with another high water mark."""
+        """Return a copy with another high water mark."""
         columns = self.row_id_column, self.commit_version_column
         return RowTracking(self.state, self.enabled, self.suspended, *columns, high_water_mark)
 
     @property
     def assigns(self) -> bool:
-        """Whether writers have to give ids to the rows that they add."""
+        """Return True if writers must assign ids to the rows that they add."""
         return self.state is not FeatureState.ABSENT and not self.suspended
 
     @property
     def relied_upon(self) -> bool:
-        """Whether every row has ids that readers may rely on."""
+        """Return True if every row has ids that readers may rely on."""
         return self.state is not FeatureState.ABSENT and self.enabled
 
 
 def row_tracking_of(protocol: Protocol, metadata: Metadata, domains: Mapping[str, str]) -> RowTracking:
-    """Return what a state says of row tracking.
+    """Return the row tracking of a state.
 
     :param domains: configuration by domain
     """
@@ -74,7 +74,7 @@ def row_tracking_of(protocol: Protocol, metadata: Metadata, domains: Mapping[str
 
 @lru_cache(maxsize=8)
 def high_water_mark_of(configuration: str | None) -> int | None:
-    """Return the high water mark that the domain's configuration says, None for none."""
+    """Return the high water mark in the domain's configuration, None if there is none."""
     if usual := _USUAL_MARK(configuration or ""):
         return int(usual[1])
     try:

@@ -1,6 +1,6 @@
-"""All that the actions of a log add up to at a version: what a checkpoint of it has to hold; and the files of one.
+"""The sum of all actions in a log at a version, which a checkpoint must contain; and the files of a checkpoint.
 
-PROTOCOL.md, Action Reconciliation. Of files no more than digests are held, since a table may have millions.
+PROTOCOL.md, Action Reconciliation. Only digests of files are kept, since a table may have millions.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from airflow_delta_provider.domain.formats.json_values import text_of
 
 _HALF = (1 << 32) - 1
 _OF_FILES = frozenset({"add", "remove"})
-#: Bytes of commits whose file actions are held before they are taken: few of them are ever needed.
+#: Bytes of commits whose file actions are held back before they are applied: few of them are ever needed.
 _MOST_HELD = 1 << 26
-#: The fields of an ``add`` action that hold one value each, in addition to its path.
+#: The fields of an ``add`` action with a single value, besides its path.
 FILE_FIELDS = ("size", "modificationTime", "baseRowId", "defaultRowCommitVersion", "clusteringProvider")
 _VECTOR = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 
 
 class Snapshot:
-    """Takes actions, oldest first."""
+    """Accumulates actions, oldest first."""
 
     def __init__(self) -> None:
         self.protocol: Mapping[str, Any] | None = None
@@ -53,11 +53,11 @@ class Snapshot:
 
     @property
     def size(self) -> int:
-        """How many file actions a checkpoint of it holds."""
+        """The number of file actions in a checkpoint of it."""
         return len(self.files) + len(self._tombstones)
 
     def take(self, actions: Iterable[Action]) -> None:
-        """Take the actions of a commit, or of a checkpoint.
+        """Apply the actions of a commit, or of a checkpoint.
 
         :raises BrokenLogError: if one is malformed
         """
@@ -73,11 +73,11 @@ class Snapshot:
     def take_later(
         self, commit: Callable[[], Iterable[Action]], others: Iterable[tuple[str, Mapping[str, Any]]], size: int
     ) -> None:
-        """Take a commit; its file actions only when somebody asks for files, which few do.
+        """Apply a commit, but its file actions only when files are requested, which is rare.
 
-        :param commit: returns its actions
-        :param others: those that are about no file, each by its kind
-        :param size: of its file, in bytes
+        :param commit: function that returns its actions
+        :param others: actions that do not describe files, each with its kind
+        :param size: size of the commit file, in bytes
         :raises BrokenLogError: if an action is malformed
         """
         self.take({kind: body} for kind, body in others)
@@ -92,7 +92,7 @@ class Snapshot:
             self.take({kind: body} for action in commit() for kind, body in action.items() if kind in _OF_FILES)
 
     def note_add(self, key: FileKey, add: Mapping[str, Any]) -> None:
-        """Note that a live file is described in these words from now on."""
+        """Replace the digest of a live file with the one of this ``add`` action."""
         self._files[key] = file_digest(add)
 
     def _take_file(self, kind: str, body: Mapping[str, Any]) -> None:
@@ -105,9 +105,9 @@ class Snapshot:
             self._tombstones[key] = body.get("deletionTimestamp")
 
     def take_action(self, kind: str, body: Mapping[str, Any]) -> None:
-        """Take an action.
+        """Apply an action.
 
-        :raises KeyError: if it lacks what its kind must have; TypeError, ValueError and AttributeError likewise
+        :raises KeyError: if it lacks a field that its kind requires; TypeError, ValueError and AttributeError likewise
         """
         if kind in _OF_FILES:
             if self._later:
@@ -126,10 +126,10 @@ class Snapshot:
 
 
 def file_key(body: Mapping[str, Any]) -> FileKey:
-    """Return what distinguishes a logical file from others, by an ``add`` or ``remove`` action.
+    """Return the key of the logical file in an ``add`` or ``remove`` action.
 
     :raises KeyError: if it has no path
-    :raises ValueError: if its path is not a text
+    :raises ValueError: if its path is not a string
     """
     vector = body.get("deletionVector")
     path = text_of(body, "path")
@@ -137,9 +137,10 @@ def file_key(body: Mapping[str, Any]) -> FileKey:
 
 
 def file_digest(add: Mapping[str, Any]) -> int:
-    """Return a digest of what an ``add`` action says of its file, within one process.
+    """Return a digest of an ``add`` action, valid within one process.
 
-    The lower half is of its statistics, and zero without any; ``dataChange`` is left out, which checkpoints reset.
+    The lower half covers the statistics, and is zero without any. ``dataChange`` is ignored, because checkpoints reset
+    it.
     """
     vector, tags, stats = add.get("deletionVector"), add.get("tags"), add.get("stats")
     values = add.get("partitionValues")
@@ -155,7 +156,7 @@ def file_digest(add: Mapping[str, Any]) -> int:
 
 
 def agree(one: int, other: int) -> bool:
-    """Whether the digests of two ``add`` actions of a file are the same, as far as both have statistics."""
+    """Return True if the digests of two ``add`` actions of a file agree. Statistics count only if both have them."""
     return one == other or (one >> 32 == other >> 32 and not (one & _HALF and other & _HALF))
 
 
@@ -163,9 +164,9 @@ def agree(one: int, other: int) -> bool:
 class CheckpointPart:
     """One file of a checkpoint.
 
-    :param name: in ``_delta_log``, or in ``_delta_log/_sidecars``
-    :param size: bytes
-    :param actions: to be gone through once
+    :param name: name in ``_delta_log``, or in ``_delta_log/_sidecars``
+    :param size: size in bytes
+    :param actions: actions, to be iterated once
     """
 
     name: str

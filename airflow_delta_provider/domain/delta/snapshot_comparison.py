@@ -1,4 +1,4 @@
-"""How a checkpoint differs from the commits that it replaces. PROTOCOL.md, Checkpoints."""
+"""Differences between a checkpoint and the commits that it replaces. PROTOCOL.md, Checkpoints."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.snapshot import FILE_FIELDS, Snapshot, agree, file_digest, file_key
 from airflow_delta_provider.domain.formats.json_values import parse_json
 
-#: How long transactions are kept: for ever, unless it is set.
+#: Property with the time that transactions are kept; they are kept forever if it is not set.
 TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
-#: Files that differ which are looked at again; files of which is compared what the checkpoint has parsed.
+#: Limits: differing files that are compared in detail, and files whose parsed fields are compared.
 _MOST, MOST_PARSED = 10_000, 2_000
 _FIELDS = (*FILE_FIELDS, "deletionVector")
-#: Returns the last ``add`` action of each file that the commits have of it, by key.
+#: Function that returns, by key, the last ``add`` action of each file in the commits.
 Originals = Callable[[frozenset[FileKey]], Mapping[FileKey, Mapping[str, Any]]]
 
 
 class SnapshotComparison:
-    """Takes the actions of a checkpoint, each once.
+    """Compares the actions of a checkpoint, each passed once.
 
-    :param expected: what the commits add up to
-    :param begun_late: whether older commits are not known: there may be more tombstones and transactions then
-    :param looks_up: whether statistics that the checkpoint has parsed alone are compared with those of the commits
+    :param expected: sum of the commits
+    :param begun_late: True if older commits are unknown, so there may be more tombstones and transactions
+    :param looks_up: True if statistics that the checkpoint has only in parsed form are compared with the commits
     """
 
     def __init__(self, expected: Snapshot, *, begun_late: bool = False, looks_up: bool = True) -> None:
@@ -50,18 +50,18 @@ class SnapshotComparison:
 
     @property
     def domains(self) -> Mapping[str, str]:
-        """The domain metadata that the checkpoint has."""
+        """The domain metadata in the checkpoint."""
         return self._found.domains
 
     @property
     def expected_domains(self) -> Mapping[str, str]:
-        """The domain metadata that the commits have."""
+        """The domain metadata in the commits."""
         return self._expected.domains
 
     def take(self, kind: str, body: Mapping[str, Any]) -> None:
-        """Take an action.
+        """Read an action of the checkpoint.
 
-        :raises KeyError: if it lacks what its kind must have; TypeError, ValueError and AttributeError likewise
+        :raises KeyError: if it lacks a field that its kind requires; TypeError, ValueError and AttributeError likewise
         """
         if kind != "add":
             self._found.take_action(kind, body)
@@ -88,10 +88,11 @@ class SnapshotComparison:
     def differences(
         self, files: Container[FileKey], originals: Originals, retained_since: Callable[[], float]
     ) -> Iterator[str]:
-        """Yield how the checkpoint differs, for people.
+        """Yield the differences, for people.
 
-        :param files: all that it adds or removes
-        :param retained_since: returns the time, in milliseconds since 1970, after which tombstones have to be there
+        :param files: keys of all files that the checkpoint adds or removes
+        :param retained_since: function that returns the time, in milliseconds since 1970, after which tombstones must
+            be kept
         """
         yield from self._of_head()
         yield from transaction_differences(self._expected, self._found.transactions, more_allowed=self._begun_late)
@@ -100,7 +101,7 @@ class SnapshotComparison:
         yield from self._of_tombstones(retained_since)
 
     def of_files(self, files: Container[FileKey], originals: Originals) -> Iterator[str]:
-        """Yield how its live files differ; the parameters as above."""
+        """Yield the differences of live files. The parameters are as in :meth:`differences`."""
         removed = self._found.tombstones
         only_there = [key[0] for key in self._expected.files if key not in files or key in removed]
         yield from _named(self._only_here, "live file", "only in it")
@@ -139,7 +140,7 @@ class SnapshotComparison:
                 yield key, ["what is said"]
                 continue
             fields = file_differences(logged[key], add)
-            if not fields:  # engines may write statistics in other words, and carry those on
+            if not fields:  # engines may write statistics in another form, and carry them on
                 self._expected.note_add(key, add)
             yield key, fields
 
@@ -157,10 +158,10 @@ class SnapshotComparison:
 def transaction_differences(
     expected: Snapshot, found: Mapping[str, Mapping[str, Any]], *, more_allowed: bool
 ) -> Iterator[str]:
-    """Yield how ``txn`` actions differ, for people.
+    """Yield the differences of ``txn`` actions, for people.
 
-    :param found: by application
-    :param more_allowed: whether there may be others than those that are known
+    :param found: actions by application
+    :param more_allowed: True if there may be others than the expected ones
     """
     ours = {name: txn.get("version") for name, txn in found.items()}
     theirs = {name: txn.get("version") for name, txn in expected.transactions.items()}
@@ -205,9 +206,9 @@ _LEAVES = ("minValues", "maxValues", "nullCount")
 
 
 def statistics_agree(one: str, other: str) -> bool:
-    """Whether two JSON texts say the same of a file, as far as both say something.
+    """Return True if two JSON strings of statistics agree in the values that both have.
 
-    An engine may leave out columns, and write numbers and times in other ways.
+    An engine may leave out columns, and format numbers and times differently.
     """
     if one == other:
         return True
@@ -237,7 +238,7 @@ def _agree(one: Any, other: Any) -> bool:
 
 
 def _time(text: str) -> float | None:
-    """Return the seconds since 1970 of a time; one without zone counts as UTC."""
+    """Return a time in seconds since 1970, UTC if it has no zone; None if it is invalid."""
     try:
         time = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Functions of SQL, by what their values depend on.
+"""SQL functions by the dependencies of their values.
 
-The names come from Spark's registry of built-in functions, with some of Databricks. A name that is not here is a
-function of the user, of an extension, or of a newer Spark: nothing is known about it.
+The names come from Spark's registry of built-in functions, with some of Databricks. A name that is not listed belongs
+to the user, to an extension, or to a newer Spark: nothing is known about it.
 """
 
 from __future__ import annotations
@@ -114,10 +114,10 @@ _KINDS: Mapping[str, FunctionKind] = MappingProxyType(
 
 
 def function_kind(name: str) -> FunctionKind | None:
-    """Return the kind of a built-in function, whatever its case; None for an unknown name."""
+    """Return the kind of a built-in function, in any case; None for an unknown name."""
     return _KINDS.get(name.lower())
 
 
 def functions_of(*kinds: FunctionKind) -> frozenset[str]:
-    """Return the names of all functions of some kinds, in lower case."""
+    """Return the names of all functions of the given kinds, in lower case."""
     return frozenset(name for name, kind in _KINDS.items() if kind in kinds)

@@ -1,4 +1,4 @@
-"""Types in SQL, nested ones too: ``struct<a:int,`b c`:array<decimal(10,2)>>``."""
+"""Types in SQL, including nested ones: ``struct<a:int,`b c`:array<decimal(10,2)>>``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.suggestion import did_you_mean
 
 _PRIMITIVE = re.compile(r"\s*([A-Za-z_]\w*(?:\s*\([^()]*\))?)")
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\W\d]\w*))\s*:?")
-#: What SQL lets follow the type of a column, and a column that is added to a table with rows cannot have.
+#: Clauses that SQL allows after the type of a column, but not for a column added to a table with rows.
 _CLAUSE = re.compile(r"\s*(NOT\s+NULL|NULL|DEFAULT|GENERATED|COMMENT|COLLATE|FIRST|AFTER)\b", re.IGNORECASE)
 _NOT_NULL = re.compile(r"\s*NOT\s+NULL\b", re.IGNORECASE)
 _COMMENT = re.compile(r"""\s*COMMENT\s+(?:'((?:[^'\\]|\\.|'')*)'|"((?:[^"\\]|\\.|"")*)")""", re.IGNORECASE | re.DOTALL)
@@ -35,11 +35,11 @@ _MOST_LEVELS = MOST_LEVELS - 1
 
 
 def parse_sql_type(text: str, *, declared: bool = False) -> DataType:
-    """Read a type; all that is in it is nullable.
+    """Read a type; everything in it is nullable.
 
-    :param declared: whether it is the type of a column that is declared: fields of structs may have ``NOT NULL`` and a
-        ``COMMENT``, which goes into their metadata, and ``struct`` alone is one without fields
-    :raises UnknownTypeError: if it is none, or something follows it
+    :param declared: True for the type of a declared column. Fields of structs may then have ``NOT NULL`` and a
+        ``COMMENT``, which becomes part of their metadata, and ``struct`` alone is a struct without fields
+    :raises UnknownTypeError: if it is not a type, or something follows it
     """
     parser = _Parser(text, declared=declared)
     data_type = parser.type_at(0)
@@ -48,7 +48,7 @@ def parse_sql_type(text: str, *, declared: bool = False) -> DataType:
 
 
 def render_sql_type(data_type: DataType) -> str:
-    """Return the type as Spark SQL reads it; every name in it is quoted."""
+    """Return the type in Spark SQL, with every name in it quoted."""
     return sql_name(data_type, quote)
 
 
@@ -69,7 +69,7 @@ class _Parser:
     def type_at(self, level: int) -> DataType:
         """Read a type.
 
-        :param level: how many types it lies in
+        :param level: number of types around it
         """
         if level > _MOST_LEVELS:
             raise UnknownTypeError(f"The type is nested more than {_MOST_LEVELS} deep.")
@@ -151,7 +151,7 @@ class _Parser:
         return match
 
     def _next(self) -> str:
-        """Return the next character that is not a space."""
+        """Skip spaces and return the next character; empty at the end."""
         space = _SPACE.match(self._text, self._at)
         self._at = space.end() if space else self._at
         return self._text[self._at : self._at + 1]
@@ -193,7 +193,7 @@ _NESTED: dict[str, Callable[[_Parser, int], DataType]] = {
 
 
 def _unescaped(literal: str) -> str:
-    """Return the text that a SQL literal stands for, given without its quotes."""
+    """Return the value of a SQL string literal without its quotes."""
     return _ESCAPE.sub(_character, literal)
 
 

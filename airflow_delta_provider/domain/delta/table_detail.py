@@ -1,4 +1,4 @@
-"""What a table is, in one JSON object: what tasks of a DAG branch on.
+"""A description of a table in one JSON object, for DAG tasks that branch on it.
 
 PROTOCOL.md, Change Metadata, Protocol Evolution and Commit Provenance Information.
 """
@@ -17,10 +17,10 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 
 
 def detail_of(state: TableState, location: str, commit: Commit | None = None) -> dict[str, Any]:
-    """Return the detail of a table, nothing but JSON.
+    """Return the description of a table as plain JSON.
 
-    :param location: where its directory is, as a URI
-    :param commit: the commit of the state's version; None where the log no longer has it
+    :param location: URI of its directory
+    :param commit: commit of the state's version; None if the log no longer has it
     """
     metadata = state.metadata
     return {
@@ -41,7 +41,7 @@ def detail_of(state: TableState, location: str, commit: Commit | None = None) ->
 
 
 def _schemas(metadata: Metadata) -> dict[str, Any]:
-    """Return types as SQL names them, the schema, and the part of it that data files have; None if it is damaged."""
+    """Return the columns' SQL types, the schema, and the schema of data files; None for each if it is damaged."""
     try:
         columns = {field.name: sql_name(field.data_type) for field in metadata.schema.fields}
     except BrokenLogError:

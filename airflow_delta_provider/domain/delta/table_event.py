@@ -1,7 +1,7 @@
-"""Events of a table: what commits did to it, derived from what is known of it. At least once, and without a gap.
+"""Events of a table: descriptions of its commits, delivered at least once and without a gap.
 
-Each event says which versions it covers, and what is known after it; who reports events keeps that, and continues from
-there.
+Each event names the versions that it covers and the position after it. The sender of events stores that position and
+continues from there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.digest import short_digest
 
 
 class EventKind(str, Enum):
-    """What an event is about."""
+    """The subject of an event."""
 
     COMMIT = "commit"
     """Any commit; one event for all that were made between two polls."""
@@ -34,10 +34,10 @@ class EventKind(str, Enum):
 
 @dataclass(frozen=True)
 class Position:
-    """What is known of a table.
+    """The known state of a table.
 
-    :param mark: of the last version that was reported; ``NOTHING`` where there was no table
-    :param commit: digest of that version's ``commitInfo``; None where it has none, or it was not read
+    :param mark: mark of the last reported version; ``NOTHING`` if there was no table
+    :param commit: digest of that version's ``commitInfo``; None if it has none, or was not read
     """
 
     mark: HeadMark
@@ -50,34 +50,35 @@ class Position:
 
     @property
     def version(self) -> int:
-        """The last version that was reported; -1 for none."""
+        """The last reported version; -1 if there is none."""
         return self.mark.version
 
     def fits(self, head: TableHead) -> bool:
-        """Whether the table is still the one that was known, going by its state at the version that is known."""
+        """Return True if the table is still the known one, judged by its state at the known version."""
         commits = self.commit, _commit(head)
         return (None in commits or commits[0] == commits[1]) and not HeadMark.of(head).changed_since(self.mark)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the JSON form."""
         return {**self.mark.to_json(), "commit": self.commit}
 
     @classmethod
     def from_json(cls, wire: Any) -> Position:
-        """Read the wire form.
+        """Read the JSON form.
 
-        :raises ValueError: if it is none
+        :raises ValueError: if it is not one
         """
         return cls(HeadMark.from_json(wire), wire.get("commit"))
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What was read since a position.
+    """The versions read since a position.
 
-    :param heads: the table after each commit since the position, oldest first, and at the position first if it is known
-    :param recreated: whether it is another table than at the position: created again, or put in its place
-    :param gap: whether commits since the position were cleaned up before they were read
+    :param heads: heads after each commit since the position, oldest first, preceded by the head at the position if it
+        is known
+    :param recreated: True if it is another table than at the position: created again, or replaced
+    :param gap: True if commits since the position were cleaned up before they were read
     """
 
     heads: Sequence[TableHead]
@@ -86,11 +87,10 @@ class Progress:
 
     @property
     def newest(self) -> TableHead:
-        """The last."""
         return self.heads[-1]
 
     def until(self, version: int) -> Progress:
-        """Return the part that ends with a version; all of it if that version is not in it, or the part is broken."""
+        """Return the part that ends with a version; everything if that version is missing, or the part is broken."""
         heads = [head for head in self.heads if head.version <= version]
         if self.recreated or self.gap or not heads or heads[-1].version != version:
             return self
@@ -101,8 +101,8 @@ class Progress:
 class TableEvent:
     """An event.
 
-    :param payload: JSON; its ``key`` is the same whenever the event is sent
-    :param position: what is known after it
+    :param payload: JSON; its ``key`` stays the same however often the event is sent
+    :param position: known state after the event
     """
 
     payload: Mapping[str, Any]
@@ -112,9 +112,9 @@ class TableEvent:
 def events_since(
     kind: EventKind, table: str, position: Position, progress: Progress, before: TableHead | None = None
 ) -> Iterator[TableEvent]:
-    """Yield the events of what was read, except of violations, which take an audit.
+    """Yield the events of the versions read, except violations, which need an audit.
 
-    :param before: the table at the position, if it is known though its files are gone
+    :param before: head at the position, if it is known although its files no longer exist
     """
     heads = list(progress.heads)
     if heads[0].version == position.version and not progress.recreated and not progress.gap:
@@ -140,7 +140,7 @@ def violation_event(
 ) -> TableEvent:
     """Return the event of commits that broke rules.
 
-    :param found: the findings, as JSON
+    :param found: findings as JSON
     """
     event = _event(EventKind.VIOLATION, table, position, None, progress.newest, progress)
     first = found[0]

@@ -1,7 +1,7 @@
 """Protocol and metadata of a table's newest version, collected from the newest commit backwards.
 
-PROTOCOL.md, Action Reconciliation: of protocol and metaData the newest wins, so reading backwards can
-stop as soon as both were seen. :mod:`table_state` replays forwards, for those who need the files too.
+PROTOCOL.md, Action Reconciliation: the newest protocol and metaData action win, so reading backwards can stop as soon
+as both were found. :mod:`table_state` replays forwards, for callers that also need the files.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 
 @dataclass(frozen=True)
 class TableHead:
-    """What a table allows and is, at a version; neither files nor domain metadata.
+    """Protocol and metadata of a table at a version, without files and domain metadata.
 
-    :param info: ``commitInfo`` of that version; empty where it was not read, or has none
-    :param written: when its commit file was written, in seconds since the epoch, as the storage says; None likewise
-    :param before: the latest time that commits shortly before it state, in milliseconds since the epoch; read only if
-        the clock of this commit's writer seems to be slow
+    :param info: ``commitInfo`` of that version; empty if it was not read, or does not exist
+    :param written: time when its commit file was written, in seconds since the epoch, as the storage reports it; None
+        if unknown
+    :param before: latest time in commits shortly before it, in milliseconds since the epoch; read only if the clock of
+        this commit's writer seems to be slow
     """
 
     version: int
@@ -38,7 +39,8 @@ class TableHead:
     def committed_at(self) -> int | None:
         """The time of the commit, in milliseconds since the epoch; None if it is unknown.
 
-        As the commit states it, else when its file was written; but no earlier than the commits before it.
+        It is the time that the commit states, else the time when its file was written, but no earlier than the commits
+        before it.
         """
         stated = self.stated_at(self.info)
         if stated is None and self.written is not None:
@@ -46,9 +48,9 @@ class TableHead:
         return stated if stated is None or self.before is None else max(stated, self.before)
 
     def stated_at(self, info: Mapping[str, Any]) -> int | None:
-        """Return when a commit says that it was made, by its ``commitInfo``; None if it does not say.
+        """Return the time that a commit states in its ``commitInfo``; None if it states none.
 
-        The in-commit timestamp where the table has them (PROTOCOL.md, In-Commit Timestamps), else ``timestamp``.
+        That is the in-commit timestamp if the table has them (PROTOCOL.md, In-Commit Timestamps), else ``timestamp``.
         """
         has_own = self.metadata.properties.in_commit_timestamps and self.protocol.supports(IN_COMMIT_TIMESTAMP)
         for key in ("inCommitTimestamp", "timestamp") if has_own else ("timestamp",):
@@ -58,7 +60,7 @@ class TableHead:
 
 
 class NewestFirst:
-    """Takes commits, newest first, and keeps the first protocol and the first metadata it meets."""
+    """Reads commits, newest first, and keeps the first protocol and the first metadata it finds."""
 
     def __init__(self) -> None:
         self._protocol: Protocol | None = None
@@ -67,11 +69,11 @@ class NewestFirst:
 
     @property
     def complete(self) -> bool:
-        """Whether older commits can no longer change the answer."""
+        """Return True if older commits can no longer change the result."""
         return self._protocol is not None and self._metadata is not None
 
     def take(self, actions: Iterable[Action]) -> None:
-        """Take the actions of the next older commit, or of the checkpoint below it.
+        """Read the actions of the next older commit, or of the checkpoint below it.
 
         :raises BrokenLogError: if a protocol or metaData action is malformed
         """
@@ -92,12 +94,12 @@ class NewestFirst:
         self.settle(protocol, metadata)
 
     def settle(self, protocol: Protocol | None, metadata: Metadata | None) -> None:
-        """Take what is known of the next older version; what newer commits said stays."""
+        """Use the protocol and metadata of the next older version for values that newer commits did not set."""
         self._protocol = self._protocol or protocol
         self._metadata = self._metadata or metadata
 
     def head(self, version: int) -> TableHead:
-        """Return what was collected, as the head of ``version``.
+        """Return the collected values as the head of ``version``.
 
         :raises BrokenLogError: if there was no protocol or no metaData action
         """

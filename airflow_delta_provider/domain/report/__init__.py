@@ -1,1 +1,1 @@
-"""The answer of a job: findings, verdicts, and how they travel and are shown."""
+"""The answer of a job: findings and verdicts, and how they are sent and shown."""

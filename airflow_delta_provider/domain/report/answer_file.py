@@ -1,4 +1,4 @@
-"""The file in which a driver that runs elsewhere leaves its answer: what it is called, and what it holds."""
+"""The file in which a driver on another machine leaves its answer: its name and its content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SUBMISSION = "submission"
 class AnswerFile:
     """The answer of one submission, in a folder that only one task instance uses.
 
-    :param folder: the folder, by a path or a URI
+    :param folder: path or URI of the folder
     :param submission: nonce of the submission
     """
 
@@ -21,25 +21,25 @@ class AnswerFile:
 
     @property
     def path(self) -> str:
-        """The file."""
+        """The file with the report or the error."""
         return f"{self.folder}/{self.submission}.json"
 
     @property
     def begun(self) -> str:
-        """A file that says that the driver began, and could write."""
+        """The file that shows that the driver started and was able to write."""
         return f"{self.folder}/{self.submission}.begun"
 
     def content(self, channel: str, document: Any) -> dict[str, Any]:
-        """Return what the file holds.
+        """Return the content of the file.
 
         :param channel: ``report`` or ``error``
         """
         return {_SUBMISSION: self.submission, channel: document}
 
     def document(self, content: Any) -> tuple[str, dict[str, Any]]:
-        """Return the channel and the document of a content.
+        """Return the channel and the document of a file's content.
 
-        :raises ValueError: if it is not an answer, or that of another submission
+        :raises ValueError: if it is not an answer, or is the answer of another submission
         """
         if not isinstance(content, dict) or _SUBMISSION not in content:
             raise ValueError("it is not an answer of a job")

@@ -1,7 +1,7 @@
-"""What was reported about a table, and whether it is confirmed that somebody received it.
+"""Findings that were reported for a table, and confirmations that the reports were received.
 
-A finding is known only once a report that has it was received: a job may die after it has written what it remembers,
-and its report with it. What was not confirmed is reported again.
+A finding counts as known only once a report with it was received. A job may write its memory and then die before
+anybody gets its report, so findings without a confirmation are reported again.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import Any
 from airflow_delta_provider.domain.digest import short_digest
 from airflow_delta_provider.domain.report.finding import DIGEST_OF_FACTS, Finding, Status
 
-#: Receipts that were confirmed: None for a whole report, else what arrived of it: by table None for all of its
-#: findings, or their identities.
+#: Confirmed receipts, each with the findings that arrived. None stands for the whole report; otherwise a mapping by
+#: table, to the identities of the findings or to None for all of them.
 Receipts = Mapping[str, "Mapping[str, Sequence[str] | None] | None"]
 
-#: Receipts per table that wait for a confirmation. Forgetting one only leads to a finding reported twice.
+#: Receipts per table that wait for a confirmation. Dropping one only means that a finding is reported twice.
 MAX_RECEIPTS = 50
-#: Findings per table that are over and wait for a confirmation.
+#: Closed findings per table that wait for a confirmation.
 MAX_OVER = 1000
 _ACCEPTED = "accepted "
 
 
 def identity(finding: Finding) -> str:
-    """Return what a finding is known by: its fingerprint, else a digest of where it is."""
+    """Return the key of a finding: its fingerprint, or else a digest of its code and place."""
     named = (finding.code, finding.version, finding.path, finding.column, finding.subject)
     return finding.fingerprint or _digest(*map(str, named))
 
 
 @dataclass(frozen=True)
 class Pending:
-    """What reports said that is not confirmed.
+    """Statements about findings that reports made and nobody has confirmed yet.
 
-    :param receipts: of the reports, which all said the same, oldest first
-    :param said: by identity what was said of a finding; None where it is over
+    :param receipts: receipts of the reports that made the same statements, oldest first
+    :param said: digest of each finding by its identity; None if the finding is closed
     """
 
     receipts: tuple[str, ...]
@@ -45,11 +45,11 @@ class Pending:
 
 @dataclass(frozen=True)
 class Reported:
-    """What was reported about one table.
+    """Everything that was reported about one table.
 
-    :param confirmed: by identity what was said of the findings that were last received as open
-    :param pending: what is not confirmed, oldest first
-    :param over: findings that are over, until it is confirmed that this was received
+    :param confirmed: digest, by identity, of each finding that was last received as open
+    :param pending: unconfirmed statements, oldest first
+    :param over: closed findings, kept until a confirmation that their end was received
     """
 
     confirmed: Mapping[str, str] = field(default_factory=dict)
@@ -58,16 +58,16 @@ class Reported:
 
     @classmethod
     def of(cls, findings: Iterable[Finding]) -> Reported:
-        """Return what counts as confirmed where nothing is known of receipts."""
+        """Return findings as confirmed, for a table without recorded receipts."""
         found = tuple(findings)
         said = _what_they_say(found)
         older = {identity(finding) for finding in found if finding.evidence is None and finding.facts is None}
         return cls({key: "" if key in older else digest for key, digest in said.items()})
 
     def by_facts(self, now: Mapping[str, str]) -> Reported:
-        """Return the same where an older release wrote it, which compared sentences, with digests of facts.
+        """Replace digests of sentences, written by older releases, with digests of facts.
 
-        :param now: by identity what is said of the findings that are open now
+        :param now: digest, by identity, of the findings that are open now
         """
         confirmed = {key: _by_facts(said, now.get(key)) or said for key, said in self.confirmed.items()}
         pending = tuple(
@@ -77,9 +77,9 @@ class Reported:
         return Reported(confirmed, pending, self.over)
 
     def received(self, receipts: Receipts, table: str) -> Reported:
-        """Return what is known after reports were received.
+        """Return the state after reports were received.
 
-        :param table: as the reports named it
+        :param table: name of the table in the reports
         """
         confirmed, over = dict(self.confirmed), {identity(finding): finding for finding in self.over}
         left: list[Pending] = []
@@ -96,9 +96,9 @@ class Reported:
         return Reported(confirmed, tuple(pending for pending in left if pending.said), tuple(over.values()))
 
     def waiting(self, findings: Iterable[Finding], receipt: str | None) -> Reported:
-        """Return what is known after a report of findings that no later job would find again.
+        """Return the state after a report of findings that no later job would find again.
 
-        :param receipt: as of :meth:`Comparison.reported`
+        :param receipt: see :meth:`Comparison.reported`
         """
         over = {identity(finding): finding for finding in findings}
         if receipt is None or not over:
@@ -107,11 +107,11 @@ class Reported:
         return Reported({}, _with(pending, receipt, dict.fromkeys(over)), tuple(over.values())[:MAX_OVER])
 
     def waits_for(self, receipt: str | None) -> bool:
-        """Whether a receipt has to be confirmed."""
+        """Return True if a receipt still has to be confirmed."""
         return any(receipt in pending.receipts for pending in self.pending)
 
     def may_be_known(self, key: str) -> bool:
-        """Whether somebody may have received a finding as open, confirmed or not."""
+        """Return True if somebody may have received the finding as open, confirmed or not."""
         return key in self.confirmed or any(pending.said.get(key) is not None for pending in self.pending)
 
     def compare(
@@ -122,16 +122,16 @@ class Reported:
         whole: bool = True,
         once: Collection[str] = (),
     ) -> Comparison:
-        """Compare the findings of an audit with what was reported.
+        """Compare the findings of an audit with those reported before.
 
-        :param before: what was open when the previous audit ended
-        :param whole: whether everything was checked, so that what is not among ``findings`` is gone
-        :param once: codes that are reported once, although the finding stays
+        :param before: findings that were open when the previous audit ended
+        :param whole: True if everything was checked, so a finding missing from ``findings`` is closed
+        :param once: codes that are reported once, even if the finding stays
         """
         return Comparison(self, tuple(findings), tuple(before), whole=whole, once=once)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the JSON form."""
         return {
             "confirmed": dict(self.confirmed),
             "pending": [{"receipts": list(p.receipts), "said": dict(p.said)} for p in self.pending],
@@ -140,7 +140,7 @@ class Reported:
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Reported:
-        """Read the wire form.
+        """Read the JSON form.
 
         :raises KeyError, TypeError, ValueError, AttributeError: if it is damaged
         """
@@ -152,9 +152,9 @@ class Reported:
 
 
 class Comparison:
-    """The findings of an audit compared with what was reported before.
+    """The findings of an audit compared with those reported before.
 
-    :param findings: of the audit; what a later commit healed has its ``healed_version``
+    :param findings: findings of the audit; one that a later commit fixed has its ``healed_version``
     """
 
     def __init__(
@@ -178,17 +178,17 @@ class Comparison:
         """All that has to be reported: those of the audit, and what is over since it was reported."""
 
     def with_status(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return those of :attr:`findings` that are reported, each with its status.
+        """Return the given findings of :attr:`findings`, each with its status.
 
-        :param findings: in which waivers are applied already
+        :param findings: findings after waivers were applied
         """
         return [replace(finding, status=self._status(finding)) for finding in findings]
 
     def reported(self, findings: Sequence[Finding], receipt: str | None) -> Reported:
-        """Return what is remembered of a report.
+        """Return the state to remember after a report.
 
-        :param findings: of the report
-        :param receipt: by which it will be confirmed that it was received; None if it will not be: then it counts as
+        :param findings: findings in the report
+        :param receipt: key that a later confirmation will name; None if nobody will confirm, then the report counts as
             received
         """
         if not self._whole:
@@ -213,7 +213,9 @@ class Comparison:
         return Reported(confirmed, pending, tuple(over.values())[:MAX_OVER])
 
     def _said(self, key: str, *, accepted: bool) -> str:
-        """Return what a report says of an open finding; one that is accepted says nothing new of what is known."""
+        """Return the digest to report for an open finding. An accepted finding keeps the digest that is already
+        confirmed.
+        """
         known = self._reported.confirmed.get(key, _ACCEPTED)
         if not accepted:
             return self._open[key]
@@ -233,7 +235,7 @@ class Comparison:
 
 
 def _arrived(pending: Pending, receipts: Receipts, table: str) -> set[str]:
-    """Return which findings of one table are confirmed."""
+    """Return the identities of one table's findings that are confirmed."""
     arrived: set[str] = set()
     for receipt in pending.receipts:
         if receipt in receipts:
@@ -248,7 +250,7 @@ def _without(pending: Pending, keys: set[str]) -> Pending:
 
 
 def _still(pending: Iterable[Pending], confirmed: Mapping[str, str], concerned: set[str]) -> Iterator[Pending]:
-    """Yield what confirming it would still change."""
+    """Yield pending statements, without those whose confirmation would change nothing."""
     for each in pending:
         said = {key: said for key, said in each.said.items() if key in concerned and confirmed.get(key, "") != said}
         if said:
@@ -256,7 +258,7 @@ def _still(pending: Iterable[Pending], confirmed: Mapping[str, str], concerned: 
 
 
 def _with(pending: tuple[Pending, ...], receipt: str, said: Mapping[str, str | None]) -> tuple[Pending, ...]:
-    """Return what is pending with one receipt more, and at most ``MAX_RECEIPTS``: the newest."""
+    """Add a receipt to the pending statements, and keep the newest ``MAX_RECEIPTS`` receipts."""
     same = [receipt for each in pending if each.said == said for receipt in each.receipts]
     newest_first = [Pending((*same, receipt), said), *(each for each in reversed(pending) if each.said != said)]
     kept: list[Pending] = []
@@ -269,7 +271,7 @@ def _with(pending: tuple[Pending, ...], receipt: str, said: Mapping[str, str | N
 
 
 def _what_they_say(findings: Iterable[Finding]) -> dict[str, str]:
-    """Return by identity a digest of what findings say."""
+    """Return a digest of the findings' content, by identity."""
     said: defaultdict[str, set[str]] = defaultdict(set)
     for finding in findings:
         said[identity(finding)].add(finding.digest)
@@ -280,7 +282,7 @@ def _what_they_say(findings: Iterable[Finding]) -> dict[str, str]:
 
 
 def _by_facts(said: str | None, now: str | None) -> str | None:
-    """Return a digest of facts. One that an older release made of sentences counts as what is said now."""
+    """Return a digest of facts. An older release's digest of sentences is replaced with the current one."""
     if said is None or now is None or said.removeprefix(_ACCEPTED).startswith(DIGEST_OF_FACTS):
         return said
     return _ACCEPTED + now if said.startswith(_ACCEPTED) else now

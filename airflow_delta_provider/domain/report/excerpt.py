@@ -1,4 +1,4 @@
-"""What Airflow's UI shows of a report: as much of it as XCom has room for."""
+"""The part of a report that Airflow's UI shows: as much as fits into XCom."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 
 #: Key of the XCom.
 REPORT_KEY = "delta_report"
-#: Bound in bytes of JSON.
+#: Limit in bytes of JSON.
 MAX_BYTES = 48 * 1024
-#: Tables of a report, and findings, that are tried at all: there is no room for more.
+#: Tables of a report, and findings, that are considered at all: more would never fit.
 _MAX_TABLES, _MAX_FINDINGS = 200, 4000
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A report, as far as there is room for it.
+    """A report, cut to the size limit.
 
-    :param report: the worst tables first
+    :param report: the report, worst tables first
     :param counts: number of tables of the whole report, by verdict
-    :param left_out: what else the whole report has, in phrases
-    :param place: where that is
-    :param dry_run: whether the job only planned
+    :param left_out: parts that were cut, as phrases
+    :param place: place of the whole report
+    :param dry_run: True if the job only made a plan
     """
 
     report: JobReport
@@ -42,7 +42,7 @@ class Excerpt:
 
     @classmethod
     def of(cls, report: JobReport, place: ReportPlace | None = None, *, dry_run: bool = False) -> Excerpt:
-        """Cut a report until it has at most ``MAX_BYTES`` bytes: first what says least, at last the best tables."""
+        """Cut a report to ``MAX_BYTES`` bytes: first the least useful parts, last the best tables."""
         counts = Counter(table.verdict for table in report.tables)
         ranked = sorted(report.tables, key=lambda table: -table.verdict.rank)
         named = ranked[:_MAX_TABLES]
@@ -63,11 +63,11 @@ class Excerpt:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict of all tables, also of those that are left out: they are not worse."""
+        """The worst verdict of all tables. Omitted tables are never worse than the rest."""
         return self.report.verdict
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form: plain JSON, without tuples, which Airflow would write in a way of its own."""
+        """Return the JSON form: plain JSON without tuples, which Airflow would serialise in its own way."""
         wire = json.loads(json.dumps(self.report.to_json()))
         return {
             **wire,
@@ -80,10 +80,10 @@ class Excerpt:
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Excerpt:
-        """Read the wire form.
+        """Read the JSON form.
 
-        :raises ValueError: if it was written by an incompatible version; KeyError, TypeError and AttributeError if it
-            is none
+        :raises ValueError: if an incompatible version wrote it; KeyError, TypeError and AttributeError if it is not an
+            excerpt
         """
         known = "report_path" in wire
         return cls(
@@ -103,12 +103,14 @@ class Excerpt:
 
 
 def _shown(table: TableReport, most: int) -> TableReport:
-    """Return what of a table is ever shown: neither facts, which its sentences have, nor schemas as JSON.
+    """Return a table without the parts that are never shown.
 
-    :param most: number of findings
+    Facts are dropped because the sentences contain them, and schemas as JSON because nobody reads them here.
+
+    :param most: maximum number of findings
     """
     detail = table.detail and {k: v for k, v in table.detail.items() if k not in ("schema", "data_schema")}
-    # The message of a finding is composed of its evidence and the texts of its rule.
+    # The message of a finding is composed of its evidence and the rule's texts.
     first = _open_first(table.findings)[:most]
     findings = (replace(f, facts=None, message="" if f.evidence else f.message) for f in first)
     return replace(table, findings=tuple(findings), detail=detail, receipt=None)

@@ -14,8 +14,10 @@ from airflow_delta_provider.domain.report.wire import NOT_EMPTY, NOT_NEGATIVE, T
 
 
 class Status(str, Enum):
-    """How a finding relates to the reports that were received before. ``RESOLVED`` ones were open in one, or may have
-    been, and are gone since."""
+    """The state of a finding compared with the reports received earlier.
+
+    ``RESOLVED`` findings were open, or may have been open, in one of them and have ended since.
+    """
 
     NEW = "NEW"
     KNOWN = "KNOWN"
@@ -23,14 +25,14 @@ class Status(str, Enum):
     RESOLVED = "RESOLVED"
 
 
-#: What a digest of facts begins with. Releases that compared sentences wrote 16 or 32 hexadecimal digits alone.
+#: Prefix of a digest of facts. Releases that compared sentences wrote only 16 or 32 hexadecimal digits.
 DIGEST_OF_FACTS = "f:"
 _WAIVERS = frozenset({"waiver", "expired_waiver"})
 
 
 @dataclass(frozen=True)
 class Waiver:
-    """Who accepts a finding, why, and until when.
+    """The acceptance of a finding: by whom, why, and until when.
 
     :param expires: last day, ISO 8601
     """
@@ -42,40 +44,40 @@ class Waiver:
 
 @dataclass(frozen=True)
 class Finding:
-    """One statement, with where it applies as far as that is known.
+    """One statement about a table or a request, and its place if known.
 
-    The parameters, and the metadata of fields, are also what ``report.schema.json`` is written from.
+    ``report.schema.json`` is generated from these parameters and the fields' metadata.
 
-    :param code: stable code of the rule; RQ are refusals, FT faults
-    :param severity: how much it weighs
-    :param message: what is wrong, what it does to readers or writers, what to do: composed of the evidence and the
+    :param code: stable code of the rule; RQ codes are refusals, FT codes faults
+    :param severity: importance of the finding
+    :param message: the problem, its effect on readers or writers, and the remedy: composed of the evidence and the
         texts of the rule
-    :param version: table version that it is about; of a broken rule, the first that broke it
-    :param at_or_before: the log does not go back far enough to show whether an earlier version broke it
+    :param version: table version that the finding is about; for a broken rule, the first version that broke it
+    :param at_or_before: true if the log does not go back far enough to show whether an earlier version broke the rule
     :param path: data or log file, relative to the table
     :param column: column path, in the table's own spelling
-    :param subject: what it is about where that is neither file nor column: a feature, a property, a domain
+    :param subject: subject that is neither a file nor a column: a feature, a property, a domain
     :param engine: writer of the commit, as it signed itself
-    :param writer: name and version of that engine, where the signature is known
+    :param writer: name and version of that engine, if the signature is known
     :param operation: operation that the commit names
-    :param user: who made the commit, as it says
+    :param user: user that the commit names
     :param timestamp: time of the commit, ISO 8601, UTC
-    :param action: the action that broke the rule, as JSON, shortened
+    :param action: action that broke the rule, as JSON, shortened
     :param healed_version: version since which the rule holds again
-    :param caused_by: fingerprint of the finding that this one only follows from
-    :param fingerprint: the same as long as it is the same violation, regardless of the message
-    :param status: against the reports that were received before, of jobs that remember; RESOLVED ones are of those, and
-        gone since
-    :param waiver: by whom the finding is accepted, why, and until which day
-    :param expired_waiver: the last waiver of the finding, if it has expired
-    :param earliest: when what it waits for may be done
-    :param evidence: what is wrong, with names and numbers, in a sentence
-    :param facts: the names and numbers of the evidence, without where it applies: plain JSON. A finding is CHANGED
-        when these change
-    :param effect: what it does to readers or writers, where that is not what the rule says
-    :param remedy: what to do about it, where that is not what the rule says
-    :param alike: how many more files, or commits, have the same problem
-    :param alike_until: the last version of those, if it is another
+    :param caused_by: fingerprint of the finding that causes this one
+    :param fingerprint: identifier that stays the same as long as the violation does, even if the message changes
+    :param status: state compared with the reports received earlier, for jobs that remember them; a RESOLVED finding was
+        in one of them and has ended since
+    :param waiver: acceptance of the finding: by whom, why, and until which day
+    :param expired_waiver: last waiver of the finding, if it has expired
+    :param earliest: time from which the postponed action is possible
+    :param evidence: the problem in one sentence, with names and numbers
+    :param facts: names and numbers of the evidence, without the place, as plain JSON. A finding is CHANGED when its
+        facts change
+    :param effect: effect on readers or writers, if it differs from the rule's text
+    :param remedy: remedy, if it differs from the rule's text
+    :param alike: number of other files, or commits, with the same problem
+    :param alike_until: last version of the other files or commits, if it is a different version
     """
 
     code: str = field(metadata={"pattern": r"^[A-Z]{2}\d{2}$"})
@@ -108,17 +110,17 @@ class Finding:
 
     @property
     def is_open(self) -> bool:
-        """Whether it still applies to the table, and was not accepted."""
+        """Return True if the finding still applies to the table and is not accepted."""
         return self.healed_version is None and self.waiver is None and self.status is not Status.RESOLVED
 
     @property
     def is_new(self) -> bool:
-        """Whether it applies, and was not known before, or said something else then."""
+        """Return True if the finding is open, and is new or has changed."""
         return self.is_open and self.status in (Status.NEW, Status.CHANGED)
 
     @property
     def alike_text(self) -> str:
-        """How many more have the same problem, as a sentence; empty for none."""
+        """A sentence with the number of others that have the same problem; empty if there are none."""
         if not self.alike:
             return ""
         until = "" if self.alike_until is None else f", most recently in version {self.alike_until}"
@@ -128,23 +130,23 @@ class Finding:
 
     @property
     def expired_text(self) -> str:
-        """A sentence about the waiver that has expired; empty if there is none."""
+        """A sentence about the expired waiver; empty if there is none."""
         expired = self.expired_waiver
         return "" if expired is None else f"The waiver of {expired.owner} expired on {expired.expires}."
 
     @property
     def digest(self) -> str:
-        """The same as long as the finding says the same, 18 characters: of its facts, not of its sentences."""
+        """A digest of the finding's facts, not its sentences: 18 characters."""
         said = (self.severity.value, self.facts or {}, self.alike or 0, self.alike_until)
         text = json.dumps(said, sort_keys=True, ensure_ascii=False)
         return DIGEST_OF_FACTS + short_digest(text)
 
     def brief(self) -> Finding:
-        """Return what it is and where, without its texts."""
+        """Return the finding without its texts."""
         return replace(self, message="", action=None, evidence=None, facts=None, effect=None, remedy=None)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form; what is not known is left out."""
+        """Return the JSON form, without unknown values."""
         wire = {known.name: getattr(self, known.name) for known in fields(self)}
         wire |= {name: value.value for name, value in wire.items() if isinstance(value, Enum)}
         for name in _WAIVERS:
@@ -154,7 +156,7 @@ class Finding:
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Finding:
-        """Read the wire form; keys of later schema versions are ignored."""
+        """Read the JSON form. Keys of later schema versions are ignored."""
         known = {name: wire[name] for name in cls.__dataclass_fields__ if name in wire}
         known["severity"] = Severity(wire["severity"])
         if "status" in known:

@@ -14,20 +14,20 @@ SCHEMA_VERSION = 1
 
 
 class DamagedReportError(ValueError):
-    """JSON that is not a whole report; the message says what about it."""
+    """JSON that is not a complete report; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class JobReport:
-    """What a job found and did, one entry per table.
+    """The results of a job, one entry per table.
 
-    The parameters, and the metadata of fields, are also what ``report.schema.json`` is written from: ``make docs``.
+    ``make docs`` generates ``report.schema.json`` from these parameters and the fields' metadata.
 
     :param kind: kind of the job
-    :param started_at: ISO 8601, UTC
-    :param finished_at: ISO 8601, UTC
-    :param tables: in the order of the request
-    :param engine: versions that the job ran on
+    :param started_at: start of the job, ISO 8601, UTC
+    :param finished_at: end of the job, ISO 8601, UTC
+    :param tables: reports of the tables, in the order of the request
+    :param engine: versions of the software that ran the job
     """
 
     kind: str
@@ -43,11 +43,10 @@ class JobReport:
 
     @property
     def changed(self) -> bool:
-        """Whether any table was changed."""
         return any(table.changed for table in self.tables)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the JSON form."""
         return {
             "schema_version": SCHEMA_VERSION,
             "kind": self.kind,
@@ -60,10 +59,10 @@ class JobReport:
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> JobReport:
-        """Read the wire form.
+        """Read the JSON form.
 
-        :raises DamagedReportError: if it is not a whole report
-        :raises ValueError: if it was written by a later, incompatible schema version
+        :raises DamagedReportError: if it is not a complete report
+        :raises ValueError: if a later, incompatible schema version wrote it
         """
         try:
             version = wire.get("schema_version")

@@ -1,10 +1,9 @@
-"""Carrying a document through the output of a Spark driver.
+"""Documents sent through the output of a Spark driver.
 
-The driver's standard output is shared: Spark's log lines, the JVM's and ours meet in one pipe, and
-a line may be cut by another. A document therefore travels as numbered lines with a checksum each,
-compressed, and may be sent more than once; :class:`MarkerReader` takes any good copy of each line.
-Every line holds the nonce of its submission, so nothing else is mistaken for it, and the checksum
-of its document, so lines of two documents are never joined.
+The driver's standard output is shared: lines of Spark, the JVM and this package meet in one pipe, and one line may cut
+another. A document is therefore compressed and sent as numbered lines, each with a checksum, and may be sent more than
+once; :class:`MarkerReader` uses any good copy of each line. Every line contains the nonce of its submission, so no
+other text is mistaken for it, and the checksum of its document, so lines of two documents are never joined.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-#: Payload characters a line: with its frame a line stays well under PIPE_BUF (4096 bytes).
+#: Payload characters per line: with its frame, a line stays well below PIPE_BUF (4096 bytes).
 _CHUNK = 2000
 _LINE = re.compile(
     r"@@delta-provider:(?P<head>(?P<channel>[a-z]+):(?P<nonce>[0-9a-f]+):(?P<document>[0-9a-f]{8})"
     r":(?P<index>\d+)/(?P<total>\d+)):(?P<crc>[0-9a-f]{8}):(?P<payload>[A-Za-z0-9+/=]*)@@"
 )
-#: What every line of ours begins with, whole or torn.
+#: Start of every marker line, whole or torn.
 PREFIX = "@@delta-provider:"
 
 
 def marker_lines(channel: str, nonce: str, document: Any) -> Iterator[str]:
     """Yield the lines that carry ``document`` (JSON-serialisable) on ``channel``.
 
-    :param channel: what the document is: ``report``, ``error`` or ``progress``
+    :param channel: kind of document: ``report``, ``error`` or ``progress``
     :param nonce: submission id, hexadecimal
     """
     packed = base64.b64encode(zlib.compress(json.dumps(document).encode(), 6)).decode()
@@ -41,7 +40,7 @@ def marker_lines(channel: str, nonce: str, document: Any) -> Iterator[str]:
 
 
 def is_marker(line: str) -> bool:
-    """Whether ``line`` is, or holds the torn rest of, a line of ours."""
+    """Return True if ``line`` is a marker line, or contains the torn rest of one."""
     return PREFIX in line
 
 
@@ -50,7 +49,7 @@ def _crc(payload: str) -> str:
 
 
 class MarkerReader:
-    """Collects the lines of one submission and gives back the documents that are complete."""
+    """Collects the lines of one submission and returns the complete documents."""
 
     def __init__(self, nonce: str) -> None:
         self._nonce = nonce
@@ -61,7 +60,7 @@ class MarkerReader:
         """Lines of ours that arrived damaged."""
 
     def feed(self, line: str) -> list[tuple[str, Any]]:
-        """Take one line; return the ``(channel, document)`` pairs that it completes."""
+        """Read one line. Return the ``(channel, document)`` pairs that it completes."""
         completed = []
         matches = list(_LINE.finditer(line))
         if PREFIX in line and len(matches) < line.count(PREFIX):

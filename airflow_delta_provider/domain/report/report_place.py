@@ -1,4 +1,4 @@
-"""Where the whole report of a job is kept, beyond what XCom holds of it."""
+"""The place of a job's whole report, which may be larger than XCom's copy."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ _CONNECTION = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/@]*@")
 class ReportPlace:
     """The file of a report.
 
-    :param path: a path, or a URI in which the id of a connection may come before the ``@``; None where the report
-        could not be kept
-    :param error: why it could not be kept
+    :param path: path, or URI that may contain a connection id before ``@``; None if the report could not be kept
+    :param error: reason why the report could not be kept
     """
 
     path: str | None
@@ -25,16 +24,16 @@ class ReportPlace:
 
     @property
     def shown(self) -> str:
-        """A sentence that says where the whole report is, or why it is nowhere."""
+        """A sentence with the place of the whole report, or the reason why there is none."""
         if self.path is None:
             return visible(f"The whole report could not be kept ({self.error}).")
         return visible(f"The whole report: {self.bare}")
 
     @property
     def bare(self) -> str:
-        """The path without the id of a connection, as other tools take it; empty where there is none."""
+        """The path without the connection id, as other tools accept it; empty if there is none."""
         return _CONNECTION.sub(r"\1", self.path or "")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the keys of XCom that say it."""
+        """Return the place as keys for XCom."""
         return {"report_path": self.path, **({} if self.error is None else {"report_error": self.error})}

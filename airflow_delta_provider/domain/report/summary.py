@@ -1,4 +1,4 @@
-"""The bounded form of a report that goes to XCom, with the place of the whole report."""
+"""The size-limited form of a report for XCom, with the place of the whole report."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from airflow_delta_provider.domain.report.report_place import ReportPlace
 from airflow_delta_provider.domain.report.table_report import TableReport
 from airflow_delta_provider.domain.report.verdict import Verdict
 
-#: Bound of the summary, in bytes of JSON.
+#: Limit of the summary, in bytes of JSON.
 MAX_BYTES = 48 * 1024
-#: Bound of the tables that a summary lists.
+#: Maximum number of tables in a summary.
 MAX_TABLES = 100
 
 
 class CutSummaryError(LookupError):
-    """A summary does not list all tables that were asked for.
+    """A summary that does not list all requested tables.
 
-    :param missing: how many of them it lacks
-    :param total: how many there are
+    :param missing: number of requested tables that are not listed
+    :param total: number of requested tables
     """
 
     def __init__(self, missing: int, total: int, verdicts: str) -> None:
@@ -34,12 +34,11 @@ class CutSummaryError(LookupError):
 def summarise(report: JobReport, place: ReportPlace | None = None, *, dry_run: bool = False) -> dict[str, Any]:
     """Return the summary of ``report``: at most ``MAX_TABLES`` tables and ``MAX_BYTES`` bytes.
 
-    The worst tables come first, so the best are cut (then ``truncated`` is true).
-    ``counts`` covers all tables.
+    The worst tables come first, so the best are cut (then ``truncated`` is true). ``counts`` covers all tables.
 
-    :param place: where the whole report is
-    :param dry_run: whether nothing was to be changed: then the rows have the plans, of which steps and notes are the
-        first to be left out (each has ``truncated`` then)
+    :param place: place of the whole report
+    :param dry_run: True if the job only made plans. The rows then contain the plans; their steps and notes are the
+        first to be cut (each cut plan has ``truncated``)
     """
     ranked = _ranked(report)
     rows = [_row(table) | (_planned(table) if dry_run else {}) for table in ranked[:MAX_TABLES]]
@@ -63,9 +62,9 @@ def summarise(report: JobReport, place: ReportPlace | None = None, *, dry_run: b
 
 
 def findings_of(report: JobReport, place: ReportPlace | None = None) -> dict[str, Any]:
-    """Return the findings of ``report``, each with its table, within the same bounds as the summary.
+    """Return the findings of ``report``, each with its table, within the same limits as the summary.
 
-    Where findings are cut, ``omitted`` says how many, and the place of the whole report is next to it.
+    If findings are cut, ``omitted`` is their number, and the place of the whole report is included.
     """
     found = all_findings_of(report)
     shown = found[: 10 * MAX_TABLES]
@@ -79,16 +78,16 @@ def findings_of(report: JobReport, place: ReportPlace | None = None) -> dict[str
 
 
 def all_findings_of(report: JobReport) -> list[dict[str, Any]]:
-    """Return all findings of ``report``, each with its table, those of the worst tables first."""
+    """Return all findings of ``report``, each with its table, worst tables first."""
     return [{"table": table.table, **finding.to_json()} for table in _ranked(report) for finding in table.findings]
 
 
 def details_of(report: JobReport, place: ReportPlace | None = None) -> dict[str, Any]:
     """Return the details of the tables by name, each with its version, in at most ``MAX_BYTES`` bytes.
 
-    What makes them too long is left out (then ``truncated`` is true): of all tables the schemas, which are
-    None then, next the columns, and at last whole tables, from the end: ``omitted`` says how many. The place of
-    the whole report, which has all of them, is next to it.
+    Parts that do not fit are cut (then ``truncated`` is true). First the schemas and then the columns of all tables
+    become None. Last, whole tables are cut from the end; ``omitted`` is their number. The place of the whole report,
+    which has all details, is included.
     """
     known = {t.table: {"version": t.version, **t.detail} for t in report.tables if t.detail is not None}
     bounded: dict[str, Any] = {"tables": known, "truncated": False}
@@ -134,7 +133,6 @@ def violated_tables(report: Mapping[str, Any]) -> list[str]:
 
 
 def _ranked(report: JobReport) -> list[TableReport]:
-    """Return the tables, the worst first."""
     return sorted(report.tables, key=lambda table: -table.verdict.rank)
 
 
@@ -151,16 +149,16 @@ def _row(table: TableReport) -> dict[str, Any]:
 
 
 def _planned(table: TableReport) -> dict[str, Any]:
-    """Return what a dry run found out: what would be done, by which statements, and what it costs."""
+    """Return a table's plan and its protocol before and after; empty if it has no plan."""
     if table.plan is None:
         return {}
     return {"plan": dict(table.plan), "protocol_before": table.protocol_before, "protocol_after": table.protocol_after}
 
 
 def _shorten_plans(rows: list[dict[str, Any]], excess: int) -> None:
-    """Leave out steps and notes, of the longest plans first; the digest and the number of commits stay.
+    """Remove steps and notes, from the longest plans first. The digest and the number of commits stay.
 
-    :param excess: bytes to be saved
+    :param excess: number of bytes to save
     """
     planned = [row for row in rows if row.get("plan")]
     for row in sorted(planned, key=lambda row: -_size(row["plan"])):
@@ -172,7 +170,7 @@ def _shorten_plans(rows: list[dict[str, Any]], excess: int) -> None:
 
 
 def _omitted(number: int, place: ReportPlace | None) -> dict[str, Any]:
-    """Return what is said where something is cut."""
+    """Return the keys that mark a cut."""
     return {"truncated": True, "omitted": number, **(place.to_json() if place else {})}
 
 

@@ -13,28 +13,30 @@ from airflow_delta_provider.domain.report.wire import LATER, NOT_EMPTY, SECONDS,
 
 @dataclass(frozen=True)
 class TableReport:
-    """How one table ended.
+    """The result of a job for one table.
 
-    The parameters, and the metadata of fields, are also what ``report.schema.json`` is written from.
+    ``report.schema.json`` is generated from these parameters and the fields' metadata.
 
-    :param table: the table as the request named it
-    :param retryable: whether another try may end otherwise: lost race, infrastructure fault
-    :param version: version that the verdict is about; null where the table could not be read
-    :param changed: whether this run committed anything
-    :param version_before: version that the plan was made on
+    :param table: name of the table in the request
+    :param retryable: true if another try may end differently (lost race, infrastructure fault)
+    :param version: version that the verdict is about; null if the table could not be read
+    :param changed: true if this run committed anything
+    :param version_before: version that the plan was made for
     :param protocol_before: protocol at version_before
-    :param protocol_after: protocol afterwards; of a dry run or a refusal, the one that the plan leads to
-    :param plan: what would be, or was, done, for jobs that change tables
-    :param evidence: what a check looked at, by name, for jobs that check tables
-    :param usage: of ``column-mapping-usage``, the answer and its evidence
+    :param protocol_after: protocol afterwards; for a dry run or a refusal, the protocol that the plan leads to
+    :param plan: planned or completed changes, for jobs that change tables
+    :param evidence: things that a check examined, by name, for jobs that check tables
+    :param usage: answer of ``column-mapping-usage``, with its evidence
     :param timings: seconds by phase
-    :param spec: of ``init-spec``, what declares the table as it is
-    :param history: of audits and changes, what the table is at that version, and how its protocol and columns became so
-    :param earliest: when another run can do what this one had to leave undone: the latest of its findings
-    :param detail: what the table is at that version, for jobs that are asked for it
-    :param receipt: that of the request, if a later job has to confirm that this report was received: until then it
+    :param spec: spec of the table as it is, from ``init-spec``
+    :param history: state of the table at that version, and the events that led to its protocol and columns, for audits
+        and changes
+    :param earliest: time from which another run can do the work that this run postponed: the latest time of its
+        findings
+    :param detail: description of the table at that version, for jobs that are asked for it
+    :param receipt: receipt from the request, if a later job must confirm that this report was received; until then, it
         reports the findings again
-    :param withheld: whether a change was not carried out because something about it could not be decided
+    :param withheld: true if a change was not made because something about it could not be decided
     """
 
     table: str = field(metadata=NOT_EMPTY)
@@ -59,16 +61,19 @@ class TableReport:
 
     @classmethod
     def refused(cls, table: str, *findings: Finding, retryable: bool = False, **known: Any) -> TableReport:
-        """A table whose request was wrong or unsafe; nothing was changed unless ``changed`` says so."""
+        """Return the report of a table whose request was wrong or unsafe.
+
+        Nothing was changed unless ``changed`` is set.
+        """
         return cls(table, Verdict.REFUSED, retryable=retryable, findings=findings, **known)
 
     @classmethod
     def judged(cls, table: str, *findings: Finding, **known: Any) -> TableReport:
-        """A table that was looked at: the severities of the open findings decide."""
+        """Return the report of a checked table; its verdict follows from the severities of the open findings."""
         return cls(table, judge(f.severity for f in findings if f.is_open), findings=findings, **known)
 
     def brief(self) -> TableReport:
-        """Return what totals, exit codes and receipts rest on; of a table with a spec, all."""
+        """Return only the parts needed for totals, exit codes and receipts. A table with a spec is returned whole."""
         if self.spec is not None:
             return self
         findings = tuple(map(Finding.brief, self.findings))
@@ -83,7 +88,7 @@ class TableReport:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the JSON form."""
         return {
             **{known.name: getattr(self, known.name) for known in fields(self)},
             "verdict": self.verdict.value,
@@ -93,7 +98,7 @@ class TableReport:
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> TableReport:
-        """Read the wire form; keys of later schema versions are ignored."""
+        """Read the JSON form. Keys of later schema versions are ignored."""
         known = {name: wire[name] for name in cls.__dataclass_fields__ if name in wire}
         known["verdict"] = Verdict(wire["verdict"])
         known["findings"] = tuple(Finding.from_json(finding) for finding in wire.get("findings", ()))

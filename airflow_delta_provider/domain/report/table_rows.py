@@ -1,4 +1,4 @@
-"""How the tables of a report ended, in short: what the list of all tables in Airflow's UI is made of."""
+"""Short results of a report's tables, for the list of all tables in Airflow's UI."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 
 #: Key of the XCom.
 TABLES_KEY = "delta_tables"
-#: Bound in bytes of JSON: a page reads those of many tasks.
+#: Limit in bytes of JSON: a page reads the rows of many tasks.
 MAX_BYTES = 8 * 1024
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """How a table ended, in short.
+    """The short result of one table.
 
-    :param open: number of findings that count
+    :param open: number of open findings
     """
 
     table: str
@@ -32,11 +32,11 @@ class TableRow:
 
 @dataclass(frozen=True)
 class TableRows:
-    """The tables of a report, in short.
+    """The short results of a report's tables.
 
-    :param kind: of the job
-    :param rows: the worst first
-    :param omitted: number of those that there was no room for
+    :param kind: kind of the job
+    :param rows: rows of the tables, worst first
+    :param omitted: number of tables that did not fit
     """
 
     kind: str
@@ -56,14 +56,14 @@ class TableRows:
         return cls(report.kind, rows[: len(sizes)], len(rows) - len(sizes))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form, in which a row is a list."""
+        """Return the JSON form, in which a row is a list."""
         return {"kind": self.kind, "tables": list(map(_row_to_json, self.rows)), "omitted": self.omitted}
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> TableRows:
-        """Read the wire form.
+        """Read the JSON form.
 
-        :raises ValueError: if it is none; KeyError, TypeError and AttributeError likewise
+        :raises ValueError: if it is not one; KeyError, TypeError and AttributeError likewise
         """
         rows = [
             TableRow(str(table), Verdict(verdict), None if version is None else int(version), int(number))
@@ -78,9 +78,9 @@ def _row_to_json(row: TableRow) -> list[Any]:
 
 @dataclass(frozen=True)
 class Origin:
-    """The task that looked at tables.
+    """The task that checked or changed tables.
 
-    :param at: when it said so
+    :param at: time of its result
     """
 
     dag_id: str
@@ -92,12 +92,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class LatestLook:
-    """What is known last of a table, from one kind of job.
+    """The latest result of a table, from one kind of job.
 
-    :param row: how the table ended
-    :param origin: the task that said so
-    :param since: the first of the looks, one after the other, that ended like this
-    :param always: whether no other verdict is known from before
+    :param row: result of the table
+    :param origin: task that reported it
+    :param since: time of the first of the consecutive results with this verdict
+    :param always: True if no earlier result with another verdict is known
     """
 
     row: TableRow
@@ -109,12 +109,12 @@ class LatestLook:
 
 @dataclass(frozen=True)
 class Looks:
-    """What is known last of tables.
+    """The latest results of tables.
 
-    :param latest: of each table, from each kind of job: a plan says nothing of an audit
-    :param tasks: number of tasks that said so
-    :param oldest: when the first of them said so; None where there is none
-    :param crowded: whether some had no room for all their tables
+    :param latest: latest result for each table and kind of job: a plan does not replace an audit
+    :param tasks: number of tasks that were read
+    :param oldest: time of the oldest of these tasks; None if there are none
+    :param crowded: True if some tasks had no room for all their tables
     """
 
     latest: tuple[LatestLook, ...] = ()
@@ -124,9 +124,9 @@ class Looks:
 
     @classmethod
     def of(cls, looked: Iterable[tuple[Origin, TableRows]]) -> Looks:
-        """Fold what tasks said.
+        """Combine the results of tasks.
 
-        :param looked: the newest first; each is forgotten as soon as it was taken
+        :param looked: rows of tasks, newest first; each is dropped once it has been read
         """
         first: dict[tuple[str, str], tuple[TableRow, Origin]] = {}
         since: dict[tuple[str, str], datetime] = {}
@@ -147,9 +147,9 @@ class Looks:
         return cls(tuple(latest), tasks, oldest, crowded)
 
     def and_older(self, looked: Iterable[tuple[Origin, TableRows]]) -> Looks:
-        """Return these, and tables that only older tasks looked at, of which not all are known.
+        """Add tables that occur only in older tasks, which may be known incompletely.
 
-        :param looked: the newest first
+        :param looked: rows of older tasks, newest first
         """
         known = {(look.row.table, look.kind) for look in self.latest}
         older = Looks.of(looked)

@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Severity(str, Enum):
-    """How much a finding weighs. ``UNDECIDED`` says that something could not be decided."""
+    """The importance of a finding. ``UNDECIDED`` means that something could not be decided."""
 
     ERROR = "ERROR"
     WARNING = "WARNING"
@@ -15,7 +15,7 @@ class Severity(str, Enum):
 
 
 class Verdict(str, Enum):
-    """How a table, or a job over many tables, ended; declared from best to worst."""
+    """The result of a table, or of a job over many tables, from best to worst."""
 
     PASS = "PASS"
     UNDETERMINED = "UNDETERMINED"
@@ -33,15 +33,15 @@ _RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst of ``verdicts``; of none, ``PASS``."""
+    """Return the worst of ``verdicts``, or ``PASS`` if there are none."""
     return max(verdicts, key=lambda verdict: verdict.rank, default=Verdict.PASS)
 
 
 def judge(severities: Iterable[Severity]) -> Verdict:
-    """Return the verdict that findings of these severities add up to.
+    """Return the verdict that follows from the severities of findings.
 
-    ``VIOLATED`` with at least one error, else ``UNDETERMINED`` with at least one undecided
-    finding, else ``PASS``: warnings alone are allowed.
+    ``VIOLATED`` if there is at least one error, else ``UNDETERMINED`` if there is at least one undecided finding, else
+    ``PASS``: warnings alone are allowed.
     """
     seen = set(severities)
     if Severity.ERROR in seen:

@@ -1,4 +1,4 @@
-"""Keywords of the report's JSON Schema: metadata of fields, from which ``report.schema.json`` is written."""
+"""Keywords of the report's JSON Schema: metadata of fields, from which ``report.schema.json`` is generated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VERSION: Mapping[str, Any] = {"$ref": "#/$defs/version"}
 NOT_NEGATIVE: Mapping[str, Any] = {"minimum": 0}
 SECONDS: Mapping[str, Any] = {"type": "number", "minimum": 0}
 NOT_EMPTY: Mapping[str, Any] = {"minLength": 1}
-#: Reports of earlier versions lack the key.
+#: A key that reports of earlier versions do not have.
 LATER: Mapping[str, Any] = {"required": False}
 
 

@@ -1,4 +1,4 @@
-"""Column mapping, and the tracking of whether it was ever used to drop or rename a column."""
+"""Column mapping, and the record of whether it was ever used to drop or rename a column."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 
 
 def _unreachable(value: str, metadata: Metadata) -> str | None:
-    """Return why no engine changes the mode to ``value``: files do not have the ids that mode id needs."""
+    """Return the reason why no engine can change the mode to ``value``: files lack the ids that mode id needs."""
     current = metadata.configuration.get(properties.COLUMN_MAPPING_MODE, properties.MappingMode.NONE.value)
     if value.lower() in ("name", current.lower()):
         return None
@@ -34,7 +34,7 @@ def _obstacle(metadata: Metadata, domains: Domains) -> str | None:
 
 
 def needs_mapping(metadata: Metadata) -> str | None:
-    """Return a column's name that is legal only while it is mapped, if there is one."""
+    """Return the name of a column that is legal only with column mapping; None if there is none."""
     names = (column.field.name for column in all_columns(metadata.schema))
     return next((name for name in names if not is_plain_name(name)), None)
 

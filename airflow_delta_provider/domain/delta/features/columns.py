@@ -1,4 +1,4 @@
-"""Features of columns: what their values have to be, and how values come about."""
+"""Features of columns: rules for their values, and rules that produce values."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _has_constraints(metadata: Metadata, _: Domains) -> str | None:
 
 
 def enforced_columns(metadata: Metadata) -> Iterator[Column]:
-    """Yield the NOT NULL columns and fields of structs, not those within arrays or maps.
+    """Yield the NOT NULL columns and fields of structs, except within arrays or maps.
 
-    Delta Spark takes them for invariants: ``Invariants.getFromSchema`` of v4.4.0.
+    Delta Spark treats them as invariants: ``Invariants.getFromSchema`` of v4.4.0.
     """
     for column in metadata.readable_columns or ():
         if set(column.kinds) == {"field"} and not column.field.nullable:

@@ -1,4 +1,4 @@
-"""Features of commits: appends only, change data, the time that a commit carries, domain metadata."""
+"""Features of commits: append-only tables, change data, in-commit timestamps, domain metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A condition on the features of a table: what one waits for."""
+"""A condition on the features of a table, for tasks that wait for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.suggestion import did_you_mean
 
 
 class FeatureConditionError(ValueError):
-    """A condition that cannot be, or could never come true; the message has the remedy."""
+    """A condition that is invalid or could never come true; the message has the remedy."""
 
 
 class WantedState(str, Enum):
@@ -30,7 +30,7 @@ class WantedState(str, Enum):
 
 @dataclass(frozen=True)
 class FeatureCondition:
-    """Features, and the state that all of them have to reach.
+    """Features, and the state that all of them must reach.
 
     :param features: names in the protocol's own spelling, each once
     """
@@ -42,7 +42,7 @@ class FeatureCondition:
     def parse(cls, features: str | Sequence[str], state: str | WantedState) -> FeatureCondition:
         """Read a condition: one name or several, in any case.
 
-        :raises FeatureConditionError: for no name, a name twice, an unknown name or an unknown state
+        :raises FeatureConditionError: for no name, a duplicate name, an unknown name or an unknown state
         """
         names = tuple(map(watchable_feature, _as_sequence(features)))
         if not names:
@@ -53,11 +53,11 @@ class FeatureCondition:
         return cls(names, wanted_state(state))
 
     def states(self, head: TableHead) -> dict[str, FeatureState]:
-        """Return the state that each feature of the condition has on a table."""
+        """Return the state of each of the condition's features in a table."""
         return {name: feature_state(feature_named(name), head.protocol, head.metadata) for name in self.features}
 
     def holds(self, states: Mapping[str, FeatureState]) -> bool:
-        """Whether all features are in the wanted state."""
+        """Return True if all features are in the wanted state."""
         return all(state in _ACCEPTED[self.state] for state in states.values())
 
 
@@ -69,7 +69,7 @@ _ACCEPTED = {
 
 
 def wanted_state(state: object) -> WantedState:
-    """Return the state of that name.
+    """Return the state with that name.
 
     :raises FeatureConditionError: if there is none
     """
@@ -84,9 +84,9 @@ def wanted_state(state: object) -> WantedState:
 def watchable_feature(name: object) -> str:
     """Return a feature's name in the protocol's spelling, if a table's own log shows its state.
 
-    An unknown name is refused rather than waited for: a typo would wait for its whole timeout.
+    An unknown name is refused: otherwise a typo would make a task wait for its whole timeout.
 
-    :raises FeatureConditionError: if it is not a name, unknown, or a matter of the catalog
+    :raises FeatureConditionError: if it is not a name, is unknown, or is decided by the catalog
     """
     if not isinstance(name, str) or not name.strip():
         raise FeatureConditionError(f"features holds {name!r}, which is not the name of a table feature.")

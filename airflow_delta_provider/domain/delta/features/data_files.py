@@ -1,4 +1,4 @@
-"""Features of data files: rows that are marked as deleted, how rows lie in files, what files hold."""
+"""Features of data files: deleted rows, the order of rows, and the content of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known about one table feature: the record that each feature has, and the values in it.
+"""The record of one table feature, and the values in it.
 
 The engine-side model is ``FeatureInfo`` of delta-kernel-rs. PROTOCOL.md, Table Features.
 """
@@ -14,14 +14,14 @@ from airflow_delta_provider.domain.delta.data_type import DataType
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 
-#: Domain metadata: configuration (JSON text) by domain.
+#: Domain metadata: configuration (JSON string) by domain.
 Domains = Mapping[str, str]
 
 _PREVIEW_SUFFIXES = ("-preview", "-dev")
 
 
 class FeatureKind(Enum):
-    """Whom a feature concerns."""
+    """The engines that must support a feature."""
 
     WRITER = "writer"
     READER_WRITER = "reader and writer"
@@ -29,7 +29,7 @@ class FeatureKind(Enum):
 
 
 class FeatureAccess(Enum):
-    """How a feature may be asked for."""
+    """The way to request a feature."""
 
     OPEN = "open"
     SPECIAL = "only with allow_special"
@@ -37,7 +37,7 @@ class FeatureAccess(Enum):
 
 
 class Rewrites(Enum):
-    """Which data files a drop rewrites."""
+    """The data files that a drop rewrites."""
 
     NONE = "no files"
     WITH_VECTORS = "files with deletion vectors, and with columns that were dropped"
@@ -47,27 +47,29 @@ class Rewrites(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """How a feature is dropped, and what shows that a table still uses it.
+    """The removal of a feature, and the traces that show that a table still uses it.
 
     From ``TableFeature.scala`` and ``PreDowngradeTableFeatureCommand.scala`` of Delta Spark v4.4.0, and measured with
-    it. A drop of a reader-writer feature protects the history that still has traces of it, by
-    ``checkpointProtection``, unless that history is truncated.
+    it. Dropping a reader-writer feature protects the history that still has traces of it with ``checkpointProtection``,
+    unless that history is truncated.
 
-    :param since: first Delta Spark release whose DROP FEATURE takes it
-    :param rewrites: which data files the drop rewrites
-    :param commits: commits before the one that drops it, without the empty ones of checkpoints
-    :param protects: whether history keeps traces that have to be protected, or truncated
-    :param only_truncating: whether it can be dropped by truncating history only
-    :param without_sql: whether no SQL can drop it, but a commit of this provider
-    :param loses_row_ids: whether row ids lose their identity
-    :param leaves: what stays behind, or is lost, in a sentence
-    :param obstacle: what people have to decide before it can go, in a sentence; None where nothing
-    :param in_metadata: whether metadata is a trace of it; history must not have any
-    :param in_action: whether an action of the log is a trace of it; history must not have any
-    :param last_trace: the last version with traces, from the newest metadata, where that says it
-    :param left_in_metadata: whether metadata has what the drop removes, in addition to traces
-    :param left_in_file: whether a live file has what the drop removes
-    :param left_in_domains: whether domain metadata has what the drop removes
+    :param since: first Delta Spark release whose DROP FEATURE supports it
+    :param rewrites: data files that the drop rewrites
+    :param commits: number of commits before the one that drops it, without the empty commits of checkpoints
+    :param protects: True if history keeps traces that must be protected or truncated
+    :param only_truncating: True if it can be dropped only by truncating history
+    :param without_sql: True if no SQL can drop it, only a commit of this provider
+    :param loses_row_ids: True if row ids lose their identity
+    :param leaves: sentence about things that stay behind or are lost
+    :param obstacle: function that returns a sentence about the decision that people must make before the drop; None if
+        there is nothing to decide
+    :param in_metadata: function that returns True if metadata is a trace of it; history must not have any
+    :param in_action: function that returns True if an action of the log is a trace of it; history must not have any
+    :param last_trace: function that returns the last version with traces, if the newest metadata contains it
+    :param left_in_metadata: function that returns True if metadata contains, besides traces, things that the drop
+        removes
+    :param left_in_file: function that returns True if a live file contains things that the drop removes
+    :param left_in_domains: function that returns True if domain metadata contains things that the drop removes
     """
 
     since: tuple[int, ...] = (4, 0)
@@ -88,39 +90,42 @@ class Removal:
 
     @property
     def truncates(self) -> bool:
-        """Whether TRUNCATE HISTORY means anything to it."""
+        """Return True if TRUNCATE HISTORY has an effect on its removal."""
         return self.protects or self.only_truncating
 
 
 @dataclass(frozen=True, kw_only=True)
 class Feature:
-    """All that is known about one table feature.
+    """All facts about one table feature.
 
     :param name: name in ``readerFeatures`` and ``writerFeatures``
-    :param kind: whom it concerns
-    :param source: where it is specified; what only Delta Spark lists is in its ``TableFeature.scala`` at v4.4.0
+    :param kind: engines that must support it
+    :param source: place of its specification; features that only Delta Spark lists are in its ``TableFeature.scala`` at
+        v4.4.0
     :param legacy_reader: reader version that implies it, or None
     :param legacy_writer: writer version that implies it, or None
-    :param requires: features that PROTOCOL.md demands with it
-    :param requires_in_engines: features that only Delta Spark, or an RFC, demands with it
-    :param aliases: names under which some writers list it
-    :param enabling_property: table property that enables it; None where supported is all there is
-    :param enabled_values: values of ``enabling_property`` that enable it, first the one that this provider sets
+    :param requires: features that PROTOCOL.md requires with it
+    :param requires_in_engines: features that only Delta Spark, or an RFC, requires with it
+    :param aliases: other names under which some writers list it
+    :param enabling_property: table property that enables it; None if being supported is all there is
+    :param enabled_values: values of ``enabling_property`` that enable it, starting with the one that this provider sets
     :param suspending_property: table property that suspends it while it is true
-    :param unreachable: why a value of ``enabling_property`` cannot be set on a table; None where it can
-    :param asked_by_name: the property alone makes Delta Spark list the feature's preview
-    :param access: how it may be asked for
-    :param instead: what to do instead, where it is not asked for by a property
-    :param incomplete_file: whether a live file lacks what each has once the feature is enabled
-    :param field_key: key in a column's metadata that makes use of it
-    :param column_type: type of a column that makes use of it
-    :param used_by: what else in the metadata makes use of it, each as the beginning of a sentence
-    :param writer_owned: properties that writers keep for themselves; setting one directly breaks the table
-    :param catalog_managed: tables are read and written through a catalog, not through their directory
-    :param keeps_iceberg: the table is also kept as an Iceberg table
-    :param widening: which changes of types it leaves allowed; None for all
-    :param removal: how it is dropped; None where no Delta release can drop it
-    :param instead_of_removal: what to do instead of dropping it; empty for the usual
+    :param unreachable: function that returns the reason why a value of ``enabling_property`` cannot be set on a table;
+        None if it can
+    :param asked_by_name: True if the property alone makes Delta Spark list the feature's preview
+    :param access: way to request it
+    :param instead: instruction for features that are not requested by a property
+    :param incomplete_file: function that returns True if a live file lacks something that each file has once the
+        feature is enabled
+    :param field_key: key in a column's metadata that uses it
+    :param column_type: type of a column that uses it
+    :param used_by: function that yields other things in the metadata that use it, each as the beginning of a sentence
+    :param writer_owned: properties that only writers may set; setting one directly breaks the table
+    :param catalog_managed: True if tables are read and written through a catalog, not through their directory
+    :param keeps_iceberg: True if the table is also kept as an Iceberg table
+    :param widening: function that returns True for changes of types that it still allows; None if it allows all
+    :param removal: way to drop it; None if no Delta release can drop it
+    :param instead_of_removal: instruction to follow instead of dropping it; empty for the usual
     """
 
     name: str
@@ -154,7 +159,7 @@ class Feature:
 
     @classmethod
     def unknown(cls, name: str) -> Feature:
-        """A feature that is not listed here; a preview by its name is asked for as one."""
+        """Create the record of an unlisted feature. A preview, recognised by its name, needs ``allow_special``."""
         preview = name.casefold().endswith(_PREVIEW_SUFFIXES[0])
         return cls(
             name=name,
@@ -165,12 +170,12 @@ class Feature:
 
     @property
     def is_legacy(self) -> bool:
-        """Whether a protocol version below table features can imply it."""
+        """Return True if a protocol version below table features can imply it."""
         return self.legacy_writer is not None
 
     @property
     def is_specified(self) -> bool:
-        """Whether PROTOCOL.md specifies it, rather than an RFC or an engine alone."""
+        """Return True if PROTOCOL.md specifies it, not only an RFC or an engine."""
         return self.source.startswith("PROTOCOL.md")
 
     @property
@@ -180,39 +185,39 @@ class Feature:
 
     @property
     def all_required(self) -> tuple[Feature, ...]:
-        """The features that have to be supported with it, whatever demands it."""
+        """The features that must be supported with it, required by PROTOCOL.md, an RFC or an engine."""
         return self.requires + self.requires_in_engines
 
     def who_is_locked_out(self, writers: Iterable[str]) -> str:
-        """Return who can no longer write a table that has the feature, in a sentence.
+        """Return a sentence about the engines that can no longer write a table that has the feature.
 
-        :param writers: who wrote the table recently
+        :param writers: engines that wrote the table recently
         """
         from airflow_delta_provider.domain.engine.lockout import who_is_locked_out  # late: profiles of all engines
 
         return who_is_locked_out(self.name, writers)
 
     def is_alias(self, name: str) -> bool:
-        """Whether some writers list the feature under ``name``, in any case."""
+        """Return True if some writers list the feature under ``name``, in any case."""
         return name.casefold() in map(str.casefold, self.aliases)
 
     def is_enabling(self, value: str | None) -> bool:
-        """Whether ``value`` of the feature's property puts it in force, in any case."""
+        """Return True if ``value`` of the feature's property enables it, in any case."""
         return value is not None and value.lower() in self.enabled_values
 
     def is_enabled_by(self, metadata: Metadata) -> bool:
-        """Whether the feature's property puts it in force, whatever the protocol supports."""
+        """Return True if the feature's property enables it, regardless of the protocol."""
         return self.enabling_property is not None and self.is_enabling(
             metadata.configuration.get(self.enabling_property)
         )
 
 
-#: Begins the properties by which features are asked for by name.
+#: Prefix of properties that request features by name.
 SUPPORT_PREFIX = "delta.feature."
 
 
 def stable_name(name: str) -> str:
-    """Return the name that a feature has, or will have, when it is not a preview."""
+    """Return the name that a feature has, or will have, without the suffix of a preview."""
     for suffix in _PREVIEW_SUFFIXES:
         name = name.removesuffix(suffix)
     return name

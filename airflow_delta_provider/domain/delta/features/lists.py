@@ -1,4 +1,4 @@
-"""The lists of features in a protocol action: whether one can go by them, and what they hold."""
+"""The feature lists in a protocol action: their content, and checks that they are complete."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION
 
 
 def lacks_a_list(protocol: Protocol) -> bool:
-    """Whether it is unknown which features the table has."""
+    """Return True if a feature list is missing, so the table's features are unknown."""
     reader, writer = protocol.min_reader_version, protocol.min_writer_version
     return (
         (reader >= READER_FEATURES_VERSION and protocol.reader_features is None)
@@ -20,7 +20,7 @@ def lacks_a_list(protocol: Protocol) -> bool:
 
 
 def contradicts_itself(protocol: Protocol) -> bool:
-    """Whether a list is missing, or is there where the versions have none."""
+    """Return True if a list is missing, or exists although the versions do not allow one."""
     return (
         lacks_a_list(protocol)
         or (protocol.min_reader_version < READER_FEATURES_VERSION and protocol.reader_features is not None)
@@ -29,17 +29,17 @@ def contradicts_itself(protocol: Protocol) -> bool:
 
 
 def reader_features(protocol: Protocol) -> frozenset[str]:
-    """Return what the protocol demands of readers: reader version 2 is column mapping."""
+    """Return the features that the protocol requires of readers: reader version 2 is column mapping."""
     version = protocol.min_reader_version
     implied = {feature.name for feature in FEATURES.values() if feature.legacy_reader == version}
     return (protocol.reader_features or frozenset()) | implied
 
 
 def has_feature(features: Collection[str], name: str) -> bool:
-    """Whether a feature is among ``features``, be it as a preview."""
+    """Return True if a feature is among ``features``, possibly as a preview."""
     return any(stable_name(feature) == stable_name(name) for feature in features)
 
 
 def listing(names: Collection[str]) -> str:
-    """Return names of features as one text."""
+    """Return names of features as one string."""
     return ", ".join(sorted(names)) or "none"

@@ -1,4 +1,4 @@
-"""Features of the log: the format of checkpoints, and what keeps older engines from harming history."""
+"""Features of the log: the format of checkpoints, and protection of history from older engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features by which more than the log decides about a table: a catalog, Iceberg metadata, a larger structure."""
+"""Features that give others a say about a table: a catalog, Iceberg metadata, a larger structure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All table features by their names. A new one is a new record in a module of this folder; nothing else lists it."""
+"""All table features by name. A new one is a new record in a module of this folder; nothing else lists it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from airflow_delta_provider.domain.delta.features import (
 )
 from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureKind
 
-#: In the order in which one is named where several would do: a stable feature before its preview. A module imports
-#: features of the ones before it only.
+#: In order of preference if several features would do: a stable feature before its preview. A module imports features
+#: only from modules before it.
 FEATURES: dict[str, Feature] = {
     feature.name: feature
     for module in (columns, commits, column_mapping, row_tracking, data_files, types, log, owners)
@@ -28,22 +28,22 @@ _BY_FOLDED_NAME = {feature.name.casefold(): feature for feature in FEATURES.valu
 
 #: Features whose tables are read and written through a catalog, not through their directory.
 CATALOG_MANAGED = frozenset(feature.name for feature in FEATURES.values() if feature.catalog_managed)
-#: Properties that writers keep for themselves; setting one directly breaks the table.
+#: Properties that only writers may set; setting one directly breaks the table.
 WRITER_OWNED_PROPERTIES = tuple(name for feature in FEATURES.values() for name in feature.writer_owned)
 
 
 def feature_named(name: str) -> Feature:
-    """Return the feature of that name, in any case; a name that is not listed is an unknown feature."""
+    """Return the feature with that name, in any case; for an unlisted name, an unknown feature."""
     return _BY_FOLDED_NAME.get(name.casefold()) or Feature.unknown(name)
 
 
 def feature_meant_by(name: str) -> Feature:
-    """Return the feature that a writer means which lists ``name``: like :func:`feature_named`, aliases included."""
+    """Return the feature that a writer lists as ``name``. Like :func:`feature_named`, but aliases count."""
     return next((feature for feature in FEATURES.values() if feature.is_alias(name)), None) or feature_named(name)
 
 
 def with_requirements(names: frozenset[str]) -> frozenset[str]:
-    """Return ``names`` with all that they require, directly or not."""
+    """Return ``names`` with all features that they require, directly or not."""
     closed = set(names)
     pending = list(names)
     while pending:
@@ -55,7 +55,7 @@ def with_requirements(names: frozenset[str]) -> frozenset[str]:
 
 
 def dependents(feature: str, present: frozenset[str]) -> tuple[str, ...]:
-    """Return those features of ``present`` that require ``feature``, sorted."""
+    """Return the features of ``present`` that require ``feature``, sorted."""
     return tuple(
         sorted(
             name
@@ -66,24 +66,24 @@ def dependents(feature: str, present: frozenset[str]) -> tuple[str, ...]:
 
 
 _FEATURE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*")
-#: How alike a mistyped name and its own are.
+#: Minimum similarity of a mistyped name and the correct one.
 _ALIKE = 0.85
-#: What distinguishes a future feature from the one that it follows: its number, or a stage.
+#: Suffix that distinguishes a future feature from its predecessor: its number, or a stage.
 _EDITION = re.compile(r"v?\d+$|-[a-z0-9]+$", re.IGNORECASE)
 
 
 def is_feature_name(name: str) -> bool:
-    """Whether a table feature could be called so."""
+    """Return True if ``name`` has the form of a table feature's name."""
     return _FEATURE.fullmatch(name) is not None
 
 
 def is_unknown(feature: str) -> bool:
-    """Whether this package does not know a table feature of this name; an engine may."""
+    """Return True if this package does not know the table feature; an engine may know it."""
     return feature_named(feature).kind is FeatureKind.UNKNOWN
 
 
 def meant_by(name: str) -> str | None:
-    """Return the feature whose name was mistyped; None for a name of its own, which an engine may know."""
+    """Return the feature whose name was mistyped; None if the name may be a feature that an engine knows."""
     from difflib import SequenceMatcher  # late: few names are mistyped
 
     folded = name.casefold()

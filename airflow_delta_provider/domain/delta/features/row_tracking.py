@@ -12,7 +12,7 @@ DOMAIN = "delta.rowTracking"
 
 
 def lacks_row_ids(file: LiveFile) -> bool:
-    """Whether a live file lacks a field of row tracking."""
+    """Return True if a live file lacks a field of row tracking."""
     return file.base_row_id is None or file.default_row_commit_version is None
 
 

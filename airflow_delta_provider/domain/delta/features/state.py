@@ -1,4 +1,4 @@
-"""Whether a table has a feature: absent, supported, suspended or enabled are four answers."""
+"""The state of a feature in a table: absent, supported, suspended or enabled."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def feature_states(protocol: Protocol, metadata: Metadata) -> dict[str, str]:
 
 
 def is_active(feature: Feature, protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether ``feature`` is in force: listed, enabled and not suspended."""
+    """Return True if ``feature`` is in force: listed, enabled and not suspended."""
     return feature_state(feature, protocol, metadata) is FeatureState.ENABLED

@@ -1,8 +1,8 @@
-"""Whether a table, or a commit of it, still has traces of a feature, and when the last of them may go.
+"""Traces of a feature in a table or commit, and the time when the last of them may be removed.
 
 ``RemovableFeature.actionUsesFeature``, ``validateDropInvariants`` and ``MetadataCleanup`` of Delta Spark v4.4.0:
-TRUNCATE HISTORY deletes the log up to a checkpoint behind the last trace, as soon as the commit before that checkpoint
-is as old as ``delta.dropFeatureTruncateHistory.retentionDuration`` says, to the minute.
+TRUNCATE HISTORY deletes the log up to a checkpoint after the last trace. It may do so once the commit before that
+checkpoint is as old as ``delta.dropFeatureTruncateHistory.retentionDuration``, to the minute.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from airflow_delta_provider.domain.delta.features.registry import FEATURES, depe
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 
-#: How each feature is dropped that can be, by name.
+#: The removal of each feature that can be dropped, by name.
 REMOVALS: dict[str, Removal] = {
     name: feature.removal for name, feature in FEATURES.items() if feature.removal is not None
 }
 
 
 def why_not_removable(feature: Feature) -> str:
-    """Return why a feature cannot be dropped that has no removal, and what to do instead."""
+    """Return the reason why a feature without a removal cannot be dropped, and the alternative."""
     reason = "No Delta release can drop it."
     if feature.instead_of_removal:
         return f"{reason} {feature.instead_of_removal}"
@@ -41,9 +41,9 @@ def _rank(name: str) -> tuple[bool, bool]:
 
 
 def in_order(features: tuple[str, ...]) -> tuple[str, ...]:
-    """Return features so that each comes before those that it requires; what protects history goes last.
+    """Order features so that each comes before the features that it requires; protection of history comes last.
 
-    First come those that no engine knows: it drops none of the others while they are there.
+    Features that no engine knows come first: the engine drops none of the others while they exist.
     """
     ordered: list[str] = []
     waiting = sorted(features, key=_rank)
@@ -55,9 +55,9 @@ def in_order(features: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_in_use(feature: str, state: TableState) -> bool:
-    """Whether a state has traces of the feature, in addition to the protocol.
+    """Return True if a table's state has traces of the feature besides the protocol.
 
-    :param state: with its files
+    :param state: state with its files
     :raises BrokenLogError: if the schema is damaged
     """
     removal = REMOVALS.get(feature)
@@ -74,11 +74,11 @@ def is_in_use(feature: str, state: TableState) -> bool:
 def last_traces(
     features: Iterable[str], state: TableState, base: Metadata | None, commits: Iterable[tuple[int, Sequence[Action]]]
 ) -> dict[str, int]:
-    """Return the last versions that have traces of features which the newest state no longer uses.
+    """Return the last version with traces of each feature that the newest state no longer uses.
 
     :param state: the newest state
-    :param base: metadata that held before the first of the commits, None where there was none
-    :param commits: all that the log has, oldest first, with their versions; not read where they are not needed
+    :param base: metadata in force before the first of the commits, None if there was none
+    :param commits: all commits in the log, oldest first, with their versions; not read if they are not needed
     """
     removals = {feature: REMOVALS[feature] for feature in features if feature in REMOVALS}
     known = {feature: removal.last_trace(state.metadata) for feature, removal in removals.items() if removal.last_trace}
@@ -97,11 +97,11 @@ def last_traces(
 
 
 def barrier(trace: int, checkpoints: Iterable[int]) -> int | None:
-    """Return the first checkpoint behind the last version with traces: None where there is none yet."""
+    """Return the first checkpoint after the last version with traces; None if there is none yet."""
     return min((version for version in checkpoints if version > trace), default=None)
 
 
 def earliest_truncation(written: datetime, retention: timedelta) -> datetime:
-    """Return from when on history may be truncated whose newest commit was written at ``written``."""
+    """Return the time from which history may be truncated if its newest commit was written at ``written``."""
     whole = written.replace(second=0, microsecond=0)
     return (whole if whole == written else whole + timedelta(minutes=1)) + retention

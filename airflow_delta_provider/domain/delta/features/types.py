@@ -1,4 +1,4 @@
-"""Features of types: those that a column may have with them, and those that it may change to."""
+"""Features of types: types that a column may have, and types that it may change to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GEOSPATIAL_TYPES = ("geometry", "geography")
 
 
 def records_types(metadata: Metadata) -> bool:
-    """Whether any column records types that it had before."""
+    """Return True if any column records types that it had before."""
     return any(TYPE_CHANGES_KEY in field_metadata(column.field) for column in all_columns(metadata.schema))
 
 
