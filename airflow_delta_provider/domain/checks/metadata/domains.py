@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 
@@ -30,6 +29,7 @@ from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKI
 from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.finding import Finding
 
 _FEATURES = {CLUSTERING_DOMAIN: CLUSTERING, ROW_TRACKING_DOMAIN: ROW_TRACKING}
@@ -157,8 +157,8 @@ def _stays_open(_: Transition, __: Finding, ___: Details) -> bool:
 def _are_alike(one: str, other: str) -> bool:
     """Return True if two configurations are equal as JSON: Delta Spark reformats the configurations of its domains."""
     try:
-        return one == other or bool(json.loads(one) == json.loads(other))
-    except (ValueError, RecursionError):
+        return one == other or bool(parse_json(one) == parse_json(other))
+    except ValueError:
         return False
 
 
