@@ -1,9 +1,13 @@
-"""Remedies that return to an earlier version, adapted to the finding and the table."""
+"""Remedies shared by several families, and RESTORE adapted to the finding and the table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: Remedy for a table that no engine opens, so that none can change it.
+BY_COMMIT = "as the next commit of the log: Delta Spark and deltalake refuse the table"
+#: Delta Spark opens such a table only if the versions of its protocol imply features.
+OR_BY_COMMIT = "If Delta Spark refuses, list it in a protocol action, as the next commit."
 #: The reason why RESTORE may be refused; the property is read from the current table.
 _TOO_OLD = (
     "Delta Spark refuses to go back to a version older than delta.deletedFileRetentionDuration ({retention}): set that "

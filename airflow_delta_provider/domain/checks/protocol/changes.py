@@ -10,11 +10,11 @@ from airflow_delta_provider.domain.checks.protocol.family import (
     EVOLUTION,
     FAMILY,
     NEW_TABLES,
-    OR_BY_COMMIT,
     RECONCILIATION,
     SUPPORTED,
 )
 from airflow_delta_provider.domain.checks.protocol.missing_features import CHECKED_ELSEWHERE, used_features
+from airflow_delta_provider.domain.checks.remedy import OR_BY_COMMIT
 from airflow_delta_provider.domain.checks.rule import Need, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.feature import stable_name

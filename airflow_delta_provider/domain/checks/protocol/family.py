@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_delta_provider.domain.checks.remedy import OR_BY_COMMIT
 from airflow_delta_provider.domain.checks.rule import RuleFamily
 
 EVOLUTION = "PROTOCOL.md, Protocol Evolution"
@@ -19,8 +20,4 @@ FAMILY = RuleFamily(
     compares=True,
 )
 
-#: Remedy for a table that no engine opens, so that none can change it.
-BY_COMMIT = "as the next commit of the log: Delta Spark and deltalake refuse the table"
-#: Delta Spark opens such a table only if the versions of its protocol imply features.
-OR_BY_COMMIT = "If Delta Spark refuses, list it in a protocol action, as the next commit."
 ENABLE = f"Enable the feature with DeltaEnableFeatureOperator. {OR_BY_COMMIT}"

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_demand, on_state
 from airflow_delta_provider.domain.checks.protocol.family import (
-    BY_COMMIT,
     EVOLUTION,
     FAMILY,
     NAMES,
@@ -18,6 +17,7 @@ from airflow_delta_provider.domain.checks.protocol.family import (
     SUPPORTED,
     TABLE_FEATURES,
 )
+from airflow_delta_provider.domain.checks.remedy import BY_COMMIT
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.features.feature import FeatureKind, stable_name
 from airflow_delta_provider.domain.delta.features.lists import lacks_a_list, reader_features

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.protocol.family import ENABLE, FAMILY, OR_BY_COMMIT, TABLE_FEATURES
+from airflow_delta_provider.domain.checks.protocol.family import ENABLE, FAMILY, TABLE_FEATURES
+from airflow_delta_provider.domain.checks.remedy import OR_BY_COMMIT
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.features.columns import INVARIANTS, enforced_columns

@@ -10,6 +10,7 @@ from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.healing import Healing
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
 from airflow_delta_provider.domain.checks.protocol.lists import LISTS
+from airflow_delta_provider.domain.checks.remedy import BY_COMMIT
 from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, MARK_IS_LOST, NEW_IDS, SPEC
 from airflow_delta_provider.domain.checks.row_tracking.healing import mark_is_too_low
 from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
@@ -68,8 +69,7 @@ ENABLED_AND_SUSPENDED = _state.error(
     2,
     "row tracking enabled and suspended",
     effect="Readers rely on row ids, but writers do not assign them.",
-    remedy="Write a metaData action with only one of the two, as the next commit of the log: Delta Spark and deltalake "
-    "refuse the table.",
+    remedy=f"Write a metaData action with only one of the two, {BY_COMMIT}.",
     source=SPEC,
 )
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
-from airflow_delta_provider.domain.checks.protocol.family import OR_BY_COMMIT
 from airflow_delta_provider.domain.checks.protocol.lists import LISTS, WRITER_FEATURE_ONLY
 from airflow_delta_provider.domain.checks.protocol.missing_features import FEATURE_NEEDED
+from airflow_delta_provider.domain.checks.remedy import OR_BY_COMMIT
 from airflow_delta_provider.domain.checks.rule import Scope, causes
 from airflow_delta_provider.domain.checks.type_widening.family import (
     FAMILY,
