@@ -8,6 +8,7 @@ from pathlib import Path
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.remedy import Restore
+from airflow_delta_provider.domain.rendering.markdown_syntax import code as code_span
 from tests.tables.restoring import STATEMENTS
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
@@ -74,7 +75,7 @@ def _rows() -> Iterator[str]:
 def _statements() -> Iterator[str]:
     results: Mapping[str, str] = json.loads(_RECORD.read_text(encoding="utf-8"))["statements of Delta Spark"]
     for code, result in sorted(results.items()):
-        statements = "<br>".join(f"`{each.format(table='t')}`" for each in STATEMENTS[code])
+        statements = "<br>".join(code_span(each.format(table="t")) for each in STATEMENTS[code])
         yield f"| [{code}](rules.md#{code.lower()}) {RULES[code].title} | {statements} | {result} |"
 
 
