@@ -1,6 +1,6 @@
 """Finds sentences that people read twice, in docstrings, messages and pages: ``python -m scripts.plain_english``.
 
-CONTRIBUTING.md says how to write instead. The patterns find habits, not every slip.
+The patterns find habits, not every slip.
 """
 
 from __future__ import annotations
@@ -69,29 +69,27 @@ class Text:
         return f"{self.file.relative_to(CHECKOUT)}:{self.line}: {self.habits[0]}: {' '.join(self.text.split()):.200}"
 
 
-def docstrings(folder: Path) -> Iterator[Text]:
-    """Yield the docstrings of all modules below a folder."""
-    for file, tree in _modules(folder):
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-                text = ast.get_docstring(node)
-                if text:
-                    yield Text(file, node.body[0].lineno, text)
+def docstrings(file: Path, tree: ast.Module) -> Iterator[Text]:
+    """Yield the docstrings of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            text = ast.get_docstring(node)
+            if text:
+                yield Text(file, node.body[0].lineno, text)
 
 
-def messages(folder: Path) -> Iterator[Text]:
-    """Yield the messages, titles and help texts of all modules below a folder."""
-    for file, tree in _modules(folder):
-        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-            takes_message = _MESSAGES.fullmatch(getattr(call.func, "attr", getattr(call.func, "id", "")))
-            keywords = [each.value for each in call.keywords if takes_message or each.arg in _TEXTS]
-            for value in (*(call.args if takes_message else ()), *keywords):
-                parts = value.values if isinstance(value, ast.JoinedStr) else [value]
-                text = "…".join(
-                    part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
-                )
-                if " " in text:
-                    yield Text(file, value.lineno, text)
+def messages(file: Path, tree: ast.Module) -> Iterator[Text]:
+    """Yield the messages, titles and help texts of a module."""
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        takes_message = _MESSAGES.fullmatch(getattr(call.func, "attr", getattr(call.func, "id", "")))
+        keywords = [each.value for each in call.keywords if takes_message or each.arg in _TEXTS]
+        for value in (*(call.args if takes_message else ()), *keywords):
+            parts = value.values if isinstance(value, ast.JoinedStr) else [value]
+            text = "…".join(
+                part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            )
+            if " " in text:
+                yield Text(file, value.lineno, text)
 
 
 def sentences(folder: Path) -> Iterator[Text]:
@@ -107,11 +105,6 @@ def sentences(folder: Path) -> Iterator[Text]:
                     yield Text(file, start, sentence)
 
 
-def _modules(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
-    for file in sorted(folder.rglob("*.py")):
-        yield file, ast.parse(file.read_text(encoding="utf-8"))
-
-
 def _blank(found: re.Match[str]) -> str:
     return "\n" * found[0].count("\n")
 
@@ -120,13 +113,13 @@ def main() -> int:
     """Print the sentences that have a habit; return 1 if there are more than a limit allows."""
     parser = argparse.ArgumentParser(prog="python -m scripts.plain_english", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--list", action="store_true", help="print each sentence, even if the limits hold")
-    parser.add_argument("paths", nargs="*", type=Path, default=[PACKAGE], help="folders of modules, all by default")
     parsed = parser.parse_args()
     failed = False
+    modules = [(file, ast.parse(file.read_text(encoding="utf-8"))) for file in sorted(PACKAGE.rglob("*.py"))]
     kinds = {
-        "docstrings": (3.0, [text for path in parsed.paths for text in docstrings(path.resolve())]),
-        "messages": (0.0, [text for path in parsed.paths for text in messages(path.resolve())]),
-        "sentences of pages": (2.0, list(sentences(CHECKOUT / "docs")) if parsed.paths == [PACKAGE] else []),
+        "docstrings": (3.0, [text for module in modules for text in docstrings(*module)]),
+        "messages": (0.0, [text for module in modules for text in messages(*module)]),
+        "sentences of pages": (2.0, list(sentences(CHECKOUT / "docs"))),
     }
     for kind, (limit, texts) in kinds.items():
         found = [text for text in texts if text.habits]
