@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def test_restore_does_to_each_damage_what_is_recorded(session: SparkDeltaSession
 
 def test_other_remedies_do_to_each_damage_what_is_recorded(session: SparkDeltaSession, tmp_path: Path) -> None:
     with configured(session.spark, _OF_LOGS):
-        found = outcomes_of_statements(lambda path, statement: _run(session, path, statement), tmp_path)
+        found = outcomes_of_statements(partial(_run, session), tmp_path)
     assert found == recorded("statements of Delta Spark", found)
 
 

@@ -11,14 +11,14 @@ from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.remedy import Restore
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from tests.unit.audit.test_audit_history import damaged
-from tests.unit.damages import CASES
+from tests.unit.damages import FIRST
 from tests.unit.damages.case import Case
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import audited
 
 RECORD = Path(__file__).parent / "restoring.json"
 #: One damage for each rule whose remedy is RESTORE.
-TRIED = {case.code: case for case in reversed(CASES) if isinstance(RULES[case.code].remedy, Restore)}
+TRIED = {code: case for code, case in FIRST.items() if isinstance(RULES[code].remedy, Restore)}
 
 
 def _set(key: str, value: str = "true") -> str:
@@ -33,23 +33,25 @@ def _unset(key: str) -> str:
     return f"ALTER TABLE {{table}} UNSET TBLPROPERTIES ('{key}')"
 
 
+def _off_and_on(key: str) -> tuple[str, str]:
+    return _set(key, "false"), _set(key)
+
+
 _ASSIGN_AGAIN = ("ALTER TABLE {table} DROP FEATURE rowTracking", _set("delta.enableRowTracking"))
-_OFF_AND_ON = (_set("delta.enableRowTracking", "false"), _set("delta.enableRowTracking"))
 #: Statements of Delta Spark that carry out the remedies which are no RESTORE, or keep the rows written since.
 STATEMENTS = {
     "AC03": (_set("delta.appendOnly", "false"),),
     "AC05": (_feature("domainMetadata"),),
     "AC06": (_feature("deletionVectors"),),
-    "AC11": (_set("delta.enableInCommitTimestamps", "false"), _set("delta.enableInCommitTimestamps")),
+    "AC11": _off_and_on("delta.enableInCommitTimestamps"),
     "CM16": ("ALTER TABLE {table} DROP COLUMN v", "ALTER TABLE {table} ADD COLUMN v STRING"),
     "MD03": (_set("note", "somebody"),),
     "MD20": ("ALTER TABLE {table} DROP CONSTRAINT c",),
     "MD26": (_set("delta.appendOnly"),),
     "MD30": ("ALTER TABLE {table} CLUSTER BY (v)",),
     "RT01": (_set("delta.enableRowTracking"),),
-    **dict.fromkeys(("RT03", "RT04", "RT07", "RT08", "RT09", "RT10", "RT11", "RT14", "RT17"), _ASSIGN_AGAIN),
-    "RT05": _OFF_AND_ON,
-    "RT13": _ASSIGN_AGAIN,
+    **dict.fromkeys(("RT03", "RT04", "RT07", "RT08", "RT09", "RT10", "RT11", "RT13", "RT14", "RT17"), _ASSIGN_AGAIN),
+    "RT05": _off_and_on("delta.enableRowTracking"),
     "RT33": (_unset("delta.rowTrackingSuspended"),),
     "TF09": (_feature("appendOnly"),),
     "TF11": (_feature("deletionVectors"),),
@@ -77,12 +79,11 @@ def outcomes(restore: Going, folder: Path) -> dict[str, str]:
 
 def outcomes_of_statements(run: Running, folder: Path) -> dict[str, str]:
     """Return the same of :data:`STATEMENTS`."""
-    first = {case.code: case for case in reversed(CASES)}
 
     def run_all(code: str) -> Going:
         return lambda path, _: next((no for each in STATEMENTS[code] if (no := run(path, each)) is not None), None)
 
-    return {code: _outcome(first[code], run_all(code), folder / f"{code}-statements") for code in sorted(STATEMENTS)}
+    return {code: _outcome(FIRST[code], run_all(code), folder / f"{code}-statements") for code in sorted(STATEMENTS)}
 
 
 def recorded(engine: str, found: dict[str, str]) -> dict[str, str]:

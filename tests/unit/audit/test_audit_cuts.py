@@ -27,7 +27,7 @@ from tests.unit.audit.test_audit_random import CHANCES, OPERATIONS, Model, Opera
 from tests.unit.audit.test_audit_random import histories as random_histories
 from tests.unit.audits_in_parts import Kept, content_of, differences, seen, told, verdict, whole_audits
 from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
-from tests.unit.damages import CASES, edits, histories
+from tests.unit.damages import FIRST, edits, histories
 from tests.unit.damages.case import Case
 from tests.unit.damages.steps import carry_on
 from tests.unit.log_builder import Actions, Table, body
@@ -156,7 +156,7 @@ def test_damage_after_the_log_was_cleaned_up_is_told_as_in_an_audit_of_the_whole
 
 
 def test_lost_type_changes_are_undecided_after_the_log_was_cleaned_up() -> None:
-    table, version = damaged(next(case for case in CASES if case.code == "TW12"))
+    table, version = damaged(FIRST["TW12"])
     for found in cleaned_up(table, version - 1, version - 1, table.version):
         assert [(f.code, f.version, f.severity) for f in found] == [("TW12", version, Severity.UNDECIDED)]
 

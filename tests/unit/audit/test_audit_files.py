@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
-from tests.unit.damages import CASES, histories
+from tests.unit.damages import FIRST, histories
 from tests.unit.log_builder import History, Table
 from tests.unit.states import field, struct, type_to_json
 
@@ -178,7 +178,7 @@ def judged_table(table: Table) -> HistoryAudit:
 
 
 def test_file_whose_column_is_another_one_by_now_follows_from_the_commit_that_reused_the_name() -> None:
-    case = next(case for case in CASES if case.code == "CM16")
+    case = FIRST["CM16"]
     table = case.before().damaged(case.damage)
     case.step(table)
     judged = judged_table(table)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.checks.registry import RULES
@@ -57,7 +56,7 @@ def kind(case: Case) -> tuple[Hashable, ...]:
 ONE_OF_EACH_KIND = {kind(case): case for case in reversed(CASES)}.values()
 
 
-def of_each_kind(case: Case, *values: object) -> ParameterSet:
+def of_each_kind(case: Case, *values: object) -> Any:
     """Parameters of a test that says the same of all damages of a kind: one of each, and all of them in `make soak`."""
     return pytest.param(case, *values, marks=[] if case in ONE_OF_EACH_KIND else [pytest.mark.soak])
 

@@ -1,4 +1,4 @@
-"""Whoever drops row tracking gives up all row ids: what was wrong with those of live files is over."""
+"""Dropping row tracking gives up all row ids: violations of those of live files end."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import json
 import pytest
 
 from tests.unit.audit.test_audit_history import damaged
-from tests.unit.damages import CASES
+from tests.unit.damages import FIRST
 from tests.unit.log_builder import Table, audited
-
-FIRST = {case.code: case for case in reversed(CASES)}
 
 
 @pytest.mark.parametrize("code", ["RT08", "RT09", "RT13", "RT14", "RT15", "RT16", "RT17", "RT33"])

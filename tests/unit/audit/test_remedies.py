@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.run.python_engine import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from tests.unit.audit.test_audit_history import damaged
-from tests.unit.damages import CASES
+from tests.unit.damages import FIRST
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Table
 from tests.unit.states import field
@@ -46,7 +46,7 @@ def dated(table, *, days):
 @pytest.fixture(scope="module")
 def wrong():
     """A table whose schema has been wrong since a version, and rows that were written since."""
-    return next(case for case in CASES if case.code == "AC03")
+    return FIRST["AC03"]
 
 
 def test_restore_names_the_version_and_the_rows_that_it_takes_away(wrong, tmp_path):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.unit.damages import CASES
-from tests.unit.damages.case import Case
+from tests.unit.damages import FIRST
 from tests.unit.damages.histories import plain
 from tests.unit.damages.steps import carry_on
 from tests.unit.log_builder import Table
@@ -39,19 +38,15 @@ def damaged_again(folder: Path, code: str, other: str) -> Path:
 
 def history(code: str) -> Table:
     """Return a table that breaks a rule."""
-    return _broken(_case(code).before(), code)
+    return _broken(FIRST[code].before(), code)
 
 
 def _broken(table: Table, code: str) -> Table:
-    case = _case(code)
+    case = FIRST[code]
     table = table.damaged(case.damage)
     case.step(table)
     (case.then or carry_on)(table)
     return table
-
-
-def _case(code: str) -> Case:
-    return next(case for case in CASES if case.code == code)
 
 
 def unreadable(folder: Path) -> Path:

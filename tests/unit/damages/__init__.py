@@ -15,4 +15,6 @@ from tests.unit.damages import (
 
 _FAMILIES = (protocol, metadata, column_mapping, usage_tracking, type_widening, row_tracking, actions, log)
 CASES = tuple(case for family in _FAMILIES for case in family.CASES)
+#: The first damage for each rule.
+FIRST = {case.code: case for case in reversed(CASES)}
 assert len(CASES) == len({(case.code, case.name) for case in CASES}), "two damages of one rule have one name"
