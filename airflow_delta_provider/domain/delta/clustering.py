@@ -80,7 +80,9 @@ def field_called(parts: list[tuple[str, ...]], fields: Fields) -> MappedField | 
 
 
 def clustering_of(metadata: Metadata, domains: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """Return the logical paths of the clustering columns, which the domain lists by their names in data files.
+    """Return the logical paths of the clustering columns.
+
+    The domain lists them by their names in data files.
 
     :raises BrokenLogError: if the schema string is not a struct
     """

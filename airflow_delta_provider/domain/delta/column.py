@@ -83,7 +83,7 @@ def all_columns(schema: StructType) -> Iterator[Column]:
 
 
 def column_texts(schema: StructType, key: str) -> Iterator[tuple[Column, str]]:
-    """Yield the columns and fields with a string under a metadata key, such as an expression, and the string."""
+    """Yield the columns and fields with a string, such as an expression, under a metadata key; and the string."""
     for column in all_columns(schema):
         text = None if column.field_path else column.field.metadata.get(key)
         if isinstance(text, str) and text:

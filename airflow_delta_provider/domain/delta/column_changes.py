@@ -1,7 +1,7 @@
-"""The columns that a commit drops and renames, matched by id, at any depth. RFC, delta-io/delta#2682.
+"""The columns that a commit drops and renames, matched by id, at any depth.
 
-``column_changes`` yields them, parents before children, without the children of a dropped column. ``physical_paths``
-returns the columns of a schema by their place in data files.
+RFC, delta-io/delta#2682. ``column_changes`` yields them, parents before children, without the children of a dropped
+column. ``physical_paths`` returns the columns of a schema by their place in data files.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class ColumnKind:
     :param value: function that returns the value of a bound, and raises ValueError if it is invalid. None if bounds are
         not checked
     :param plain: function that returns True if two bounds of the usual types are valid; None if all are
-    :param slack: amount, in units of ``value``'s result, by which the lower bound may be above the upper
+    :param slack: allowed excess of the lower bound over the upper, in units of ``value``'s result
     :param below: fields of a struct by their names in files; None for other types
     :param counted: True if its nulls are counted by row
     """
@@ -58,7 +58,9 @@ Columns = Mapping[str, ColumnKind]
 
 @lru_cache(maxsize=1)
 def read_statistics(text: str) -> Any:
-    """Return the JSON document of statistics. Several checks of a file share it, so callers must not change it.
+    """Return the JSON document of statistics.
+
+    Several checks of a file share it, so callers must not change it.
 
     :raises ValueError: if it is not JSON
     """
@@ -141,10 +143,10 @@ def _kind(data_type: DataType, mode: MappingMode, parts: tuple[str, ...], metada
 
 
 def walk(stats: Mapping[str, Any], columns: Columns) -> Iterator[tuple[ColumnKind, Any, Any, Any]]:
-    """Yield the kind of each column in the statistics, with its bounds and its null count, each None if missing.
+    """Yield the kind of each column in the statistics, with its bounds and its null count.
 
-    Columns of the file that the table does not have are skipped. A value that should describe a struct but is not a map
-    is yielded with the kind of the struct.
+    Bounds and count are None if missing. Columns of the file that the table does not have are skipped. A value that
+    should describe a struct but is not a map is yielded with the kind of the struct.
     """
     low, high, counts = (stats.get(part) for part in (*BOUNDS, COUNTS))
     yield from _walk(low, high, counts, columns)
@@ -236,7 +238,10 @@ def _are_days(least: str, most: str) -> bool:
 
 
 def _are_moments(least: str, most: str) -> bool:
-    """Return True if timestamps are of one zone, so that their strings sort in order, and not at the end of a month."""
+    """Return True if both timestamps have the same zone and do not fall on the end of a month.
+
+    Then their strings sort in order.
+    """
     return least[23:] == most[23:] and bool(_USUAL_TIMESTAMP(least) and _USUAL_TIMESTAMP(most))
 
 

@@ -134,7 +134,9 @@ KINDS = frozenset({*_READERS, "cdc", "checkpointMetadata", "sidecar"})
 def read_actions(
     actions: Iterable[Action], kinds: Collection[str] | None = None, where: str = ""
 ) -> Iterator[ActionValue]:
-    """Yield the values of actions in their order. An action of an unknown kind is yielded as it is.
+    """Yield the values of actions in their order.
+
+    An action of an unknown kind is yielded with its unchanged body.
 
     :param kinds: kinds to yield, all of them known; None for all actions
     :param where: description of the commit, for the error message

@@ -45,7 +45,7 @@ def in_order(commits: Iterable[Timed]) -> Iterator[Timed]:
 
 
 def made_since(commits: Iterable[Timed], since: datetime, now: datetime) -> tuple[list[Timed], bool]:
-    """Return the commits made since a time, newest first like the input, and True if the log has older ones.
+    """Return the commits made since a time, newest first, and True if the log has older ones.
 
     A commit that seems too old still counts if a commit before it counts. A commit whose time lies in the future proves
     nothing about others: it is as old as the commits after it. Reading stops after ``MOST_OLDER`` older commits in a

@@ -205,7 +205,7 @@ def type_from_json(wire: Any, levels: int = MOST_LEVELS) -> DataType:
 
 
 def missing_fields(wire: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the path and name of each required field that a schema's JSON lacks and that parsing tolerates.
+    """Yield required fields that a schema's JSON lacks and that parsing tolerates: path and name.
 
     :param wire: type that :func:`type_from_json` accepts
     """

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.formats.z85 import decode_z85, is_uuid
 
 #: Characters of a UUID in Z85; the random prefix comes before them.
 _ENCODED_UUID = 20
-#: Maximum row position if the number of rows is unknown: limits the cost of damage to 32 MiB.
+#: Maximum number of rows if a file's number of rows is unknown: limits the cost of damage to 32 MiB.
 _MOST_UNKNOWN = 1 << 28
 #: Maximum number of rows in a file whose deletion vectors are read: a set of them takes 128 MiB.
 _MOST_ROWS = 1 << 30

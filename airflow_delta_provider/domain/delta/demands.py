@@ -1,4 +1,7 @@
-"""The features that a table requires from engines, now or after a protocol upgrade."""
+"""The requirements of a Delta table for the engines that read and write it.
+
+They apply to the table now or after a protocol upgrade.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,7 @@ def _recorded(metadata: Metadata) -> Iterator[TypeChange]:
 
 
 def _is_unused(name: str, metadata: Metadata) -> bool:
-    """Return True if metadata shows that the table does not use a feature; False if metadata alone cannot show it."""
+    """Return True if metadata shows that a feature is unused; False if metadata alone cannot show it."""
     feature = feature_meant_by(name)
     shown = (feature.enabling_property, feature.field_key, feature.column_type, feature.used_by)
     removal = feature.removal

@@ -66,7 +66,7 @@ def why_not_evaluated(parsed: ParsedExpression, columns: Collection[str]) -> str
 
 
 def unfit_call(expression: str) -> str | None:
-    """Return the reason why ``expression`` certainly cannot be a condition on rows, a default or a generated value.
+    """Return the reason why ``expression`` certainly cannot be a row condition, a default or a generated value.
 
     Only tokens are read. A reason is certain, but None proves nothing: a function that only an engine knows, such as a
     user's, is not found.

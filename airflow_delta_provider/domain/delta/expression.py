@@ -103,7 +103,10 @@ def divides(expression: str) -> bool:
 
 
 def expression_of_invariant(wire: Any) -> Any:
-    """Return the expression of an invariant, JSON ``{"expression": {"expression": …}}``; None if it is malformed."""
+    """Return the expression in an invariant's JSON; None if it is malformed.
+
+    The form is ``{"expression": {"expression": …}}``.
+    """
     try:
         return parse_json(wire)["expression"]["expression"]
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -202,9 +205,10 @@ def _leaves_a_struct(parts: tuple[str, ...], known: set[tuple[str, ...]]) -> boo
 
 
 def _bound_names(expression: str) -> frozenset[str]:
-    """Return names that are not columns: parameters of functions, aliases, types, collations and parts of dates.
+    """Return names that are not columns.
 
-    They appear as ``x -> …``, ``(x, y) -> …``, ``x => …``, ``AS x``, ``COLLATE x`` and ``EXTRACT(x …``.
+    These are parameters of functions, aliases, types, collations and parts of dates. They appear as ``x -> …``, ``(x,
+    y) -> …``, ``x => …``, ``AS x``, ``COLLATE x`` and ``EXTRACT(x …``.
     """
     bound: set[str] = set()
     before: list[str] = []

@@ -38,7 +38,10 @@ _VALUES = frozenset(
 
 
 def wrong_syntax(expression: str) -> str | None:
-    """Return the error in ``expression``, as a sentence without its subject and full stop; None if none is certain."""
+    """Return the error in ``expression``, or None if none is certain.
+
+    The error is a sentence without its subject and full stop.
+    """
     if not expression.strip():
         return "is empty"
     if any(mark in expression for mark in _COMMENTS):
@@ -48,7 +51,10 @@ def wrong_syntax(expression: str) -> str | None:
 
 
 def wrong_default(expression: str) -> str | None:
-    """Return the error in the expression of a default, in the form of :func:`wrong_syntax`. It cannot name columns."""
+    """Return the error in the expression of a default, in the form of :func:`wrong_syntax`.
+
+    A default cannot name columns.
+    """
     wrong, text = wrong_syntax(expression), expression.strip()
     if wrong is None and _WORD.fullmatch(text):
         wrong = None if text.lower() in _VALUES else _names_column(text)

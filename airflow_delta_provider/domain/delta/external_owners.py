@@ -1,4 +1,7 @@
-"""Other owners of a table besides its log: a catalog for its commits, or Iceberg metadata that follows them."""
+"""Other owners of a table besides its log: a catalog, or Iceberg metadata.
+
+A catalog controls the commits; Iceberg metadata follows them.
+"""
 
 from __future__ import annotations
 

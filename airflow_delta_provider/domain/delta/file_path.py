@@ -61,7 +61,9 @@ def is_absolute(path: str) -> bool:
 
 
 def plain_path(path: str, root: str | None = None) -> str:
-    """Return the same string for all paths of one file: decoded, and relative to the table if it is inside it.
+    """Return the same string for all paths of one file.
+
+    The path is decoded, and relative to the table if it is inside it.
 
     :param root: location of the table, a URI; None if unknown
     """
@@ -86,9 +88,9 @@ def _short(path: str) -> str:
 
 
 def hidden_folder(path: str) -> str | None:
-    """Return the first hidden folder of a relative path: its name begins with an underscore. None if there is none.
+    """Return the first hidden folder of a relative path: its name begins with an underscore.
 
-    A folder that is named after a partition column, such as ``_day=2024-01-01``, is not hidden.
+    None if there is none. A folder that is named after a partition column, such as ``_day=2024-01-01``, is not hidden.
     """
     if not ("_" in path and "/" in path) or is_absolute(path):
         return None

@@ -1,4 +1,4 @@
-"""A mark that identifies the head of a table later: its version, its table, and digests of its content.
+"""A mark that identifies the head of a table later: version, table, and digests of the content.
 
 It is small enough for the state of sensors and triggers, however wide the schema is.
 """

@@ -1,4 +1,7 @@
-"""In-commit timestamps: whether a table has them, and since which version. PROTOCOL.md, In-Commit Timestamps."""
+"""In-commit timestamps: whether a table has them, and since which version.
+
+PROTOCOL.md, In-Commit Timestamps.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ def has_timestamps(state: TableState) -> bool:
 
 
 def due_enablement(transition: Transition) -> Mapping[str, str]:
-    """Return the properties with which a commit must record the version and time of enablement."""
+    """Return the properties that a commit must set to record the version and time of enablement."""
     if not has_timestamps(transition.before):
         now = transition.commit.info.get("inCommitTimestamp")
         return {ENABLEMENT_VERSION: str(transition.commit.version), ENABLEMENT_TIMESTAMP: str(now)}

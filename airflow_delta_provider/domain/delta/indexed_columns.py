@@ -44,9 +44,9 @@ def listed_columns(text: str) -> list[Parts]:
 
 
 def indexed_columns(metadata: Metadata) -> Mapping[Parts, DataType]:
-    """Return the columns with bounds, by their paths in lower case; fields of structs have their own paths.
+    """Return the columns with bounds, by their paths in lower case.
 
-    If the list of columns cannot be read, there are none.
+    Fields of structs have their own paths. If the list of columns cannot be read, there are none.
     """
     partitions = {str(name).lower() for name in metadata.partition_columns}
     data = tuple(field for field in metadata.schema.fields if field.name.lower() not in partitions)

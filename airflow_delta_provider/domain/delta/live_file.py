@@ -1,4 +1,7 @@
-"""Data files of a table, as ``add`` and ``remove`` actions describe them. PROTOCOL.md, Add File and Remove File."""
+"""Data files of a table, as described by ``add`` and ``remove`` actions.
+
+PROTOCOL.md, Add File and Remove File.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ _LEADING_NUM_RECORDS = re.compile(r'\s*\{\s*"numRecords"\s*:\s*(\d{1,18})\s*[,}]
 
 
 class LiveFile(NamedTuple):
-    """A data file of the table: the parts of its ``add`` action that jobs need. A tuple, as logs have millions of them.
+    """A data file of the table: the parts of its ``add`` action that jobs need.
+
+    A tuple, as logs have millions of them.
 
     :param path: path as in the log: relative to the table or absolute, URI-encoded
     :param size: size in bytes

@@ -23,7 +23,7 @@ _COMPACTION = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json")
 _UUID_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.[0-9a-fA-F-]{36}\.(?:json|parquet)")
 _DERIVED = (_CHECKSUM, _CLASSIC_CHECKPOINT, _PART, _UUID_CHECKPOINT)
 _FORMS = (_COMMIT, _COMPACTION, *_DERIVED)
-#: Numbers of any length where versions have 20 digits.
+#: Names like those of log files, with numbers of any length.
 _LIKE_LOG = re.compile(r"\d+\.(?:json|crc|\d+\.compacted\.json|checkpoint(?:\.[0-9a-fA-F-]+){0,2}\.(?:json|parquet))")
 
 
@@ -175,7 +175,7 @@ def select_segment(names: Iterable[str], version: int | None = None) -> LogSegme
 
 
 def earliest_version(names: Iterable[str]) -> int | None:
-    """Return the first version from which the log leads to the newest one, based only on file names.
+    """Return the first version with a complete log up to the newest one, based only on file names.
 
     None if there is no such version.
     """

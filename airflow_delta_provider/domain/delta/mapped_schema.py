@@ -43,7 +43,7 @@ class MappedField:
 
     @property
     def ids(self) -> list[int]:
-        """All ids that it uses, including those of nested elements."""
+        """All ids that it uses, also for nested elements."""
         nested = [number for number in self.nested_ids.values() if is_id(number)]
         return nested if self.id is None else [self.id, *nested]
 

@@ -134,10 +134,10 @@ class Metadata:
 
     @cached_property
     def void_without_file(self) -> str | None:
-        """A column that data files cannot have because it contains only void. Empty for the whole table; None if there
-        is none.
+        """A column that data files cannot have because it contains only void.
 
-        Such a column is an array or map with void in it, or a struct with nothing but void.
+        Empty for the whole table; None if there is none. Such a column is an array or map with void in it, or a struct
+        with nothing but void.
         """
         if not self.readable_columns or not _VOID.search(self.schema_string):
             return None

@@ -17,7 +17,7 @@ _TYPE_KEYS: Mapping[str, frozenset[str]] = {
 
 
 def metadata_differences(ours: Metadata, theirs: Metadata) -> list[str]:
-    """Return the fields in which two metaData actions differ.
+    """Return the names of the fields that differ between two metaData actions.
 
     Schemas are compared as JSON, ignoring blanks, the order of keys, and keys that PROTOCOL.md does not define.
     """

@@ -1,4 +1,4 @@
-"""Comparison of the parsed fields of an ``add`` action in a checkpoint with the strings they come from.
+"""Comparison of parsed fields with their strings, in a checkpoint's ``add`` action.
 
 PROTOCOL.md, Checkpoints: ``partitionValues_parsed`` has the values of ``partitionValues`` in the types of the columns,
 ``stats_parsed`` those in ``stats``. A value has the type that PyArrow or JSON gives it. Dates and timestamps are

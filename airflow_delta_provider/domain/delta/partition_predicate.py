@@ -1,7 +1,7 @@
 """The partitions that a predicate allows, if it is simple enough to decide without an engine.
 
-Supported are equality and ``IN`` of a partition column and literals, also joined by ``AND``. Everything else allows any
-value.
+Equality and ``IN`` of a partition column and literals are decided, also if joined by ``AND``. Everything else allows
+any value.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ _BITS: Mapping[str, int] = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 
 
 def is_partition_value(text: str, data_type: DataType, *, widened: bool = False) -> bool:
-    """Return True if a non-empty string is a value of a type. Types that are not checked here accept any string.
+    """Return True if a non-empty string is a value of a type.
+
+    Types that are not checked here accept any string.
 
     :param widened: True if the column may have had another type before, and so may have values of that type
     """

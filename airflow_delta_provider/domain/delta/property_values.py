@@ -97,7 +97,10 @@ _PART = re.compile(r"([+-]?)\s*(\d+)(\.\d{0,9})?\s+([a-z]+?)s?(?=\s|$)\s*")
 
 
 def _is_retention(text: str) -> bool:
-    """Return True if Delta Spark accepts an interval as a retention: no months or years, and a total of at least 0."""
+    """Return True if Delta Spark accepts an interval as a retention.
+
+    It must not have months or years, nor be negative in total.
+    """
     return (_microseconds(text) or 0) >= 0 and _microseconds(text) is not None
 
 
@@ -179,7 +182,7 @@ _SETTABLE = {f"delta.{name.lower()}": form for name, form in SETTABLE.items()}
 
 
 def why_not_set(name: str, value: str) -> str | None:
-    """Return the values that Delta Spark accepts for a property if it refuses ``value``; None if it accepts it.
+    """Return the values that Delta Spark accepts for a property if it refuses ``value``; otherwise None.
 
     None also for a name that Delta Spark does not know.
     """
@@ -192,7 +195,7 @@ _DEFAULTS = {_LOG_RETENTION: "30 days", _FILE_RETENTION: "7 days"}
 
 
 def shorter_log(properties: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return both retentions if Delta Spark, since 4.1, refuses the properties because the log's is shorter.
+    """Return both retentions if Delta Spark, since 4.1, refuses them because the log's is shorter.
 
     The engine compares the values that one statement sets. A retention missing from the statement counts with its
     default, even if the table has another value.

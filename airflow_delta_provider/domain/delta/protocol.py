@@ -92,7 +92,7 @@ class Protocol:
 
 
 def weakest_protocol(features: frozenset[str]) -> Protocol:
-    """Return the lowest protocol that supports exactly ``features``; unknown ones count as writer features."""
+    """Return the lowest protocol that supports exactly ``features``; unknown ones are writer features."""
     known = [feature_named(name) for name in features]
     if all(feature.is_legacy for feature in known):
         legacy = Protocol(

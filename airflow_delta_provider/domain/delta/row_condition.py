@@ -113,7 +113,7 @@ def _condition(
 
 
 def _depends(text: str, named: Collection[str], used: Collection[StructField]) -> str | None:
-    """Return the reason why an expression may have another value in another engine or later; None if there is none."""
+    """Return the reason why an expression may have another value in another engine or later, or None."""
     own = {name for field in used for name in lowered((field.name,))}
     if changing := sorted(((set(named) - own) | set(called_names(text))) & _CHANGING):
         return f"it depends on {changing[0]}"

@@ -1,6 +1,7 @@
-"""The sum of all actions in a log at a version, which a checkpoint must contain; and the files of a checkpoint.
+"""The sum of all actions in a log at a version, and the files of a checkpoint.
 
-PROTOCOL.md, Action Reconciliation. Only digests of files are kept, since a table may have millions.
+A checkpoint of the version must contain this sum. PROTOCOL.md, Action Reconciliation. Only digests of files are kept,
+since a table may have millions.
 """
 
 from __future__ import annotations
@@ -156,7 +157,10 @@ def file_digest(add: Mapping[str, Any]) -> int:
 
 
 def agree(one: int, other: int) -> bool:
-    """Return True if the digests of two ``add`` actions of a file agree. Statistics count only if both have them."""
+    """Return True if the digests of two ``add`` actions of a file agree.
+
+    Statistics count only if both have them.
+    """
     return one == other or (one >> 32 == other >> 32 and not (one & _HALF and other & _HALF))
 
 

@@ -171,7 +171,7 @@ def transaction_differences(
 
 
 def file_differences(logged: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Return the fields in which two ``add`` actions of a file differ."""
+    """Return the names of the fields that differ between two ``add`` actions of a file."""
     found = [field for field in _FIELDS if (logged.get(field) or None) != (other.get(field) or None)]
     for field, empty in (("partitionValues", None), ("tags", "")):
         ours, theirs = (

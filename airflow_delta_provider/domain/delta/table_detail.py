@@ -41,7 +41,7 @@ def detail_of(state: TableState, location: str, commit: Commit | None = None) ->
 
 
 def _schemas(metadata: Metadata) -> dict[str, Any]:
-    """Return the columns' SQL types, the schema, and the schema of data files; None for each if it is damaged."""
+    """Return the columns' SQL types, the schema, and the schema of data files; each None if damaged."""
     try:
         columns = {field.name: sql_name(field.data_type) for field in metadata.schema.fields}
     except BrokenLogError:

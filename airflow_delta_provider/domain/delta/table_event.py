@@ -54,7 +54,7 @@ class Position:
         return self.mark.version
 
     def fits(self, head: TableHead) -> bool:
-        """Return True if the table is still the known one, judged by its state at the known version."""
+        """Return True if the table is still the known one, based on its state at the known version."""
         commits = self.commit, _commit(head)
         return (None in commits or commits[0] == commits[1]) and not HeadMark.of(head).changed_since(self.mark)
 
@@ -90,7 +90,7 @@ class Progress:
         return self.heads[-1]
 
     def until(self, version: int) -> Progress:
-        """Return the part that ends with a version; everything if that version is missing, or the part is broken."""
+        """Return the part that ends with a version; everything if it is missing or the part is broken."""
         heads = [head for head in self.heads if head.version <= version]
         if self.recreated or self.gap or not heads or heads[-1].version != version:
             return self

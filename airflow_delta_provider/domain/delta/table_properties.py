@@ -1,7 +1,7 @@
-"""Table properties that Delta gives a meaning, parsed once.
+"""Table properties that have a meaning in Delta, parsed once.
 
-Delta Spark takes ``true`` and ``false`` in any case (Scala's ``toBoolean``) and refuses the commit that sets anything
-else, spaces around them included; so whatever is not ``true`` counts as off here. What the log has is in
+Delta Spark accepts ``true`` and ``false`` in any case (Scala's ``toBoolean``) and refuses a commit that sets anything
+else, including spaces around them. So any value except ``true`` counts as off here. The values in the log are in
 :attr:`Metadata.configuration <airflow_delta_provider.domain.delta.metadata.Metadata.configuration>`.
 """
 
@@ -18,30 +18,30 @@ APPEND_ONLY = "delta.appendOnly"
 ENABLE_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 CHECKPOINT_POLICY = "delta.checkpointPolicy"
 COLUMN_MAPPING_MODE = "delta.columnMapping.mode"
-#: What the names of properties begin with that hold a CHECK constraint.
+#: Prefix of properties that contain a CHECK constraint.
 CONSTRAINT_PREFIX = "delta.constraints."
 ENABLE_DELETION_VECTORS = "delta.enableDeletionVectors"
-#: Of usage tracking: whether a column was ever dropped or renamed.
+#: Property of usage tracking: whether a column was ever dropped or renamed.
 DROPPED_OR_RENAMED = "delta.columnMapping.hasDroppedOrRenamed"
 ENABLE_IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
-#: Of in-commit timestamps: since when commits have them, where the table has older ones.
+#: Properties of in-commit timestamps: the first commit that has them, if the table has older commits.
 ENABLEMENT_VERSION = "delta.inCommitTimestampEnablementVersion"
 ENABLEMENT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
 MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
-#: Set with ``checkpointProtection``: history before this version may only be cleaned up as a whole.
+#: Set with ``checkpointProtection``: history before this version may be cleaned up only as a whole.
 PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
 ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 ROW_COMMIT_VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
 ENABLE_ROW_TRACKING = "delta.enableRowTracking"
-#: Set while writers assign no row ids: before row tracking is dropped.
+#: Set while writers assign no row ids, before row tracking is dropped.
 ROW_TRACKING_SUSPENDED = "delta.rowTrackingSuspended"
 STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
 DELETED_FILE_RETENTION = "delta.deletedFileRetentionDuration"
 TRUNCATION_RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
 ENABLE_TYPE_WIDENING = "delta.enableTypeWidening"
 
-#: Names, in this case, that SET TBLPROPERTIES takes for something else than a property of the table, or refuses, in any
-#: release of Spark; with what does it instead. Measured with Spark 3.5 and 4.2, Delta 3.3 and 4.4.
+#: Names, in this case, that SET TBLPROPERTIES refuses, or does not store as a property of the table, in some release of
+#: Spark; each with the alternative. Measured with Spark 3.5 and 4.2, Delta 3.3 and 4.4.
 RESERVED_PROPERTIES: Mapping[str, str] = {
     "comment": "it would change the table's description; use COMMENT ON TABLE.",
     "location": "a table's location is not a property; use ALTER TABLE … SET LOCATION.",
@@ -60,7 +60,7 @@ _FILE_RETENTION = timedelta(weeks=1)
 
 
 class MappingMode(str, Enum):
-    """How columns are found in data files."""
+    """The way to find columns in data files."""
 
     NONE = "none"
     NAME = "name"
@@ -68,7 +68,7 @@ class MappingMode(str, Enum):
 
 
 def is_true(value: str | None) -> bool:
-    """Whether a property's value switches it on."""
+    """Return True if a property's value is ``true``, in any case."""
     return value is not None and value.lower() == "true"
 
 
@@ -117,20 +117,20 @@ def _read(name: str, parse: Callable[[str | None], Any]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class TableProperties:
-    """What a table's properties say, whatever its protocol supports.
+    """The parsed properties of a table, regardless of its protocol.
 
-    :param mapping_mode: an unknown mode, with which engines refuse the table, counts as none
-    :param unknown_mapping_mode: the mode as it is in the log, where it is not a known one
-    :param max_column_id: None where it is missing or not an integer
-    :param dropped_or_renamed: in lower case, ``true`` and ``false`` where usage tracking is intact; None where missing
-    :param protected_before: None where it is missing or not a version
-    :param checkpoint_policy: in lower case, ``classic``, or ``v2`` and its variants; None where missing
-    :param row_id_column: column of data files with materialized row ids; empty where there is none
-    :param row_commit_version_column: column of data files with materialized row commit versions; empty likewise
-    :param statistics_columns: columns with statistics, separated by commas; empty where not restricted
-    :param deleted_file_retention: how long tombstones of removed files are kept; None where it is not an interval
-    :param truncation_retention: how old history has to be before DROP FEATURE … TRUNCATE HISTORY deletes it; None where
-        the value is not an interval
+    :param mapping_mode: mapping mode; an unknown mode counts as none, and engines refuse a table that has one
+    :param unknown_mapping_mode: mode as in the log, if it is unknown
+    :param max_column_id: highest column id; None if it is missing or not an integer
+    :param dropped_or_renamed: value in lower case, ``true`` or ``false`` if usage tracking is intact; None if missing
+    :param protected_before: version before which history is protected; None if it is missing or not a version
+    :param checkpoint_policy: policy in lower case, ``classic``, or ``v2`` and its variants; None if missing
+    :param row_id_column: column of data files with materialized row ids; empty if there is none
+    :param row_commit_version_column: column of data files with materialized row commit versions; empty if there is none
+    :param statistics_columns: columns with statistics, separated by commas; empty if not restricted
+    :param deleted_file_retention: time that tombstones of removed files are kept; None if the value is not an interval
+    :param truncation_retention: age at which DROP FEATURE … TRUNCATE HISTORY deletes old history; None if the value is
+        not an interval
     """
 
     append_only: bool = field(metadata=_read(APPEND_ONLY, is_true))
@@ -154,20 +154,20 @@ class TableProperties:
 
     @classmethod
     def parse(cls, configuration: Mapping[str, str]) -> TableProperties:
-        """Read the properties; nothing in them is an error."""
+        """Parse the properties. Invalid values are not errors."""
         return cls(**{f.name: f.metadata["parse"](configuration.get(f.metadata["name"])) for f in fields(cls)})
 
     @property
     def is_mapped(self) -> bool:
-        """Whether columns are mapped, by name or by id."""
+        """Return True if columns are mapped, by name or by id."""
         return self.mapping_mode is not MappingMode.NONE
 
     @property
     def has_dropped_or_renamed(self) -> bool:
-        """Whether the table says that a column was dropped or renamed."""
+        """Return True if the property records that a column was dropped or renamed."""
         return self.dropped_or_renamed == "true"
 
     @property
     def materialized_columns(self) -> tuple[str, ...]:
-        """The columns of data files in which row tracking keeps ids and commit versions of moved rows."""
+        """The columns of data files that contain ids and commit versions of moved rows, for row tracking."""
         return tuple(filter(None, (self.row_id_column, self.row_commit_version_column)))

@@ -24,8 +24,8 @@ from airflow_delta_provider.domain.delta.row_tracking import RowTracking, high_w
 class TableState:
     """A table at a version.
 
-    :param files: live files by their keys; None where they were not read
-    :param domains: domain metadata: configuration (JSON text) by domain
+    :param files: live files by their keys; None if they were not read
+    :param domains: domain metadata: configuration (JSON string) by domain
     """
 
     version: int
@@ -36,35 +36,35 @@ class TableState:
 
     @property
     def live_files(self) -> Collection[LiveFile]:
-        """The live files; none where they were not read."""
+        """The live files; empty if they were not read."""
         return (self.files or {}).values()
 
     @cached_property
     def row_tracking(self) -> RowTracking:
-        """What it says of row tracking."""
+        """Row tracking in this state."""
         return row_tracking_of(self.protocol, self.metadata, self.domains)
 
     def followed_by(self, version: int, domains: Mapping[str, str]) -> TableState:
         """Return the state of a later version that has the same protocol and metadata, without files."""
         state = TableState(version, self.protocol, self.metadata, domains)
-        if "row_tracking" in self.__dict__:  # most of it is found out once
+        if "row_tracking" in self.__dict__:  # reuse most of the computed value
             mark = high_water_mark_of(domains.get(DOMAIN))
             same = mark == self.row_tracking.high_water_mark
             state.__dict__["row_tracking"] = self.row_tracking if same else self.row_tracking.with_mark(mark)
         return state
 
     def with_files(self, files: Mapping[FileKey, LiveFile]) -> TableState:
-        """Return the same state with its files."""
+        """Return the same state with files."""
         state = TableState(self.version, self.protocol, self.metadata, self.domains, files)
-        state.__dict__["row_tracking"] = self.row_tracking  # found out once
+        state.__dict__["row_tracking"] = self.row_tracking  # computed once
         return state
 
 
 class Replay:
-    """Takes the actions of a log, oldest first, and gives the state that they add up to.
+    """Accumulates the actions of a log, oldest first, into the state of the table.
 
-    :param with_files: also the live files
-    :param like: a state whose files are much the same: those that are equal are not held twice
+    :param with_files: True to also collect the live files
+    :param like: state with mostly the same files; equal files are then not stored twice
     """
 
     def __init__(self, *, with_files: bool, like: TableState | None = None) -> None:
@@ -77,7 +77,7 @@ class Replay:
 
     @classmethod
     def of(cls, state: TableState) -> Replay:
-        """Return a replay that has come to ``state``, with the files that it has."""
+        """Create a replay that starts at ``state``, with its files."""
         replay = cls(with_files=True)
         replay._protocol, replay._metadata, replay._domains = state.protocol, state.metadata, state.domains
         replay._files = dict(state.files or {})
@@ -85,39 +85,39 @@ class Replay:
 
     @property
     def files(self) -> Mapping[FileKey, LiveFile]:
-        """The files that are live now."""
+        """The current live files."""
         return self._files or {}
 
     @property
     def has_protocol(self) -> bool:
-        """Whether there was a protocol action."""
+        """Return True if there was a protocol action."""
         return self._protocol is not None
 
     @property
     def has_metadata(self) -> bool:
-        """Whether there was a metaData action."""
+        """Return True if there was a metaData action."""
         return self._metadata is not None
 
     @property
     def is_complete(self) -> bool:
-        """Whether there is a state: both were there."""
+        """Return True if both protocol and metadata are known, so there is a state."""
         return self._protocol is not None and self._metadata is not None
 
     def take(self, actions: Iterable[Action]) -> None:
-        """Take the actions of a checkpoint or of one commit.
+        """Apply the actions of a checkpoint or of one commit.
 
-        :raises BrokenLogError: if an action lacks what its kind must have
+        :raises BrokenLogError: if an action lacks a field that its kind requires
         """
         self.apply(read_actions(actions, _STATE_KINDS if self._files is None else _HANDLERS.keys()))
 
     def apply(self, values: Iterable[ActionValue]) -> None:
-        """Take actions that were read already; those of other kinds are left out."""
+        """Apply actions that were already read. Actions of other kinds are skipped."""
         for kind, value in values:
             if kind in _HANDLERS:
                 _HANDLERS[kind](self, value)
 
     def apply_commit(self, commit: Commit, values: Iterable[ActionValue]) -> None:
-        """Take a commit that was read already.
+        """Apply a commit that was already read.
 
         :param values: its actions
         """
@@ -138,9 +138,9 @@ class Replay:
     def change_files(
         self, added: Mapping[FileKey, LiveFile], gone: Iterable[FileKey], domains: Iterable[DomainMetadata]
     ) -> None:
-        """Take a commit of which it is known what it does to files, all of which are followed.
+        """Apply a commit whose effect on files is known. The replay must have all files.
 
-        :param gone: the keys of the files that it takes away
+        :param gone: keys of the files that the commit removes
         """
         assert self._files is not None
         for domain in domains:
@@ -157,7 +157,7 @@ class Replay:
         return TableState(version, *self._head_actions(version), self._domains, self._files)
 
     def head(self, version: int) -> TableState:
-        """Return the state without its files: the same object, as long as nothing of it changes.
+        """Return the state without its files: the same object, as long as nothing in it changes.
 
         :raises BrokenLogError: if there was no protocol or no metaData action
         """
@@ -205,12 +205,12 @@ _STATE_KINDS = frozenset(_HANDLERS) - {"add", "remove"}
 
 
 def differences(one: TableState, other: TableState) -> Iterator[str]:
-    """Yield how two states of the same version contradict each other, for people.
+    """Yield contradictions between two states of the same version, for people.
 
-    What statistics say of files is left out, and so are domains that only one of them has: some writers
-    leave domainMetadata out of checkpoints (delta-io/delta-kernel-rs#1716).
+    Statistics of files are ignored, and so are domains that only one state has: some writers leave domainMetadata out
+    of checkpoints (delta-io/delta-kernel-rs#1716).
 
-    :param one: with its files, as ``other``
+    :param one: state with its files, like ``other``
     """
     if one.protocol != other.protocol:
         yield f"the protocol is {one.protocol} in the first and {other.protocol} in the second"

@@ -1,7 +1,7 @@
-"""Dates and timestamps as the log writes them: as values that can be compared.
+"""Dates and timestamps in the log, as values that can be compared.
 
-PROTOCOL.md, Partition Value Serialization and Per-file Statistics. A date is a tuple, as Python's own ends with the
-year 9999.
+PROTOCOL.md, Partition Value Serialization and Per-file Statistics. A date is a tuple, because Python's own type ends
+with the year 9999.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ZONE = r"(?P<zone>[zZ]|[+-]\d{2}:?\d{2}(?::?\d{2})?)"
 _DAY = re.compile(_DATE, re.ASCII)
 _MOMENT = re.compile(rf"{_DATE}(?P<separator>[T ])(?:{_TIME}){_ZONE}?", re.ASCII)
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-#: Up to this year, old engines count leap years as Julius Caesar did.
+#: Last year for which old engines use the leap years of the Julian calendar.
 _LAST_JULIAN_YEAR = 1582
 
 Date = tuple[int, int, int]
@@ -23,7 +23,7 @@ Date = tuple[int, int, int]
 def parse_date(text: str) -> Date:
     """Return year, month and day of ``{year}-{month}-{day}``.
 
-    :raises ValueError: if the text is not a date, or there is no such day
+    :raises ValueError: if the string is not a date, or there is no such day
     """
     found = _DAY.fullmatch(text)
     if found is None:
@@ -32,9 +32,11 @@ def parse_date(text: str) -> Date:
 
 
 def parse_timestamp(text: str) -> int:
-    """Return the nanoseconds from 1970 to a timestamp with a separator ``T`` or a blank; without a zone as if in UTC.
+    """Return the nanoseconds from 1970 to a timestamp; UTC if it has no zone.
 
-    :raises ValueError: if the text is not a timestamp, or there is no such time
+    The separator is ``T`` or a blank.
+
+    :raises ValueError: if the string is not a timestamp, or there is no such time
     """
     found = _MOMENT.fullmatch(text)
     if found is None:
@@ -47,7 +49,7 @@ def parse_timestamp(text: str) -> int:
 
 
 def has_zone(text: str) -> bool:
-    """Whether a timestamp says its zone, or is written as those are that do, with a ``T``."""
+    """Return True if a timestamp has a zone, or a ``T`` like timestamps that have one."""
     found = _MOMENT.fullmatch(text)
     return found is not None and (found["zone"] is not None or found["separator"] == "T")
 
@@ -64,7 +66,10 @@ def _is_leap(year: int) -> bool:
 
 
 def _days(date: Date) -> int:
-    """Return the days from 1970 to a date: years begin with March, so that a leap day is the last of its year."""
+    """Return the days from 1970 to a date.
+
+    Years begin in March here, so that a leap day is the last of its year.
+    """
     year, month, day = date
     year, month = (year - 1, month + 9) if month < 3 else (year, month - 3)
     return year * 365 + year // 4 - year // 100 + year // 400 + (month * 153 + 2) // 5 + day - 719_469

@@ -1,4 +1,4 @@
-"""A commit between the states that it leads from and to: what rules about a change of the table look at."""
+"""A commit with the states before and after it: the input of rules about a change of the table."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 
 @dataclass(frozen=True)
 class Past:
-    """What earlier versions of a table say, as far as it matters to a commit.
+    """The earlier versions of a table, as far as they matter to a commit.
 
-    :param used_features: features that some version before used; those that the versions before and after the commit
-        use need not be among them
-    :param ever_dropped: whether some version before said that columns had been dropped or renamed
-    :param had_protocol: whether the version that a commit restores had the protocol that it leads to
-    :param had_identity: whether that version had the table id that it leads to
-    :param previous: the commit before; None where it is not kept
-    :param row_ids: of the paths that the commit adds again, the ids that they had when they were last part of the
-        table; None where nobody has followed the history
-    :param restored_row_ids: returns, by path, the ids that files had in the version that the commit restores; None
-        where it restores none, or that is not known
+    :param used_features: features that some version before used; features that the versions directly before and after
+        the commit use may be missing
+    :param ever_dropped: True if some version before recorded that columns had been dropped or renamed
+    :param had_protocol: True if the version that a commit restores had the protocol that the commit sets
+    :param had_identity: True if that version had the table id that the commit sets
+    :param previous: commit before; None if it is not kept
+    :param row_ids: row ids that re-added paths had when they were last part of the table, by path; None if the history
+        was not followed
+    :param restored_row_ids: function that returns, by path, the row ids of files in the version that the commit
+        restores; None if it restores none, or if they are unknown
     """
 
     used_features: frozenset[str] = frozenset()
@@ -40,17 +40,17 @@ class Past:
 class Transition:
     """One commit.
 
-    :param before: the state before it, without files
-    :param after: the state after it, without files
-    :param removed_files: of the paths that it removes, those that were live before, by path
-    :param replaces_all: whether it replaces the table, as an overwrite does: it removes every file that was live
-        before, or says so where there was none
-    :param restores: whether it leads to the metadata and the files of an earlier version
-    :param added_again: of the paths that it adds, those that were live before, by path
-    :param not_live: the logical files that it removes and that were not live before
-    :param otherwise_live: of their paths, those that were live all the same, with other deletion vectors
-    :param past: what earlier versions say
-    :param found_empty: whether the table had no files before it
+    :param before: state before it, without files
+    :param after: state after it, without files
+    :param removed_files: files that it removes and that were live before, by path
+    :param replaces_all: True if it replaces the table, as an overwrite does: it removes every file that was live
+        before, or states an overwrite if there was none
+    :param restores: True if it restores the metadata and the files of an earlier version
+    :param added_again: files that it adds and that were already live before, by path
+    :param not_live: logical files that it removes although they were not live before
+    :param otherwise_live: paths of ``not_live`` that were live before with other deletion vectors
+    :param past: earlier versions of the table
+    :param found_empty: True if the table had no files before it
     """
 
     before: TableState
@@ -67,17 +67,17 @@ class Transition:
 
     @property
     def changes_head(self) -> bool:
-        """Whether it has actions of protocol or metadata."""
+        """Return True if it has protocol or metaData actions."""
         return bool(self.commit.protocols or self.commit.metadata)
 
     @property
     def keeps_no_file(self) -> bool:
-        """Whether no file that was live before still is, so that none is left of an earlier schema."""
+        """Return True if no file from before it is still live, so that no file has an earlier schema."""
         return self.replaces_all or self.found_empty
 
     @cached_property
     def before_files(self) -> Mapping[str, LiveFile]:
-        """Of the paths that it adds or removes, those that were live before, by path."""
+        """The files at paths that it adds or removes that were live before, by path."""
         return {**self.removed_files, **self.added_again}
 
     @cached_property
@@ -87,7 +87,7 @@ class Transition:
 
 
 def advance(replay: Replay, version: int, actions: Sequence[Action]) -> Transition:
-    """Let ``replay`` take the commit of ``version``, and return what it did.
+    """Apply the commit of ``version`` to ``replay`` and return the transition.
 
     :raises BrokenLogError: if an action is malformed, or there is no protocol or metadata before
     """
@@ -98,10 +98,10 @@ def advance(replay: Replay, version: int, actions: Sequence[Action]) -> Transiti
 def apply_commit(
     replay: Replay, commit: Commit, values: Sequence[ActionValue], previous: Commit | None = None
 ) -> Transition:
-    """Let ``replay`` take a commit that was read already, and return what it did.
+    """Apply a commit that was already read to ``replay`` and return the transition.
 
     :param values: its actions
-    :param previous: the commit before
+    :param previous: commit before
     :raises BrokenLogError: if there is no protocol or metadata before
     """
     before = replay.head(commit.version - 1)
@@ -131,7 +131,7 @@ def apply_commit(
 
 
 def as_one_commit(before: TableState, after: TableState) -> Transition:
-    """Return what commits did that are not kept to protocol and metadata, as if it had been one."""
+    """Combine commits that are no longer available into one transition of protocol and metadata."""
     protocols = () if after.protocol == before.protocol else (after.protocol,)
     metadata = () if after.metadata == before.metadata else (after.metadata,)
     commit = Commit(after.version, protocols=protocols, metadata=metadata)
@@ -141,12 +141,13 @@ def as_one_commit(before: TableState, after: TableState) -> Transition:
 def apply_first(
     replay: Replay, commit: Commit, values: Sequence[ActionValue], previous: Commit | None = None
 ) -> Transition | None:
-    """Let ``replay`` take a commit before which there is no state, and return what it did; None if there is still none.
+    """Apply a commit without a state before it to ``replay``, and return the transition.
 
-    What it does to files is judged by its own protocol and metadata; no domain was there before.
+    Return None if there is still no state. Its changes of files are checked against its own protocol and metadata. No
+    domain existed before.
 
     :param values: its actions
-    :param previous: the commit before
+    :param previous: commit before
     """
     removed, added_again = _live_before(commit, replay.files)
     replay.apply(values)
@@ -158,10 +159,10 @@ def apply_first(
 
 
 def _replaces_empty(before: TableState, commit: Commit) -> bool:
-    """Whether a commit replaces a table without files.
+    """Return True if a commit replaces a table without files.
 
-    Its files do not show it. A table that is created again has another id and a later time; a write that overwrites the
-    schema, which changes neither, says in its parameters that it overwrites.
+    Its files do not show it. A table that is created again has another id and a later time. A write that overwrites the
+    schema changes neither, but its parameters state that it overwrites.
     """
     if not commit.metadata:
         return False
@@ -175,7 +176,7 @@ def _replaces_empty(before: TableState, commit: Commit) -> bool:
 def _live_before(
     commit: Commit, live: Mapping[FileKey, LiveFile]
 ) -> tuple[Mapping[str, LiveFile], Mapping[str, LiveFile]]:
-    """Return which files a commit removes, and which it adds again, of those that were live, each by path."""
+    """Return the previously live files that a commit removes, and the ones that it adds again, by path."""
     return (
         {file.path: live[file.key] for file in commit.removes if file.key in live},
         {key[0]: live[key] for key in commit.added if key in live},
@@ -183,5 +184,5 @@ def _live_before(
 
 
 def _otherwise_live(paths: set[str], live: Mapping[FileKey, LiveFile]) -> frozenset[str]:
-    """Return those of ``paths`` that are live, whatever their deletion vectors."""
+    """Return the given paths that are live, with any deletion vectors."""
     return frozenset(path for path, _ in live if path in paths) if paths else frozenset()

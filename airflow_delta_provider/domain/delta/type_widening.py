@@ -1,7 +1,7 @@
-"""Type widening: which changes are legal, and how they are recorded.
+"""Type widening: legal changes, and their record in the schema.
 
-PROTOCOL.md, Type Widening; the RFC ``type-widening.md``. The third example of the RFC says
-``element.key`` where a map's value changed; PROTOCOL.md has ``element.value``.
+PROTOCOL.md, Type Widening; the RFC ``type-widening.md``. The third example of the RFC says ``element.key`` although a
+map's value changed; PROTOCOL.md has ``element.value``.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _WIDER: dict[DataType, tuple[DataType, ...]] = {
     FLOAT: (DOUBLE,),
     DATE: (TIMESTAMP_NTZ,),
 }
-#: Digits before the point that a decimal needs to hold every value of the integer type.
+#: Digits before the point that a decimal needs for every value of the integer type.
 _DECIMAL_DIGITS: dict[DataType, int] = {BYTE: 10, SHORT: 10, INTEGER: 10, LONG: 20}
 
 
 def can_widen(old: DataType, new: DataType) -> bool:
-    """Whether changing ``old`` to ``new`` is a supported widening; the same type is none."""
+    """Return True if changing ``old`` to ``new`` is a supported widening; False for the same type."""
     if old == new:
         return False
     if isinstance(new, DecimalType):
@@ -52,7 +52,7 @@ def can_widen(old: DataType, new: DataType) -> bool:
 
 
 def legal_targets(old: DataType) -> str:
-    """Return what ``old`` may be widened to, for people; empty where nothing is."""
+    """Return the types that ``old`` may be widened to, for people; empty if there are none."""
     targets = [sql_name(wider) for wider in _WIDER.get(old, ())]
     if old in _DECIMAL_DIGITS:
         digits = _DECIMAL_DIGITS[old]
@@ -64,9 +64,9 @@ def legal_targets(old: DataType) -> str:
 
 
 def allowed_with_iceberg(old: DataType, new: DataType) -> bool:
-    """Whether a table with Iceberg compatibility V1 or V2 may take this widening.
+    """Return True if a table with Iceberg compatibility V1 or V2 allows this widening.
 
-    Not integer to double, date to timestamp, integer to decimal, nor a larger scale.
+    Not allowed are integer to double, date to timestamp, integer to decimal, and a larger scale.
     """
     if isinstance(new, DecimalType):
         return isinstance(old, DecimalType) and old.scale == new.scale
@@ -75,7 +75,7 @@ def allowed_with_iceberg(old: DataType, new: DataType) -> bool:
 
 @dataclass(frozen=True)
 class TypeChange:
-    """One entry of ``delta.typeChanges``; types by their names in the schema's JSON."""
+    """One entry of ``delta.typeChanges``; types are named as in the schema's JSON."""
 
     from_type: str
     to_type: str
@@ -83,7 +83,7 @@ class TypeChange:
 
     @classmethod
     def of(cls, column: Column, new: DataType) -> TypeChange:
-        """The entry that changing ``column`` to ``new`` has to leave."""
+        """Create the entry that changing ``column`` to ``new`` must leave."""
         return cls(str(column.data_type), str(new), ".".join(column.field_path) or None)
 
     @classmethod

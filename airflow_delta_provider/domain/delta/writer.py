@@ -1,4 +1,7 @@
-"""Which engine wrote a commit, by what it signs. No specification says how engines sign; this is what they do."""
+"""The engine that wrote a commit, identified by its signature.
+
+No specification defines these signatures; they are taken from real commits.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-#: Where an engine signs in ``commitInfo``, how, and what it is called; the first that fits counts.
+#: Key in ``commitInfo``, pattern of the signature, and name of the engine. The first match counts.
 _SIGNATURES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
     (key, re.compile(pattern), name)
     for key, pattern, name in (
@@ -20,14 +23,14 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ("clusterId", r"trino-(?P<version>[^-]+)-.*", "Trino"),
     )
 )
-#: Engines whose commits are recognised by how they sign.
+#: Engines whose commits are recognised by their signature.
 ENGINES = tuple(dict.fromkeys(name for *_, name in _SIGNATURES if name))
 
 
 def signature_of(info: Mapping[str, Any]) -> str | None:
-    """Return how the engine that made a commit signed it: None where it did not.
+    """Return the signature of the engine that made a commit; None if it did not sign.
 
-    :param info: its ``commitInfo``
+    :param info: ``commitInfo`` of the commit
     """
     for key in ("engineInfo", "clientVersion"):
         if isinstance(info.get(key), str) and info[key]:
@@ -37,11 +40,12 @@ def signature_of(info: Mapping[str, Any]) -> str | None:
 
 
 def writer_of(info: Mapping[str, Any]) -> str | None:
-    """Return name and version of the engine that made a commit: None where its signature is unknown or missing.
+    """Return name and version of the engine that made a commit.
 
-    For delta-rs the version is that of its Rust crate, not of the Python package.
+    None if its signature is unknown or missing. For delta-rs, it is the version of the Rust crate, not of the Python
+    package.
 
-    :param info: its ``commitInfo``
+    :param info: ``commitInfo`` of the commit
     """
     for key, pattern, name in _SIGNATURES:
         value = info.get(key)

@@ -1,1 +1,1 @@
-"""Formats that table formats are made of. They know nothing of tables."""
+"""File formats that table formats are built from. They know nothing about tables."""

@@ -1,8 +1,8 @@
-"""Memory that the values in a table's files may take: a few bytes can stand for any number of values."""
+"""Memory limit for the values in a table's files: a few bytes can expand to any number of values."""
 
 from __future__ import annotations
 
-#: Bytes that values may take at least, and that each byte of a file adds. Checkpoints of engines come to some 80
+#: Minimum limit in bytes, and the bytes that each byte of a file adds. Checkpoints of engines expand to about 80
 #: times their size, with Zstandard and statistics that differ little.
 _LEAST = 1 << 28
 _PER_BYTE = 128
@@ -10,11 +10,13 @@ _MIB = 1 << 20
 
 
 class TooLargeError(Exception):
-    """The values take more memory than the files that hold them may: these are large indeed, or made to be."""
+    """Values that need more memory than their files allow: the files are very large, or crafted."""
 
 
 class Budget:
-    """Bytes that the values of a table's files may still take, counted as they become, not as they are stored.
+    """The remaining memory for the values of a table's files, in bytes.
+
+    Values count with their size in memory.
 
     :param stored: size of the first file, in bytes
     """
@@ -26,7 +28,7 @@ class Budget:
         self.add_file(stored)
 
     def add_file(self, stored: int) -> None:
-        """Allow memory for the values of another file.
+        """Add memory for the values of another file.
 
         :param stored: its size in bytes
         """
@@ -35,13 +37,13 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """Bytes that may still be taken."""
+        """The remaining bytes."""
         return self._left
 
     def take(self, size: int) -> None:
-        """Take bytes, before they are allocated.
+        """Reserve bytes before they are allocated.
 
-        :raises TooLargeError: if there are not so many left
+        :raises TooLargeError: if fewer bytes are left
         """
         if size > self._left:
             raise TooLargeError(
@@ -50,5 +52,5 @@ class Budget:
         self._left -= size
 
     def give_back_to(self, left: int) -> None:
-        """Give back all that was taken since ``left`` bytes were left."""
+        """Return all bytes that were reserved since ``left`` bytes were left."""
         self._left = max(left, self._left)

@@ -1,7 +1,7 @@
-"""Patterns of JSON documents, each on a line: what one document says, with some of its values left open.
+"""Patterns of JSON documents, one per line: a document with some of its values left open.
 
-A line that fits a pattern is JSON, has the keys of the document in their order, each once, and the same values but for
-the open ones. To match lines takes a fraction of the time that it takes to parse them.
+A line that matches a pattern is JSON. It has the keys of the document in their order, each once, and the same values
+except for the open ones. Matching lines takes a fraction of the time that parsing them takes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-#: The keys that lead to a value.
+#: The path of keys to a value.
 Keys = tuple[str, ...]
 
 _PLAIN = r"[^\"\\\x00-\x1f]*"
@@ -22,10 +22,10 @@ _INTEGER = r"(?:0|[1-9][0-9]{0,17})"
 
 
 class Open(Enum):
-    """What an open value may be, as a regular expression without its quotes.
+    """The form of an open value, as a regular expression without its quotes.
 
-    Numbers are so short that they are exact, as integers of 64 bits and as floats. An optional part is written as a
-    choice between it and nothing: for a group that is repeated, the regular expression engine copies all values so far.
+    Numbers are short enough to be exact as 64-bit integers and as floats. An optional part is written as a choice
+    between it and nothing: for a repeated group, the regular expression engine copies all values so far.
     """
 
     NATURAL = _INTEGER
@@ -42,12 +42,13 @@ class Open(Enum):
     """A text that is JSON itself; its values are chosen in turn."""
 
 
-#: Says what a value may be, given its keys and the value; None for just this value; a text for a pattern of a text.
+#: Function that returns the form of a value, given its keys and the value. None matches exactly this value; a string is
+#: a regular expression for a string.
 Choose = Callable[[Keys, Any], "Open | str | None"]
 
-#: The most open values of a pattern: with more, it takes longer to make than it saves, and much memory.
+#: Maximum number of open values in a pattern. With more, compiling it takes longer than it saves, and much memory.
 MOST_OPEN = 1_000
-#: Levels whose values may be open: each is read again at all levels above it. Values of deeper levels are compared.
+#: Levels whose values may be open: each is read again for all levels above it. Deeper values are compared as a whole.
 _LEVELS = 20
 
 _KEY = re.compile(r'\s*"((?:[^"\\]|\\.)*)"\s*:\s*')
@@ -57,14 +58,14 @@ _TEXTS = frozenset({Open.PLAIN_TEXT, Open.TEXT})
 
 
 class NoPatternError(ValueError):
-    """There is no pattern of a document that is worth having, or that is sure to be right."""
+    """A document without a useful pattern, or without one that is certain to be correct."""
 
 
 class Piece(NamedTuple):
     """A part of a pattern.
 
-    :param text: a regular expression
-    :param is_needed: whether it is an open value that is needed
+    :param text: regular expression
+    :param is_needed: True for an open value that is needed
     """
 
     text: str
@@ -74,10 +75,10 @@ class Piece(NamedTuple):
 class JsonPattern:
     """The pattern of a document.
 
-    :param text: the document, valid, on one line
-    :param choose: says what its values may be
-    :param needs: whether the open value with these keys is needed; others are matched only
-    :raises NoPatternError: if it cannot be one
+    :param text: a valid document on one line
+    :param choose: function that returns the form of a value
+    :param needs: function that returns True if the open value with these keys is needed; others are only matched
+    :raises NoPatternError: if there is no pattern for it
     """
 
     def __init__(self, text: str, choose: Choose, needs: Callable[[Keys], bool] = lambda _: True) -> None:
@@ -93,7 +94,7 @@ class JsonPattern:
             raise NoPatternError("it has a key twice")
 
     def fits(self, line: str) -> tuple[str, ...] | None:
-        """Return the open values of a line, texts without their quotes; None if it does not fit."""
+        """Return the open values of a line, strings without their quotes; None if it does not match."""
         found = self._fits(line)
         return None if found is None else found.groups("")
 
@@ -112,7 +113,7 @@ class JsonPattern:
             self.pieces.append(Piece(re.escape(text.replace('"', quote))))
 
     def _write(self, text: str, start: int, keys: Keys, quote: str) -> int:
-        """Write the pattern of the value that begins at ``start``; return where it ends."""
+        """Write the pattern of the value that begins at ``start``; return its end."""
         value, end = _SCAN(text, start)
         choice = self._choose(keys, value)
         if choice is Open.DOCUMENT:
@@ -151,9 +152,11 @@ class JsonPattern:
 
 
 class LinePatterns:
-    """Patterns of which each line of a text fits one or none. What they begin with alike is matched once.
+    """A group of patterns. Each line of a text matches one of them or none.
 
-    :param patterns: at least one
+    Their common beginning is matched once.
+
+    :param patterns: at least one pattern
     """
 
     def __init__(self, patterns: Sequence[JsonPattern]) -> None:
@@ -172,9 +175,10 @@ class LinePatterns:
     def _either(self, patterns: Sequence[tuple[list[int], Iterator[Piece]]]) -> str:
         """Write the next pieces of patterns, up to the end of the line.
 
-        Calls nest where patterns part, so less deeply than there are patterns, however long they are.
+        Calls nest only at places with different pieces, so the depth is less than the number of patterns, however long
+        they are.
 
-        :param patterns: each takes the places of its values
+        :param patterns: each with the list to which the places of its values are added
         """
         written: list[str] = []
         while True:
@@ -206,7 +210,7 @@ _END_OF_LINE = Piece(r"\n", is_needed=True)
 
 
 def _getter(places: Sequence[int]) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
-    """Return what takes values out of a row, as a tuple; fast, if they stand in a row."""
+    """Create a function that extracts values from a row, as a tuple. It is fast if they are adjacent."""
     start, end = places[0], places[-1] + 1
     return itemgetter(slice(start, end)) if end - start == len(places) else itemgetter(*places)
 

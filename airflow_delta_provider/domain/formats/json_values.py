@@ -1,6 +1,7 @@
-"""JSON as logs hold it: documents, and values of the types that PROTOCOL.md gives them.
+"""JSON in logs: documents, and values of the types that PROTOCOL.md specifies.
 
-Readers take no value of another type, a number in quotes neither: Delta Spark fails on it. So it is none here.
+Readers do not accept values of other types, not even a number in quotes: Delta Spark fails on it. So these are errors
+here.
 """
 
 from __future__ import annotations
@@ -10,29 +11,29 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-#: Levels of a document: what goes deeper is damage, and no rule has to follow it.
+#: Maximum nesting depth of a document: deeper ones are damage, and no rule needs to follow them.
 _MOST_LEVELS = 200
-#: Characters of a wrong value that a message shows.
+#: Characters of a wrong value in a message.
 _MOST_TEXT = 60
 
 
 def parse_json(text: str | bytes, *, unique: bool = False) -> Any:
     """Read a JSON document.
 
-    :param unique: whether a key that an object has twice is an error
-    :raises ValueError: if it is none: not JSON, nested too deeply, or with half of a character
+    :param unique: True if a duplicate key in an object is an error
+    :raises ValueError: if it is not JSON, nested too deeply, or has half of a character
     """
     if isinstance(text, bytes):
         try:
             text = text.decode("utf-8-sig")
-        except UnicodeDecodeError:  # whose message quotes the text
+        except UnicodeDecodeError:  # its message quotes the content
             raise ValueError("it is not UTF-8") from None
     try:
         value = _decoded(_UNIQUE if unique else _DECODER, text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except ValueError as error:
-        if type(error) is ValueError:  # of int(), which speaks to programmers
+        if type(error) is ValueError:  # raised by int(), with a message for programmers
             raise ValueError("it has a number of thousands of digits") from None
         raise
     if text.count("{") + text.count("[") > _MOST_LEVELS and _levels_exceed(value, _MOST_LEVELS):
@@ -46,7 +47,10 @@ def parse_json(text: str | bytes, *, unique: bool = False) -> Any:
 
 
 def _decoded(decoder: json.JSONDecoder, text: str) -> Any:
-    """Decode a document; most have no blanks around them, which :meth:`json.JSONDecoder.decode` looks for first."""
+    """Decode a document. It is fast for documents without blanks around them.
+
+    :meth:`json.JSONDecoder.decode` first looks for such blanks, which most documents do not have.
+    """
     try:
         value, end = decoder.raw_decode(text)
     except json.JSONDecodeError:
@@ -55,10 +59,10 @@ def _decoded(decoder: json.JSONDecoder, text: str) -> Any:
 
 
 def text_of(body: Mapping[str, Any], key: str) -> str:
-    """Return a value that has to be a text.
+    """Return a value that must be a string.
 
-    :raises KeyError: if there is none
-    :raises ValueError: if it is none
+    :raises KeyError: if it is missing
+    :raises ValueError: if it is not a string
     """
     value = body[key]
     if not isinstance(value, str):
@@ -67,9 +71,9 @@ def text_of(body: Mapping[str, Any], key: str) -> str:
 
 
 def texts_of(body: Mapping[str, Any], key: str) -> tuple[str, ...] | None:
-    """Return a value that has to be a list of texts, None where there is none.
+    """Return a value that must be a list of strings, None if it is missing.
 
-    :raises ValueError: if it is none
+    :raises ValueError: if it is not one
     """
     value = body.get(key)
     if value is None:
@@ -80,9 +84,9 @@ def texts_of(body: Mapping[str, Any], key: str) -> tuple[str, ...] | None:
 
 
 def map_of(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return a value that has to be a map, an empty one where there is none; pyarrow gives maps as pairs.
+    """Return a value that must be a map, empty if it is missing. PyArrow returns maps as pairs.
 
-    :raises ValueError: if it is none
+    :raises ValueError: if it is not a map
     """
     value = body.get(key)
     if type(value) is dict:
@@ -97,10 +101,10 @@ def map_of(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def integer_of(body: Mapping[str, Any], key: str, bits: int = 64) -> int:
-    """Return a value that has to be an integer of so many bits.
+    """Return a value that must be an integer of at most ``bits`` bits.
 
-    :raises KeyError: if there is none
-    :raises ValueError: if it is none
+    :raises KeyError: if it is missing
+    :raises ValueError: if it is not such an integer
     """
     value = body[key]
     if type(value) is not int or not -(1 << bits - 1) <= value < 1 << bits - 1:
@@ -109,9 +113,9 @@ def integer_of(body: Mapping[str, Any], key: str, bits: int = 64) -> int:
 
 
 def integer_or_none(body: Mapping[str, Any], key: str) -> int | None:
-    """Return a value that has to be an integer, None where there is none.
+    """Return a value that must be an integer, None if it is missing.
 
-    :raises ValueError: if it is none
+    :raises ValueError: if it is not an integer
     """
     return None if body.get(key) is None else integer_of(body, key)
 
@@ -155,7 +159,7 @@ class _ConstantError(ValueError):
 
 
 class DuplicateKeyError(ValueError):
-    """An object has a key twice; the message says which."""
+    """An object with a duplicate key; the message names the key."""
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)

@@ -1,22 +1,25 @@
-"""Decompressing LZ4, which Python lacks. lz4/lz4, ``lz4_Block_format.md``: blocks, without the frames around them."""
+"""Decompression of LZ4, which Python lacks.
+
+lz4/lz4, ``lz4_Block_format.md``: blocks, without frames around them.
+"""
 
 from __future__ import annotations
 
-#: What a length in a token is that goes on in the bytes behind it, and the shortest match.
+#: Length in a token that is continued in the bytes after it, and the length of the shortest match.
 _GOES_ON, _SHORTEST = 15, 4
 _FULL = 255
 _INT = 4
 
 
 class Lz4Error(ValueError):
-    """The bytes are not what LZ4 writes; the message says why."""
+    """Bytes that are not valid LZ4; the message gives the reason."""
 
 
 def decompress(block: bytes, size: int) -> bytes:
-    """Return what a block comes to.
+    """Decompress a block.
 
-    :param size: the most bytes that it may come to
-    :raises Lz4Error: if it is damaged, or comes to more
+    :param size: maximum number of decompressed bytes
+    :raises Lz4Error: if it is damaged, or has more bytes
     """
     try:
         return bytes(_content(block, size))
@@ -25,13 +28,13 @@ def decompress(block: bytes, size: int) -> bytes:
 
 
 def decompress_hadoop(stream: bytes, size: int) -> bytes:
-    """Return what a stream comes to that Hadoop's codec wrote: blocks after their sizes.
+    """Decompress a stream of Hadoop's codec: blocks, each after its size.
 
-    The size of what was written at once precedes the blocks that it was cut into, and each block is preceded by its own
-    size: numbers of four bytes, the highest first.
+    Data written in one call is split into blocks. Its decompressed size comes first; then each block follows its own
+    compressed size. Sizes have four bytes, big-endian.
 
-    :param size: the most bytes that it may come to
-    :raises Lz4Error: if it is damaged, or comes to more
+    :param size: maximum number of decompressed bytes
+    :raises Lz4Error: if it is damaged, or has more bytes
     """
     parts, position, whole = [], 0, 0
     while position < len(stream):
@@ -57,7 +60,7 @@ def _number(stream: bytes, position: int) -> tuple[int, int]:
 
 
 def _content(block: bytes, size: int) -> bytearray:
-    """All sequences in one loop: calls would take longer than what they do."""
+    """Decompress all sequences in one loop. Calls per sequence would cost more than their work."""
     out = bytearray()
     position, end = 0, len(block)
     while True:
@@ -92,7 +95,7 @@ def _content(block: bytes, size: int) -> bytearray:
             raise Lz4Error(f"an LZ4 block comes to more than {size} bytes")
         if offset >= length:
             out += out[start : start + length]
-        else:  # the copy overlaps what it writes: a pattern is repeated
+        else:  # the copy overlaps its own output: a pattern is repeated
             out += (out[start:] * (length // offset + 1))[:length]
     if position > end or len(out) > size:
         raise Lz4Error(f"an LZ4 block ends too early, or comes to more than {size} bytes")

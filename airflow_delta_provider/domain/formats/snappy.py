@@ -1,26 +1,29 @@
-"""Decompressing Snappy, which Python lacks. google/snappy, ``format_description.txt``: the raw format, unframed."""
+"""Decompression of Snappy, which Python lacks.
+
+google/snappy, ``format_description.txt``: the raw format, unframed.
+"""
 
 from __future__ import annotations
 
-#: A copy takes two bytes at least and yields 64 at most: no stream comes to more than this many times its size.
+#: Maximum ratio of decompressed to compressed size: a copy has at least two bytes and yields at most 64.
 _MOST_GROWTH = 32
 _MOST_PREAMBLE = 5
 
 
 class SnappyError(ValueError):
-    """The bytes are not a Snappy stream; the message says why."""
+    """Bytes that are not a Snappy stream; the message gives the reason."""
 
 
 def decompressed_size(stream: bytes) -> int:
-    """Return how many bytes a stream says that it comes to.
+    """Return the decompressed size that a stream declares, in bytes.
 
-    :raises SnappyError: if it says none, or more than it can
+    :raises SnappyError: if it declares none, or an impossible one
     """
     return _preamble(stream)[0]
 
 
 def decompress(stream: bytes) -> bytes:
-    """Return what a stream comes to.
+    """Decompress a stream.
 
     :raises SnappyError: if it is damaged
     """
@@ -35,7 +38,7 @@ def decompress(stream: bytes) -> bytes:
 
 
 def _preamble(stream: bytes) -> tuple[int, int]:
-    """Return the size of the content, and where the elements begin."""
+    """Return the size of the content, and the start of the elements."""
     size = 0
     for index, byte in enumerate(stream[:_MOST_PREAMBLE]):
         size |= (byte & 0x7F) << 7 * index
@@ -46,15 +49,15 @@ def _preamble(stream: bytes) -> tuple[int, int]:
     raise SnappyError("a Snappy stream does not say its size")
 
 
-#: By the tag of an element: its length, and the upper bits of a short copy's offset.
+#: Length, and upper bits of a short copy's offset, by the tag of an element.
 _LENGTHS = [(tag >> 2 & 7) + 4 if tag & 3 == 1 else (tag >> 2) + 1 for tag in range(256)]
 _OFFSETS = [(tag & 0xE0) << 3 for tag in range(256)]
-#: From this tag on, the length of a literal follows it, in one byte and more.
+#: From this tag on, the length of a literal follows the tag, in one or more bytes.
 _LONG_LITERAL = 60 << 2
 
 
 def _content(stream: bytes, position: int) -> bytearray:
-    """All elements in one loop: calls would take longer than what they do."""
+    """Decompress all elements in one loop. Calls per element would cost more than their work."""
     out = bytearray()
     lengths, offsets = _LENGTHS, _OFFSETS
     end = len(stream)
@@ -70,7 +73,7 @@ def _content(stream: bytes, position: int) -> bytearray:
         elif tag & 1:  # a short copy from nearby
             offset = offsets[tag] | stream[position + 1]
             position += 2
-        else:  # a literal: bytes as they are
+        else:  # a literal: uncompressed bytes
             position += 1
             length = lengths[tag]
             if tag >= _LONG_LITERAL:
@@ -86,7 +89,7 @@ def _content(stream: bytes, position: int) -> bytearray:
             raise SnappyError("a Snappy stream copies from where nothing is")
         if offset >= length:
             out += out[start : start + length]
-        else:  # the copy overlaps what it writes: a pattern is repeated
+        else:  # the copy overlaps its own output: a pattern is repeated
             out += (out[start:] * (length // offset + 1))[:length]
     if position > end:
         raise SnappyError("a Snappy stream ends too early")

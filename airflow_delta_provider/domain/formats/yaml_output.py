@@ -1,6 +1,6 @@
-"""Plain values as YAML for people, that every reader of YAML 1.1 and 1.2 takes for the same values.
+"""Plain values as YAML for people. Every reader of YAML 1.1 and 1.2 reads the same values.
 
-Mappings are written a key per line; lists, and mappings of scalars within lists, on one line where they fit.
+Mappings have one key per line. Lists, and mappings of scalars within lists, are written on one line if they fit.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import Any
 
 WIDTH = 120
 _WORD = r"[^\W\d][\w./@+-]*"
-#: What needs no quotes, in any place.
+#: Strings that need no quotes in any place.
 _PLAIN = re.compile(rf"(?:{_WORD}(?: {_WORD})*|[A-Za-z][A-Za-z0-9+.-]*://[\w./@+-]+)\Z")
-#: What readers take for something else than a text.
+#: Words that readers do not read as strings.
 _WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
-#: A key of more than 1,024 characters has to be said to be one.
+#: A key of more than 1,024 characters must be marked as one.
 _LONGEST_KEY = 1000
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 
 
 def to_yaml(value: Mapping[str, Any]) -> str:
-    """Return the lines of a mapping of texts, booleans, None, lists and mappings."""
+    """Return the lines of a mapping of strings, booleans, None, lists and mappings."""
     return "".join(f"{line}\n" for line in _mapping(value, 0))
 
 
 def scalar(value: Any) -> str:
-    """Return a text, a boolean or None as it is written in any place."""
+    """Return a string, a boolean or None in a form that is valid in any place."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     text = str(value)
@@ -34,7 +34,7 @@ def scalar(value: Any) -> str:
 
 
 def comment(text: str) -> str:
-    """Return lines of a comment; what is not printable is escaped."""
+    """Return lines of a comment; characters that are not printable are escaped."""
     return "".join(f"# {_quoted(line)[1:-1] if not line.isprintable() else line}\n" for line in text.split("\n"))
 
 

@@ -1,7 +1,7 @@
-"""YAML as plain values that know where they were written; PyYAML reads it, where that is installed.
+"""YAML as plain values with their positions in the source. PyYAML reads it, if it is installed.
 
-No tag makes an object, and a document is bounded: in characters, in depth, and in values once aliases are followed, so
-that a text of a few lines cannot take all memory. A key that a mapping has twice is an error.
+No tag creates an object. A document has limits on its characters, its depth, and its values after aliases are followed,
+so that a few lines cannot use all memory. A duplicate key in a mapping is an error.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-#: Characters of a document.
+#: Maximum number of characters in a document.
 MOST_CHARACTERS = 16 * 2**20
-#: Levels of lists and mappings in each other.
+#: Maximum nesting depth of lists and mappings.
 MOST_LEVELS = 200
-#: Values of a document; those behind an alias count each time.
+#: Maximum number of values in a document; values behind an alias count each time.
 MOST_VALUES = 1_000_000
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
-#: What a scalar may be; ``!!binary`` and whatever makes objects is not among them.
+#: Allowed types of scalars; ``!!binary`` and types that create objects are excluded.
 _SCALARS = frozenset(_TAG + name for name in ("null", "bool", "int", "float", "str", "timestamp", "value"))
 
 
 class YamlError(ValueError):
-    """A text that is not YAML as this package takes it.
+    """A string that is not YAML in the form that this package accepts.
 
-    :param what: what is wrong
-    :param line: where, from 1; None where it is about the whole
-    :param column: likewise
+    :param what: description of the error
+    :param line: line of the error, from 1; None if it concerns the whole document
+    :param column: column of the error, from 1; None if it concerns the whole document
     """
 
     def __init__(self, what: str, line: int | None = None, column: int | None = None) -> None:
@@ -39,11 +39,11 @@ class YamlError(ValueError):
 
 @dataclass(frozen=True)
 class Mark:
-    """Where a value was written.
+    """The position of a value in the source.
 
-    :param line: from 1
-    :param column: from 1
-    :param text: a scalar as it was written, without quotes; empty for others
+    :param line: line, from 1
+    :param column: column, from 1
+    :param text: scalar as written, without quotes; empty for other values
     """
 
     line: int
@@ -52,7 +52,7 @@ class Mark:
 
 
 class MarkedDict(dict[Any, Any]):
-    """A mapping that knows where its keys and values were written."""
+    """A mapping with the positions of its keys and values."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -61,7 +61,7 @@ class MarkedDict(dict[Any, Any]):
 
 
 class MarkedList(list[Any]):
-    """A list that knows where its items were written."""
+    """A list with the positions of its items."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -69,7 +69,7 @@ class MarkedList(list[Any]):
 
 
 def mark_of(container: Any, key: Any) -> Mark | None:
-    """Return where the value of a key, or of an index, was written; None for values that are not from YAML."""
+    """Return the position of the value at a key or index; None for values that are not from YAML."""
     if isinstance(container, MarkedDict):
         return container.values_at.get(key)
     if isinstance(container, MarkedList) and 0 <= key < len(container.items_at):
@@ -78,19 +78,19 @@ def mark_of(container: Any, key: Any) -> Mark | None:
 
 
 def key_mark_of(container: Any, key: Any) -> Mark | None:
-    """Return where a key was written; None for values that are not from YAML."""
+    """Return the position of a key; None for values that are not from YAML."""
     return container.keys_at.get(key) if isinstance(container, MarkedDict) else None
 
 
 def unmarked(value: Any) -> Any:
-    """Return a value in dicts and lists of Python's own."""
+    """Convert marked containers to plain dicts and lists."""
     if isinstance(value, dict):
         return {key: unmarked(held) for key, held in value.items()}
     return [unmarked(held) for held in value] if isinstance(value, list) else value
 
 
 def parse_yaml(text: str) -> Any:
-    """Read the only document of a text; None for an empty one. Mappings and lists in it are marked.
+    """Read the only document of a string; None if it is empty. Its mappings and lists are marked.
 
     :raises YamlError: if it is malformed, exceeds a limit, or PyYAML is not installed
     """
@@ -122,7 +122,7 @@ class _Open:
 
 
 class _Composer:
-    """Makes values of PyYAML's events: without recursion, however deep they are nested."""
+    """Builds values from PyYAML's events, without recursion, so nesting depth does not matter."""
 
     def __init__(self, yaml: Any) -> None:
         self._yaml = yaml
@@ -214,7 +214,7 @@ class _Composer:
         return isinstance(last.value, MarkedDict) and last.key_mark is None and not last.merge
 
     def _take(self, value: Any, mark: Mark) -> None:
-        """Put a value where the next one belongs."""
+        """Add a value at the current place."""
         if not self._open:
             self._result = value
             return
@@ -240,7 +240,7 @@ class _Composer:
             last.key, last.key_mark = None, None
 
     def _merge(self, into: _Open, value: Any, mark: Mark) -> None:
-        """Take the keys of ``<<``: those that the mapping has itself win, before those the first of several."""
+        """Merge the keys of ``<<``. The mapping's own keys win, then the first of several merged mappings."""
         assert isinstance(into.value, MarkedDict)
         inherited = self._inherited.setdefault(id(into.value), set())
         for merged in value if isinstance(value, MarkedList) else [value]:

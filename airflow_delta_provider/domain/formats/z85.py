@@ -1,4 +1,4 @@
-"""Z85, the Base85 variant in which the log holds the UUIDs and the bytes of deletion vectors.
+"""Z85, the Base85 encoding of UUIDs and of deletion vectors' bytes in the log.
 
 https://rfc.zeromq.org/spec/32/; PROTOCOL.md, Deletion Vector Descriptor Schema.
 """
@@ -9,22 +9,22 @@ import re
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _DIGITS = {character: digit for digit, character in enumerate(_ALPHABET)}
-#: Encodes 16 bytes for certain: no block begins with one of the last digits, with which it could be too great.
+#: Matches only encodings of 16 bytes: no block begins with one of the last digits, which could make it too large.
 _IS_UUID = re.compile(rf"(?:[{re.escape(_ALPHABET[:82])}][{re.escape(_ALPHABET)}]{{4}}){{4}}").fullmatch
 
 
 def is_uuid(text: str) -> bool:
-    """Whether a text stands for 16 bytes, as a UUID has; may say no of some that do. Fast."""
+    """Return True if a string encodes 16 bytes, as of a UUID. May return False for a few that do. Fast."""
     return _IS_UUID(text) is not None
 
 
 def decode_z85(text: str) -> bytes:
-    """Return the bytes that a text stands for: four for each five characters.
+    """Decode a string: four bytes for each five characters.
 
-    Bytes that are no multiple of four were padded before they were encoded, and the padding is
-    returned with them: only who knows their number can cut it off.
+    If the number of bytes was not a multiple of four, they were padded before encoding. The padding is returned with
+    them; only a caller that knows their number can cut it off.
 
-    :raises ValueError: if the text is not Z85
+    :raises ValueError: if the string is not Z85
     """
     if len(text) % 5:
         raise ValueError(f"it has {len(text)} characters, which is not a multiple of five")

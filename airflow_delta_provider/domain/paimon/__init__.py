@@ -1,1 +1,1 @@
-"""What Apache Paimon keeps of a table, as values and pure functions from bytes."""
+"""The metadata of Apache Paimon tables, as values and pure functions from bytes."""

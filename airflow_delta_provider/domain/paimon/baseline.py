@@ -1,4 +1,4 @@
-"""What the last check of a table proved, and of which files: the next check resumes from it."""
+"""The proven result of the last check of a table, with its files: the next check resumes from it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SCHEMA_VERSION = 1
 class KnownFile:
     """A data file that was live.
 
-    :param name: its name, which no other file of the table has
-    :param lowest: lowest row id in it; None where it was not read
-    :param highest: highest row id in it; None where it was not read
+    :param name: its name, unique in the table
+    :param lowest: lowest row id in it; None if it was not read
+    :param highest: highest row id in it; None if it was not read
     """
 
     name: str
@@ -29,13 +29,14 @@ class KnownFile:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A snapshot up to which everything was right.
+    """A snapshot that was checked and found correct, with all earlier ones.
 
-    :param snapshot_uuid: distinguishes it from another snapshot of the same id: after a rollback, ids are reused
-    :param level: that the check had
-    :param key_columns: that it compared
-    :param files: those that were live
-    :param reported: the warnings of earlier snapshots whose report has not been confirmed yet
+    :param snapshot_uuid: identifier that distinguishes it from another snapshot with the same id: after a rollback, ids
+        are reused
+    :param level: level of the check
+    :param key_columns: columns that the check compared
+    :param files: live files
+    :param reported: warnings of earlier snapshots whose report has not been confirmed yet
     """
 
     snapshot_id: int
@@ -47,11 +48,11 @@ class Baseline:
 
     @property
     def version(self) -> int:
-        """The snapshot's id."""
+        """The id of the snapshot."""
         return self.snapshot_id
 
     def to_json(self) -> dict[str, Any]:
-        """Return the wire form."""
+        """Return the JSON form."""
         return {
             "paimon_schema_version": SCHEMA_VERSION,
             "version": self.snapshot_id,
@@ -64,9 +65,9 @@ class Baseline:
 
     @classmethod
     def from_json(cls, wire: Any) -> Baseline:
-        """Read the wire form.
+        """Read the JSON form.
 
-        :raises ValueError: if it is none, or of another version
+        :raises ValueError: if it is not one, or is of another version
         """
         try:
             if not isinstance(wire, Mapping) or wire["paimon_schema_version"] != SCHEMA_VERSION:

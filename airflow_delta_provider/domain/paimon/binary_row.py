@@ -1,8 +1,8 @@
-"""Rows in Paimon's own bytes: here the values of a partition.
+"""Rows in Paimon's binary format, here the values of a partition.
 
-Apache Paimon, ``BinaryRow``: the number of fields, big-endian, as manifests put it before a row; then,
-little-endian, a byte of the row's kind and the bits of null fields, in words of 8 bytes; 8 bytes for each field;
-and what does not fit there, which a field points to from behind the number of fields.
+Apache Paimon, ``BinaryRow``. In manifests, the number of fields comes first, big-endian. The row follows,
+little-endian: a byte for the row's kind and the bits of null fields, in words of 8 bytes; 8 bytes for each field; and
+values that do not fit there. A field points to such a value by its offset after the number of fields.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from airflow_delta_provider.domain.paimon.data_type import DataField, DataType
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 
 _ARITY_SIZE = 4
-#: Bits before those of the fields: the row's kind.
+#: Bits of the row's kind, before the null bits of the fields.
 _KIND_BITS = 8
 _WORD = 8
-#: Set in the last byte of a field that holds its bytes itself; the other bits of that byte are their number.
+#: Flag in the last byte of a field that contains its bytes itself; the other bits of that byte are their number.
 _INLINE = 0x80
 _MOST_INLINE = 7
-#: Decimals of more digits do not fit a long; timestamps of more fractional digits also have nanoseconds.
+#: Maximum digits of decimals that fit a long, and maximum fractional digits of timestamps without nanoseconds.
 _COMPACT_DIGITS, _COMPACT_FRACTION = 18, 3
 _EPOCH = datetime(1970, 1, 1)
 _FIRST_DAY = date(1970, 1, 1)
@@ -32,10 +32,10 @@ _FIRST_DAY = date(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Timestamp:
-    """A time of day on a day, to the nanosecond, which no type of Python is.
+    """A date and time with nanoseconds, which Python's own type lacks.
 
-    :param seconds: to the second
-    :param nanoseconds: below the second
+    :param seconds: date and time, to the second
+    :param nanoseconds: fraction of the second
     """
 
     seconds: datetime
@@ -44,7 +44,7 @@ class Timestamp:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a field is: its own 8 bytes, and the row that they may point into."""
+    """The place of a field: its own 8 bytes, and the row that they may point into."""
 
     row: bytes
     start: int
@@ -68,10 +68,12 @@ class _Place:
 
 
 def read_partition(data: bytes, fields: tuple[DataField, ...]) -> tuple[Any, ...]:
-    """Return the values of a partition: int, str, bool, float, bytes, Decimal, date, time, Timestamp or None.
+    """Return the values of a partition.
 
-    :param data: as a manifest has it
-    :param fields: the table's partition columns in order, :attr:`TableSchema.partition_fields`
+    Types are int, str, bool, float, bytes, Decimal, date, time and Timestamp; a value may be None.
+
+    :param data: row as in a manifest
+    :param fields: partition columns of the table in order, :attr:`TableSchema.partition_fields`
     :raises PaimonFormatError: if it is not a row of these fields
     """
     if len(data) < _ARITY_SIZE:
@@ -96,7 +98,7 @@ def _value(place: _Place, field: DataField) -> Any:
         raise PaimonFormatError(f"the partition column {field.name} is of type {field.type.root}, which is not known")
     try:
         return read(place, field.type)
-    except UnicodeDecodeError:  # whose message quotes the value
+    except UnicodeDecodeError:  # its message quotes the value
         raise PaimonFormatError(f"a value of the partition column {field.name} is not UTF-8") from None
     except (OverflowError, struct.error) as error:
         raise PaimonFormatError(f"a value of the partition column {field.name} is damaged: {error}") from error
@@ -116,7 +118,7 @@ def _decimal(place: _Place, data_type: DataType) -> Decimal:
         unscaled = place.unpack("q")
     else:
         unscaled = int.from_bytes(place.pointed(place.unpack("4xI"), place.unpack("I")), "big", signed=True)
-    # The constructor is exact, whatever the context's precision.
+    # The constructor is exact for any precision of the context.
     return Decimal((int(unscaled < 0), tuple(int(digit) for digit in str(abs(unscaled))), -scale))
 
 

@@ -1,6 +1,6 @@
-"""Rules about a commit, and about what it changes of the snapshot before.
+"""Rules about a commit, and about its changes to the snapshot before.
 
-Apache Paimon, Row Tracking: ids are assigned at commit, one after the other, to the rows of files that have none.
+Apache Paimon, Row Tracking: at commit, consecutive ids are assigned to the rows of files that have none.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ _COPY = (
 
 @dataclass(frozen=True)
 class NewIds:
-    """The files of a commit whose ids it should have assigned.
+    """The files of a commit that should have new ids.
 
-    :param first: the id that was the next one; None where that is not known
+    :param first: next free id before the commit; None if unknown
     :param assigned: files that begin at that id or above
-    :param reissued: files that begin below, have the ids of no file that the commit replaces, and were not there before
+    :param reissued: files that begin below it, do not have the ids of a file that the commit replaces, and did not
+        exist before
     :param missing: files without any ids
-    :param columns: files with columns of rows of others, under the ids of those
-    :param data_evolution: whether several files may have columns of the same rows
+    :param columns: files with columns of other files' rows, under the ids of these rows
+    :param data_evolution: True if several files may have columns of the same rows
     """
 
     first: int | None
@@ -47,11 +48,11 @@ class NewIds:
     def of(
         cls, change: Change, *, tracked_before: bool, data_evolution: bool, restored: Container[FileKey] = ()
     ) -> NewIds:
-        """Find them among what a commit added.
+        """Find the new ids among the files that a commit added.
 
-        :param tracked_before: whether the snapshot before had row tracking: without, no id was assigned
-        :param restored: files that the table had before, which come back with the ids that were theirs
-        :param data_evolution: whether files may have columns of the rows of others, and so their ids
+        :param tracked_before: True if the snapshot before had row tracking; otherwise no id was assigned yet
+        :param restored: files that the table had before and that return with their old ids
+        :param data_evolution: True if files may have columns of other files' rows, and so their ids
         """
         missing = tuple(file for file in change.added if file.first_row_id is None and not carries_ids(file))
         ranged = sorted(
@@ -68,26 +69,29 @@ class NewIds:
         assigned = tuple(file for ids, file in ranged if ids.start >= first)
         if not data_evolution:
             return cls(first, assigned, tuple(reissued), missing)
-        # What replaces files has their ids, even if the ranges differ.
+        # Files that replace others have their ids, even if the ranges differ.
         columns = () if change.deleted else tuple(reissued)
         return cls(first, assigned, (), missing, columns, data_evolution)
 
     @property
     def ranges(self) -> list[range]:
-        """The ids of the files in :attr:`assigned`, those of files with columns of the same rows once."""
+        """The id ranges of the files in :attr:`assigned`.
+
+        A range occurs once, even if several files have columns of its rows.
+        """
         ranges = [ids for file in self.assigned if (ids := id_range(file))]
         return list(dict.fromkeys(ranges)) if self.data_evolution else ranges
 
     @property
     def rows(self) -> int:
-        """How many rows have new ids."""
+        """The number of rows with new ids."""
         return sum(map(len, self.ranges))
 
 
 def check_change(change: Change, new: NewIds, highest_sequence: int) -> Iterator[Violation]:
-    """Yield what a commit broke, as far as its snapshot, the one before, and what it changed show.
+    """Yield the violations of a commit, as far as its snapshot, the one before, and its changes show them.
 
-    :param highest_sequence: the highest sequence number that its files may have
+    :param highest_sequence: highest sequence number that its files may have
     """
     yield from map(Violation, check_next_row_id(change.previous, change.snapshot))
     if _is_copy(change, new):
@@ -113,9 +117,9 @@ def check_change(change: Change, new: NewIds, highest_sequence: int) -> Iterator
 def check_files(
     files: Iterable[DataFile], snapshot: Snapshot, highest_sequence: int | None = None
 ) -> Iterator[Violation]:
-    """Yield what is wrong with single files of a snapshot.
+    """Yield problems of single files of a snapshot.
 
-    :param highest_sequence: the highest sequence number that they may have; None for the snapshot's id
+    :param highest_sequence: highest sequence number that they may have; None for the snapshot's id
     """
     files = tuple(files)
     yield from check_have_ids(files)
@@ -135,10 +139,10 @@ def check_files(
         file
         for file in files
         if not (1 <= file.min_sequence <= highest and 1 <= file.max_sequence <= highest)
-        # Next to rows of a branch, whose numbers may be higher, are others that have the commit's own.
+        # Besides rows of a branch, whose numbers may be higher, the file has rows with the commit's own number.
         or file.min_sequence > file.max_sequence != snapshot.id
     ]
-    # Before Paimon 2.0 compaction got these wrong; the rows have their own numbers in the file.
+    # Before Paimon 2.0, compaction recorded wrong numbers; the rows have their own numbers in the file.
     for compacted in (False, True):
         if some := [file for file in wrong if (file.source is FileSource.COMPACT) is compacted]:
             yield Violation.of_files(
@@ -153,7 +157,7 @@ def check_files(
 
 
 def check_have_ids(files: Iterable[DataFile]) -> Iterator[Violation]:
-    """Yield what is wrong if the rows of some files have no ids."""
+    """Yield a violation if the rows of some files have no ids."""
     if missing := [file for file in files if file.first_row_id is None and not carries_ids(file)]:
         yield Violation.of_files(
             rules.NO_ROW_IDS,
@@ -164,8 +168,10 @@ def check_have_ids(files: Iterable[DataFile]) -> Iterator[Violation]:
 
 
 def is_branch_merge(change: Change, new: NewIds) -> bool:
-    """Whether a commit brought the files of a branch, as ``sys.merge_branch`` does: with new ids and the sequence
-    numbers that they had there."""
+    """Return True if a commit merged the files of a branch, as ``sys.merge_branch`` does.
+
+    Such files have new ids, and the sequence numbers from the branch.
+    """
     snapshot = change.snapshot
     return (
         snapshot.is_branch_merge
@@ -176,7 +182,7 @@ def is_branch_merge(change: Change, new: NewIds) -> bool:
 
 
 def _is_copy(change: Change, new: NewIds) -> bool:
-    """Whether a commit brought files with ids that it did not assign, as ``sys.copy`` does."""
+    """Return True if a commit added files with ids that it did not assign, as ``sys.copy`` does."""
     snapshot = change.snapshot
     next_row_id = snapshot.next_row_id
     unnamed = snapshot.commit_kind == "OVERWRITE" and snapshot.operation is None
@@ -186,8 +192,8 @@ def _is_copy(change: Change, new: NewIds) -> bool:
 
 
 def _lowest_end(file: DataFile) -> int:
-    """Return the lowest number that can be the one after the highest id of a file."""
-    stored = file.row_count if carries_ids(file) else 0  # each has another one
+    """Return the lowest possible value of the highest id of a file, plus one."""
+    stored = file.row_count if carries_ids(file) else 0  # each row has a different id
     return max(stored, (id_range(file) or range(0)).stop)
 
 
@@ -199,7 +205,7 @@ def _first(change: Change, tracked_before: bool) -> int | None:
 
 
 def check_next_row_id(previous: Snapshot | None, snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield what is wrong with the nextRowId of a snapshot."""
+    """Yield problems of a snapshot's nextRowId."""
     now = snapshot.next_row_id
     if now is None:
         yield rules.NEXT_ROW_ID_OR_SNAPSHOTS.found("The snapshot has no nextRowId.")
@@ -225,7 +231,7 @@ def _check_fresh_sequences(files: Sequence[DataFile], snapshot: Snapshot) -> Ite
 
 
 def _check_assigned_ids(change: Change, new: NewIds) -> Iterator[Violation]:
-    """Check whether the ids that a commit assigned are those that were next, each assigned once."""
+    """Check that a commit assigned the next ids, each once."""
     if new.reissued:
         yield Violation.of_files(
             rules.NOT_TILED,
@@ -239,7 +245,7 @@ def _check_assigned_ids(change: Change, new: NewIds) -> Iterator[Violation]:
     if new.first is None or now is None or now < new.first:
         return
     growth, rows = now - new.first, new.rows
-    # Files without ids may have been to get some; those that begin too low have used up what others lack.
+    # Files without ids may have been meant to get some. Files that begin too low have used ids that others now lack.
     unexplained = (sum(file.row_count for file in files if file.holds_rows) for files in (new.missing, new.reissued))
     if growth not in (rows, *(rows + more for more in unexplained)):
         yield Violation.of_files(

@@ -1,7 +1,7 @@
-"""Which rows of which files a commit may have changed: what has to be read to compare it with the one before.
+"""The rows that must be read to compare a commit with the one before.
 
-Rows that a commit took from a file, or brought with one, and in tables with data evolution all rows of a range of ids
-for which files came or went. What was only appended has the ids and the sequence that its metadata says, and is not
+These are rows that a commit removed from a file, or added with one. In tables with data evolution, they are all rows of
+an id range whose files changed. Rows that were only appended have the ids and the sequence in the metadata, and are not
 read.
 """
 
@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.paimon.table_history import (
     vectors_of,
 )
 
-#: Gives the rows that a deletion vector deletes of a file, as a bit set; of no vector none.
+#: Function that returns the rows that a deletion vector deletes in a file, as a bit set; 0 without a vector.
 Deleted = Callable[[DataFile, "Vector | None"], int]
 
 
@@ -46,10 +46,10 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two snapshots that follow each other, and the rows that may differ.
+    """Two consecutive snapshots, and the rows that may differ.
 
-    :param before: None for the first of all, of which the rows after it are looked at alone
-    :param restored: whether the commit brought files back that the table had before
+    :param before: snapshot before; None for the first of all, whose rows are checked on their own
+    :param restored: True if the commit brought back files that the table had before
     """
 
     number: int
@@ -61,15 +61,15 @@ class Comparison:
 
     @property
     def compaction(self) -> bool:
-        """Whether the commit says that it leaves rows as they are."""
+        """Return True if the commit claims to leave rows unchanged."""
         return self.snapshot.commit_kind == "COMPACT"
 
 
 @dataclass
 class ChangedRows:
-    """Finds, for each commit of a history, which rows it may have changed.
+    """Finds the rows that each commit of a history may have changed.
 
-    :param deleted: reads deletion vectors
+    :param deleted: function that reads deletion vectors
     """
 
     history: TableHistory
@@ -77,7 +77,7 @@ class ChangedRows:
     _live: dict[FileKey, DataFile] = field(default_factory=dict)
 
     def comparisons(self) -> Iterator[Comparison]:
-        """Yield those commits that have rows to be read, and the first snapshot if it has."""
+        """Yield the comparisons of commits that have rows to read, preceded by the first snapshot if it has."""
         history = self.history
         evolution = history.schema.table_options().data_evolution
         start = history.start
@@ -98,7 +98,8 @@ class ChangedRows:
             after_vectors = vectors if step.index_files == index_files else vectors_of(step.index_files)
             find = self._of_groups if evolution else self._of_files
             found = tuple(find(number, step, vectors, after_vectors))
-            # What no row was taken for, and was written before the history begins, the table has had before.
+            # If a commit removes nothing and adds only files from before the history begins, the table has had them
+            # before.
             older = not step.removed and all(file.max_sequence < start.snapshot.id for file in step.added)
             restored = older or any(file.name in seen for file in step.added)
             if found:
@@ -136,14 +137,14 @@ class ChangedRows:
     def _of_groups(
         self, number: int, step: Step, before: Mapping[VectorKey, Vector], after: Mapping[VectorKey, Vector]
     ) -> Iterator[Occurrence]:
-        """Yield the rows of ranges of ids for which a file came or went, where there were rows before."""
+        """Yield the rows of id ranges whose files changed, if they had rows before."""
         changed = [*step.added, *step.removed]
         there = dict(self._live)
         now = dict(there)
         apply(now, step)
         ranges = _Ranges(changed)
         old = [file for file in there.values() if ranges.meet(file)]
-        # What replaces files may have their rows under other ids; what is only added has rows of its own.
+        # Files that replace others may have their rows under other ids; files that are only added have their own rows.
         compared = ranges if step.removed and not step.renumbered else _Ranges(old)
         if not old or not any(compared.meet(file) for file in step.added):
             return
@@ -165,7 +166,7 @@ class ChangedRows:
 
 
 def groups_of(files: Collection[DataFile]) -> dict[tuple[int, int], list[DataFile]]:
-    """Return files that hold columns of the same rows, by their first row id and their number of rows."""
+    """Return files that contain columns of the same rows, by their first row id and their number of rows."""
     groups: dict[tuple[int, int], list[DataFile]] = defaultdict(list)
     for file in files:
         if file.first_row_id is not None and file.holds_rows:
@@ -174,13 +175,13 @@ def groups_of(files: Collection[DataFile]) -> dict[tuple[int, int], list[DataFil
 
 
 class _Ranges:
-    """The row ids that the metadata gives files."""
+    """The row ids of files, according to the metadata."""
 
     def __init__(self, files: Collection[DataFile]) -> None:
         self._ranges = joined(ids for file in files if (ids := id_range(file)))
 
     def meet(self, file: DataFile) -> bool:
-        """Whether a file has one of the ids."""
+        """Return True if a file has one of the ids."""
         ids = id_range(file)
         if not ids:
             return False

@@ -1,4 +1,4 @@
-"""A commit with the metadata that it wrote, as far as it could be read."""
+"""A commit with its metadata, as far as it could be read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 
 
 class DamageKind(Enum):
-    """What is wrong with a file of metadata."""
+    """A kind of damage in a metadata file."""
 
     MISSING = "is missing"
     OTHER_SIZE = "has another size than is recorded"
@@ -22,10 +22,10 @@ class DamageKind(Enum):
 
 @dataclass(frozen=True)
 class Damage:
-    """A file of metadata that is not as what names it says.
+    """A metadata file that differs from its record, or cannot be read.
 
-    :param path: relative to the table
-    :param detail: the sizes, or why it cannot be read
+    :param path: path relative to the table
+    :param detail: the sizes, or the reason why it cannot be read
     """
 
     path: str
@@ -34,7 +34,7 @@ class Damage:
 
     @property
     def text(self) -> str:
-        """What is wrong, to follow the path."""
+        """The description of the damage, to follow the path."""
         return f"{self.kind.value}: {self.detail}" if self.detail else self.kind.value
 
 
@@ -42,12 +42,12 @@ class Damage:
 class Commit:
     """A snapshot and the files that it names.
 
-    :param base: manifests of the table before the commit, possibly merged; None where the list cannot be read
-    :param delta: manifests of what the commit did; None where the list cannot be read
-    :param manifests: entries by the name of the manifest: of those that no commit before named, or all of ``base``
-        where there is no commit before. One that cannot be read is not among them
-    :param unread: manifests of ``base`` that others before were merged into, and that were not read
-    :param damages: of the lists and of the manifests that were read for this commit
+    :param base: manifests of the table before the commit, possibly merged; None if the list cannot be read
+    :param delta: manifests of the commit's changes; None if the list cannot be read
+    :param manifests: entries by the name of the manifest. It has the manifests that no commit before named, or all of
+        ``base`` if there is no commit before, except unreadable ones
+    :param unread: manifests of ``base`` into which earlier ones were merged, and that were not read
+    :param damages: damages of the lists and manifests that were read for this commit
     """
 
     snapshot: Snapshot

@@ -1,6 +1,6 @@
 """Types of columns, from the JSON of a schema file.
 
-Apache Paimon, Specification, Schema. Types that this module has not heard of are kept by name.
+Apache Paimon, Specification, Schema. Types that this module does not know are kept by name.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 from airflow_delta_provider.domain.formats.json_values import integer_of, text_of
 
-#: A type without parts: its name, its arguments, the rest of its name, whether it takes null.
+#: A type without parts: its name, its arguments, the rest of its name, its nullability.
 _SIMPLE = re.compile(
     r"([A-Z_]+(?: PRECISION)?)\s*(?:\(([^)]*)\))?((?: WITH(?:OUT)?(?: LOCAL)? TIME ZONE)?)( NOT NULL| NULL)?"
 )
-#: Other names of types.
+#: Alternative names of types.
 _SYNONYMS = {
     "INTEGER": "INT",
     "NUMERIC": "DECIMAL",
@@ -28,7 +28,7 @@ _SYNONYMS = {
     "TIMESTAMP WITH LOCAL TIME ZONE": "TIMESTAMP_LTZ",
     "TIME WITHOUT TIME ZONE": "TIME",
 }
-#: Arguments where none are written, as far as they matter for how values are stored.
+#: Default arguments, as far as they affect the storage of values.
 _DEFAULTS = {"DECIMAL": (10, 0), "TIMESTAMP": (6,), "TIMESTAMP_LTZ": (6,), "TIME": (0,)}
 #: The parts of a nested type.
 _PARTS = {"ARRAY": ("element",), "MULTISET": ("element",), "VECTOR": ("element",), "MAP": ("key", "value")}
@@ -38,10 +38,10 @@ _PARTS = {"ARRAY": ("element",), "MULTISET": ("element",), "VECTOR": ("element",
 class DataType:
     """A type.
 
-    :param root: its name without arguments, by one name where it has several: ``INT``, ``VARCHAR``, ``ROW``...
+    :param root: canonical name without arguments: ``INT``, ``VARCHAR``, ``ROW``...
     :param arguments: precision and scale, or length
-    :param nullable: whether it takes null
-    :param parts: the fields of a ROW; of the others that nest, the parts by name: ``element``, ``key``, ``value``
+    :param nullable: True if it allows null
+    :param parts: fields of a ROW; for other nested types, the parts by name: ``element``, ``key``, ``value``
     """
 
     root: str
@@ -73,7 +73,7 @@ class DataType:
 class DataField:
     """A column, or a part of one.
 
-    :param id: what keeps a column the same under another name; None for elements, keys and values
+    :param id: identifier that stays when a column is renamed; None for elements, keys and values
     """
 
     id: int | None

@@ -1,9 +1,9 @@
-"""Deletion vectors: which rows of a data file the table has deleted.
+"""Deletion vectors: the rows of a data file that the table has deleted.
 
-Apache Paimon, Specification, Table Index, Deletion Vectors. An index file begins with a byte of its version. A
-vector is the size of its bitmap (big-endian), the bitmap beginning with a magic number, and the bitmap's CRC-32.
-The magic distinguishes the two kinds: a Roaring bitmap of 32-bit numbers, whose range gives the bitmap's size alone,
-and one of 64-bit numbers, whose range gives the size of all. A set of rows is an int used as a bit set.
+Apache Paimon, Specification, Table Index, Deletion Vectors. An index file begins with a version byte. A vector consists
+of the size of its bitmap (big-endian), the bitmap, which begins with a magic number, and the bitmap's CRC-32. The magic
+distinguishes two kinds. For a Roaring bitmap of 32-bit numbers, the length in the range covers only the bitmap; for one
+of 64-bit numbers, it covers everything. A set of rows is an int used as a bit set.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ from airflow_delta_provider.domain.paimon.index_manifest import VectorRange
 _FILE_VERSION = 1
 _MAGIC_32 = struct.pack(">I", 1581511376)
 _MAGIC_64 = struct.pack("<I", 1681511377)
-#: Bytes of the size before a bitmap, of the checksum after it, and of the magic that it begins with.
+#: Bytes of the size before a bitmap, of the checksum after it, and of the magic at its start.
 _SIZE_BYTES = _CHECKSUM_BYTES = _MAGIC_BYTES = 4
-#: Rows of a file up to which deletion vectors are read: a set of them takes 128 MiB.
+#: Maximum number of rows in a file whose deletion vectors are read: a set of them takes 128 MiB.
 _MOST_ROWS = 1 << 30
 
 
 def deleted_rows(content: bytes, vector: VectorRange, row_count: int) -> int:
-    """Return the rows that a vector deletes, as a bit set: bit ``p`` for the row at position ``p`` of the file.
+    """Return the rows that a vector deletes, as a bit set.
 
-    :param content: the whole index file
-    :param row_count: rows of the data file
-    :raises PaimonFormatError: if the file is not an index file, the vector is damaged, deletes another number of rows
-        than its range says, or a row that the data file does not have
+    Bit ``p`` stands for the row at position ``p`` of the file.
+
+    :param content: content of the whole index file
+    :param row_count: number of rows in the data file
+    :raises PaimonFormatError: if the file is not an index file, the vector is damaged, its number of rows differs from
+        its range's, or it deletes a row that the data file does not have
     """
     if not content:
         raise PaimonFormatError("it is empty")

@@ -1,4 +1,4 @@
-"""What is wrong with data files, and as few findings of it as possible: PD10, PD12, PD13."""
+"""Problems of data files, combined into as few findings as possible: PD10, PD12, PD13."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from airflow_delta_provider.domain.paimon.violation import listed, provenance
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-#: Findings of one rule; of further files only the number is reported.
+#: Maximum findings of one rule; further files are only counted.
 _MOST = 20
 
 
 @dataclass(frozen=True)
 class FileFault:
-    """What is wrong with a data file.
+    """A problem of a data file.
 
-    :param says: what follows the file's name; other files with the same problem are named with it
-    :param effect: what that means, if it is something else than the rule says
-    :param remedy: what to do about it, if it is something else than the rule says
-    :param since: the first snapshot that is wrong by it; None for the one that added the file
+    :param says: text after the file's name; files with the same text are reported together
+    :param effect: effect, if it differs from the rule's text
+    :param remedy: remedy, if it differs from the rule's text
+    :param since: first snapshot with the problem; None for the one that added the file
     """
 
     rule: Rule
@@ -40,24 +40,24 @@ class FileFault:
 
 
 def differs(file: DataFile, why: str) -> FileFault:
-    """Return that a file is not what its manifest says."""
+    """Return a fault: a file differs from its manifest entry."""
     return FileFault(rules.NOT_AS_RECORDED, file, f"differs from its manifest entry: {why}.")
 
 
 def unreadable(file: DataFile, why: str) -> FileFault:
-    """Return that a file is missing or damaged."""
+    """Return a fault: a file is missing or damaged."""
     return FileFault(rules.UNREADABLE, file, f"cannot be read: {why}.")
 
 
 def unread(file: DataFile, why: str, remedy: str | None = None) -> FileFault:
-    """Return that a file cannot be read here."""
+    """Return a fault: a file cannot be read here."""
     return FileFault(rules.UNREAD, file, f"was not read: {why}.", remedy=remedy)
 
 
 def findings_of(faults: Iterable[FileFault], lifetimes: Lifetimes) -> list[Finding]:
-    """Return findings: files with the same problem together, at the first snapshot that is wrong by one.
+    """Return findings, each for the files with the same problem, at the first snapshot that has it.
 
-    An error is healed once none of its files is live; what could not be proven stays so.
+    An error is healed once none of its files is live. Undecided findings are never healed.
     """
     alike: dict[tuple[Rule, str, str | None, str | None], list[FileFault]] = defaultdict(list)
     for fault in faults:

@@ -1,11 +1,14 @@
-"""What is wrong with a file of a table's metadata."""
+"""Errors in the files of a table."""
 
 from __future__ import annotations
 
 
 class PaimonFormatError(Exception):
-    """A file of a table cannot be read as what it should be; the message says why, not which file it is."""
+    """A file of a table that cannot be read as expected.
+
+    The message gives the reason, but not the file's name.
+    """
 
 
 class LargeFileError(PaimonFormatError):
-    """A file takes more memory than one of its size may; it may be whole."""
+    """A file that needs more memory than allowed for its size. It may be undamaged."""

@@ -1,4 +1,4 @@
-"""Checking a table's history, commit by commit."""
+"""Check of a table's history, commit by commit."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
 _NOT_CHECKED = "This snapshot and those after it are not checked."
+#: Rules about metadata that was not read, by the reason.
 _RULES = {
     DamageKind.UNREADABLE: rules.UNREADABLE_METADATA,
     DamageKind.TOO_LARGE: rules.METADATA_NOT_READ,
@@ -54,8 +55,8 @@ class HistoryCheck:
     """Checks the commits of a table, in order.
 
     :param schemas: all schemas of the table
-    :param since: the first commit is this snapshot's and is taken as sound; None checks all
-    :param fail_on_reassigned: whether reassigned row ids are an error
+    :param since: snapshot of the first commit, which is assumed to be correct; None to check all
+    :param fail_on_reassigned: True if reassigned row ids are an error
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class HistoryCheck:
 
     @property
     def ended(self) -> bool:
-        """Whether the commits that follow cannot be checked: one has an unknown version."""
+        """Return True if the following commits cannot be checked, because one has an unknown version."""
         return self._unknown is not None
 
     @property
@@ -98,7 +99,7 @@ class HistoryCheck:
 
     @property
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """Those that were taken, in order."""
+        """The snapshots that were checked, in order."""
         return tuple(change.snapshot for change in self._changes)
 
     def add_damage(self, damage: Damage) -> None:
@@ -106,7 +107,7 @@ class HistoryCheck:
         self._broken_snapshots.append(damage)
 
     def apply_commit(self, commit: Commit) -> tuple[Snapshot, ...]:
-        """Check a commit; return the snapshots whose deletion vectors it takes to end that."""
+        """Check a commit. Return the snapshots whose deletion vectors must be read to finish the check."""
         snapshot = commit.snapshot
         if snapshot.version not in KNOWN_VERSIONS:
             self._unknown = rules.UNKNOWN_VERSION.found(
@@ -151,9 +152,9 @@ class HistoryCheck:
         return wanted
 
     def add_deleted_rows(self, deleted: DeletedRows, bounds: Callable[[], Mapping[str, ValueBounds]]) -> None:
-        """Check the newest commit by the deletion vectors that :meth:`apply_commit` asked for.
+        """Finish the check of the newest commit with the deletion vectors that :meth:`apply_commit` requested.
 
-        :param bounds: returns the statistics of files that the commit names, by their names
+        :param bounds: function that returns the statistics of files in the commit, by their names
         """
 
         def may_be_same(before: Sequence[DataFile], after: Sequence[DataFile]) -> bool | None:
@@ -163,7 +164,7 @@ class HistoryCheck:
             self._add_all(check_rewritten(self._changes[-1], self._new, deleted, may_be_same))
 
     def add_index_damages(self, damages: Mapping[str, Damage]) -> None:
-        """Add what is wrong with index manifests, by their names."""
+        """Add the damages of index manifests, by their names."""
         opened: dict[str, OpenViolation] = {}
         for change in self._changes:
             snapshot = change.snapshot
@@ -181,7 +182,7 @@ class HistoryCheck:
                 opened[name] = self._violations.add(violation, snapshot)
 
     def findings(self) -> list[Finding]:
-        """Return what was found."""
+        """Return all findings."""
         snapshots = [change.snapshot for change in self._changes if change.snapshot.id != self._since]
         broken = [
             rules.UNREADABLE_METADATA.found(
@@ -199,7 +200,7 @@ class HistoryCheck:
         ]
 
     def history(self) -> History | None:
-        """Return the snapshots that were taken; None where there is none."""
+        """Return the checked snapshots; None if there are none."""
         if not self._changes:
             return None
         schemas = {key: schema for key, schema in self._schemas.items() if isinstance(schema, TableSchema)}
@@ -299,6 +300,3 @@ class HistoryCheck:
 
 def _first(file: DataFile) -> int:
     return file.first_row_id or 0
-
-
-#: The rules about metadata that was not read, by why.

@@ -1,7 +1,7 @@
-"""Index manifests: the index files of a snapshot, those of deletion vectors among them.
+"""Index manifests: the index files of a snapshot, deletion vectors included.
 
-Apache Paimon, Specification, Manifest, and Table Index. An index manifest has all index files of its snapshot,
-none of them deleted.
+Apache Paimon, Specification, Manifest, and Table Index. An index manifest lists all index files of its snapshot, and no
+deleted ones.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from airflow_delta_provider.domain.formats.avro.projection import Column, Row
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.manifest import FileKind, kind_of, read_entries
 
-#: The type of index files that hold deletion vectors.
+#: Type of index files with deletion vectors.
 DELETION_VECTORS = "DELETION_VECTORS"
 
-#: The version of an entry; Paimon reads no other.
+#: Version of an entry; Paimon reads no other.
 _ENTRY_VERSION = 1
 
 
 @dataclass(frozen=True)
 class VectorRange:
-    """Where in an index file the deletion vector of a data file is.
+    """The location of a data file's deletion vector in an index file.
 
-    :param data_file: the data file's name
+    :param data_file: name of the data file
     :param offset: first byte
-    :param length: bytes, as its format counts them: see :mod:`deletion_vector`
-    :param cardinality: rows that it deletes; None from older writers
+    :param length: number of bytes, as counted by its format: see :mod:`deletion_vector`
+    :param cardinality: number of rows that it deletes; None from older writers
     """
 
     data_file: str
@@ -43,12 +43,12 @@ class IndexFile:
     """An index file.
 
     :param kind: ADD in every index manifest that Paimon writes
-    :param partition: the partition's values, for :func:`binary_row.read_partition`
-    :param type: what it holds, as :data:`DELETION_VECTORS`
-    :param size: in bytes
-    :param row_count: what it counts: deletion vectors, where it holds these
-    :param vectors: where the deletion vectors are; empty for other types
-    :param external_path: the whole path where it does not lie in the table
+    :param partition: values of the partition, for :func:`binary_row.read_partition`
+    :param type: type of its content, such as :data:`DELETION_VECTORS`
+    :param size: size in bytes
+    :param row_count: number of its items; for deletion vectors, the number of vectors
+    :param vectors: locations of the deletion vectors; empty for other types
+    :param external_path: absolute path, if it is outside the table's directory
     """
 
     kind: FileKind
@@ -81,9 +81,9 @@ def read_index_manifests(
 ) -> list[tuple[IndexFile, ...] | PaimonFormatError]:
     """Read index manifests.
 
-    :param files: their contents
-    :param codecs: by Avro's names
-    :returns: for each its index files in order, or why it cannot be read
+    :param files: contents of the files
+    :param codecs: codecs by Avro's names
+    :returns: index files of each manifest in order, or the error if it cannot be read
     """
     return read_entries(files, _INDEX_FILE, _ENTRY_VERSION, codecs, _index_file)
 

@@ -1,7 +1,7 @@
-"""Where the files of a table lie.
+"""The location of a table's files.
 
-Apache Paimon, Specification, Directory; ``PartitionPathUtils`` for the directories of partitions. Paths are below
-the table unless a file says a whole path.
+Apache Paimon, Specification, Directory; ``PartitionPathUtils`` for the directories of partitions. Paths are relative to
+the table unless a file has an absolute path.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from airflow_delta_provider.domain.paimon.table_options import TableOptions
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 
 SNAPSHOT_DIRECTORY, SCHEMA_DIRECTORY, TAG_DIRECTORY = "snapshot", "schema", "tag"
-#: Manifests, manifest lists and index manifests.
+#: Directories of manifests, manifest lists and index manifests; of index files; and of branches.
 MANIFEST_DIRECTORY, INDEX_DIRECTORY, BRANCH_DIRECTORY = "manifest", "index", "branch"
-#: Hints of the snapshots there are; they may be old, or missing.
+#: Hints about existing snapshots; they may be outdated, or missing.
 LATEST, EARLIEST = f"{SNAPSHOT_DIRECTORY}/LATEST", f"{SNAPSHOT_DIRECTORY}/EARLIEST"
 
 _SNAPSHOT = re.compile(r"snapshot-(\d{1,19})")
 _SCHEMA = re.compile(r"schema-(\d{1,19})")
 _TAG_PREFIX = "tag-"
 _BRANCH_PREFIX = "branch-"
-#: The bucket of rows whose bucket is not yet chosen.
+#: The bucket of rows that have not been assigned to a bucket yet.
 _POSTPONED = -2
-#: Characters of a partition's name or value that a directory has as ``%`` and two hexadecimal digits.
+#: Characters of a partition's name or value that are written as ``%`` and two hexadecimal digits in directories.
 _ESCAPED = re.compile(r"[\x00-\x1f\"#%'*/:=?\\\x7f{}\[\]^]")
-#: What a value is made of that counts as none: what Java calls white space.
+#: White space in Java; a value with only such characters counts as missing.
 _BLANKS = frozenset(
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"
@@ -40,37 +40,40 @@ _BLANKS = frozenset(
 
 
 def snapshot_path(snapshot_id: int) -> str:
-    """Return where a snapshot is."""
+    """Return the path of a snapshot."""
     return f"{SNAPSHOT_DIRECTORY}/snapshot-{snapshot_id}"
 
 
 def snapshot_id_of(path: str) -> int:
-    """Return the snapshot that :func:`snapshot_path` gives the path of."""
+    """Return the snapshot id in a path from :func:`snapshot_path`."""
     return int(path.rpartition("-")[2])
 
 
 def schema_path(schema_id: int) -> str:
-    """Return where a schema is."""
+    """Return the path of a schema."""
     return f"{SCHEMA_DIRECTORY}/schema-{schema_id}"
 
 
 def manifest_path(name: str) -> str:
-    """Return where a manifest, a manifest list or an index manifest is."""
+    """Return the path of a manifest, a manifest list or an index manifest."""
     return f"{MANIFEST_DIRECTORY}/{name}"
 
 
 def branch_directory(name: str) -> str:
-    """Return where the snapshots, schemas and tags of a branch are; its manifests are where those of main are."""
+    """Return the directory of a branch's snapshots, schemas and tags.
+
+    Its manifests are in the directory of main.
+    """
     return f"{BRANCH_DIRECTORY}/{_BRANCH_PREFIX}{name}"
 
 
 def snapshot_ids(names: Iterable[str]) -> list[int]:
-    """Return the ids of the snapshots in a listing of their directory, in order; what is none is left out."""
+    """Return the ids of the snapshots in a listing of their directory, in order; other files are skipped."""
     return _numbers(names, _SNAPSHOT)
 
 
 def schema_ids(names: Iterable[str]) -> list[int]:
-    """Return the ids of the schemas in a listing of their directory, in order; what is none is left out."""
+    """Return the ids of the schemas in a listing of their directory, in order; other files are skipped."""
     return _numbers(names, _SCHEMA)
 
 
@@ -80,16 +83,16 @@ def tag_names(names: Iterable[str]) -> list[str]:
 
 
 def branch_names(names: Iterable[str]) -> list[str]:
-    """Return the branches in a listing of their directory, in order; main is not among them."""
+    """Return the branches in a listing of their directory, in order, without main."""
     return _after(names, _BRANCH_PREFIX)
 
 
 @dataclass(frozen=True)
 class DataLayout:
-    """Where data files and index files lie.
+    """The location of data files and index files.
 
-    :param fields: the partition columns
-    :param options: of the schema in force
+    :param fields: partition columns
+    :param options: options of the current schema
     """
 
     fields: tuple[DataField, ...]
@@ -98,21 +101,21 @@ class DataLayout:
 
     @classmethod
     def of(cls, schema: TableSchema) -> DataLayout:
-        """Return the layout of a table by its newest schema.
+        """Create the layout of a table from its newest schema.
 
-        :raises PaimonFormatError: if an option has a value that it cannot have
+        :raises PaimonFormatError: if an option has an invalid value
         """
         return cls(schema.partition_fields, schema.table_options())
 
     def data_file_path(self, file: DataFile) -> str:
-        """Return where a data file is: below the table, or a whole path.
+        """Return the path of a data file: relative to the table, or absolute.
 
         :raises PaimonFormatError: if its partition's directory cannot be determined
         """
         return file.external_path or f"{self.bucket_directory(file.partition, file.bucket)}/{file.name}"
 
     def index_file_path(self, file: IndexFile) -> str:
-        """Return where an index file is: below the table, or a whole path.
+        """Return the path of an index file: relative to the table, or absolute.
 
         :raises PaimonFormatError: if its partition's directory cannot be determined
         """
@@ -143,7 +146,7 @@ class DataLayout:
 
 
 def escape_path_name(text: str) -> str:
-    """Return the name or the value of a partition as a directory has it."""
+    """Escape the name or the value of a partition for a directory's name."""
     return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 

@@ -1,4 +1,4 @@
-"""From which snapshot to which files are live, and rows that moved from one to another."""
+"""The lifetimes of files in snapshots, and rows that moved between files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.paimon.table_history import TableHistory, car
 
 @dataclass
 class Lifetimes:
-    """The lives of the files of a history."""
+    """The lifetimes of the files in a history."""
 
     history: TableHistory
     _removed_by: dict[FileKey, Snapshot] = field(default_factory=dict)
@@ -30,12 +30,15 @@ class Lifetimes:
         return sorted((known[file.key] for file in files if file.key in known), key=lambda snapshot: snapshot.id)
 
     def gone_since(self, files: Collection[DataFile]) -> int | None:
-        """Return the snapshot since which none of some files is live; None while one is."""
+        """Return the snapshot since which none of the files is live; None if one still is."""
         gone = [self._removed_by.get(file.key) for file in files]
         return max((snapshot.id for snapshot in gone if snapshot), default=None) if all(gone) else None
 
     def rows_gone_since(self, files: Collection[DataFile], snapshot: Snapshot) -> int | None:
-        """Return the snapshot since which no live file can have rows of files of ``snapshot``; None while one can."""
+        """Return the snapshot since which no live file can have rows of ``files``; None if one still can.
+
+        :param snapshot: snapshot with these files; only commits after it are followed
+        """
         here = frozenset(file.key for file in files)
         for step in self.history.steps:
             if step.snapshot.id > snapshot.id:
@@ -45,7 +48,7 @@ class Lifetimes:
         return None
 
     def last_deletion(self, snapshot: Snapshot) -> int | None:
-        """Return the last snapshot after one whose commit took rows out of files; None where none did."""
+        """Return the last snapshot after ``snapshot`` that removed rows from files; None if there is none."""
         last: int | None = None
         before = self.history.start.index_files
         for step in self.history.steps:
@@ -60,10 +63,10 @@ def row_successors(
 ) -> frozenset[FileKey]:
     """Return the files that, after a commit, may have rows of ``of`` under their ids.
 
-    Metadata does not record which rows went where, so any file that carries ids may have them, and one that has
-    the same ids, as compaction of column files leaves it.
+    Metadata does not record where rows went. So any file that carries ids may have them, and also one with the same
+    ids, as after compaction of column files.
 
-    :param deleted: what the commit deleted, of ``of`` and of others
+    :param deleted: files that the commit deleted, in ``of`` or not
     """
     gone = [deleted[key] for key in of if key in deleted]
     if not gone:

@@ -1,7 +1,8 @@
-"""The files of a table from commit to commit, kept up with what each commit changes.
+"""The files of a table from commit to commit, updated with the changes of each commit.
 
-Reading the base of every snapshot takes as long as the table has files, times its snapshots. What a commit changes,
-its delta has; its base is the table before it, by the same manifests or by others that these were merged into.
+Reading the base of every snapshot would take time in proportion to the number of files times the number of snapshots. A
+commit's delta has its changes. Its base is the table before it, in the same manifests or in others into which these
+were merged.
 """
 
 from __future__ import annotations
@@ -14,22 +15,23 @@ from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey, Fil
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 
-#: What manifests say of a file before a commit and after it.
+#: The manifest entries of a file before a commit and after it.
 _Pair = tuple["ManifestEntry | None", "ManifestEntry | None"]
 
 
 @dataclass(frozen=True)
 class Change:
-    """What a commit made of the table.
+    """The changes that a commit made to the table.
 
-    :param previous: the snapshot before; None where none is kept, and so nothing is known of what there was
+    :param previous: snapshot before; None if none is kept, so the earlier state is unknown
     :param added: files that are live since this commit
-    :param deleted: files that were, and are not any more
-    :param strays: entries that add what is live, or delete what is not
-    :param rewritten: files that the base of the commit has otherwise than the snapshot before
-    :param complete: whether all that the commit names could be read; if not, ``added`` and the rest may lack some
-    :param renumbered: whether the commit only gave files other row ids, in the manifests of its base: ``deleted`` are
-        those files with the ids before, ``added`` with the new ones
+    :param deleted: files that are no longer live since this commit
+    :param strays: entries that add a live file, or delete a file that is not live
+    :param rewritten: files whose entries in the base of the commit differ from the snapshot before
+    :param complete: True if everything that the commit names could be read; otherwise ``added`` and the others may be
+        incomplete
+    :param renumbered: True if the commit only gave files other row ids, in the manifests of its base: ``deleted`` has
+        these files with the old ids, ``added`` with the new ones
     """
 
     snapshot: Snapshot
@@ -43,7 +45,7 @@ class Change:
 
 
 class LiveFiles:
-    """The live files of the newest commit that was applied."""
+    """The live files of the newest applied commit."""
 
     def __init__(self) -> None:
         self._files: dict[FileKey, DataFile] = {}
@@ -59,18 +61,18 @@ class LiveFiles:
 
     @property
     def files(self) -> Mapping[FileKey, DataFile]:
-        """The live files; a view, which the next commit changes."""
+        """The live files, as a view that the next commit changes."""
         return self._files
 
     @property
     def unread(self) -> tuple[ManifestFile, ...]:
-        """Manifests of the newest commit's base that were not read: they should come to these files."""
+        """Manifests of the newest commit's base that were not read. Their sum should equal these files."""
         return tuple(manifest for name, manifest in self._listed.items() if name in self._unread)
 
     def are_those_of(self, manifests: Mapping[str, tuple[ManifestEntry, ...]]) -> bool:
-        """Whether the newest commit's manifests come to these files.
+        """Return True if the newest commit's manifests add up to these files.
 
-        :param manifests: the entries of :attr:`unread`
+        :param manifests: entries of :attr:`unread`
         """
         entries = {**self._entries, **manifests}
         found = _sum(entry for name in self._listed for entry in entries.get(name, ()))
@@ -78,11 +80,14 @@ class LiveFiles:
 
     @property
     def row_counts(self) -> tuple[int, ...]:
-        """How many rows the live files have: with those of blob and vector files, and without."""
+        """The number of rows in the live files: including blob and vector files, and without them."""
         return self._rows[True] + self._rows[False], self._rows[True]
 
     def apply(self, commit: Commit) -> Change:
-        """Continue to the next commit: the one after that before, or else all of its base has to have been read."""
+        """Apply the next commit.
+
+        If it does not directly follow the one before, all of its base must have been read.
+        """
         self._entries |= commit.manifests
         snapshot, previous = commit.snapshot, self._snapshot
         if previous is not None and previous.id + 1 != snapshot.id:
@@ -134,9 +139,10 @@ class LiveFiles:
         return {key: entry.file for key, entry in found.items() if entry.kind is FileKind.ADD}
 
     def _differences(self, base: Sequence[ManifestFile]) -> tuple[_Pair, ...]:
-        """Return the files that a base has otherwise than the snapshot before, by the manifests that are not both's.
+        """Return the entries of files that differ between a base and the snapshot before.
 
-        Where one was not read, it is only seen whether their numbers of files may be the same.
+        Only manifests that one of them lacks are compared. If one of these was not read, only the numbers of files are
+        compared.
         """
         names = {manifest.name for manifest in base}
         new = [manifest for manifest in base if manifest.name not in self._listed]
@@ -169,13 +175,13 @@ class LiveFiles:
 
 
 def _assigns_in_base(snapshot: Snapshot, delta: Sequence[ManifestFile], previous: Snapshot | None) -> bool:
-    """Whether a commit assigned row ids and added no files: those that the table has got other ids."""
+    """Return True if a commit assigned row ids but added no files, so existing files got other ids."""
     before, now = previous.next_row_id if previous else None, snapshot.next_row_id
     return not delta and before is not None and now is not None and before < now
 
 
 def _is_renumbered(pair: _Pair) -> bool:
-    """Whether two entries differ by the first row id alone."""
+    """Return True if two entries differ only in the first row id."""
     before, after = pair
     if before is None or after is None or None in (before.file.first_row_id, after.file.first_row_id):
         return False
@@ -187,7 +193,10 @@ def _net_count(manifests: Iterable[ManifestFile]) -> int:
 
 
 def _sum(entries: Iterable[ManifestEntry]) -> dict[FileKey, ManifestEntry]:
-    """Return what entries come to, in any order: what is added by them, or deleted and not added before."""
+    """Return the sum of entries in any order.
+
+    These are files that the entries add, or that they delete without adding them.
+    """
     counts: dict[FileKey, int] = {}
     last: dict[tuple[FileKey, FileKind], ManifestEntry] = {}
     for entry in entries:
@@ -200,13 +209,13 @@ def _sum(entries: Iterable[ManifestEntry]) -> dict[FileKey, ManifestEntry]:
 
 @dataclass(frozen=True)
 class History:
-    """Snapshots one after the other.
+    """Consecutive snapshots.
 
-    :param beginning: live files of the first of them
-    :param changes: the first snapshot's own, and what each later one did; there is at least one
-    :param live: live files of the newest
-    :param schemas: by id, those that can be read
-    :param complete: whether the files of each snapshot are known; if not, they cannot be relied upon
+    :param beginning: live files of the first snapshot
+    :param changes: changes of the first snapshot and of each later one; there is at least one
+    :param live: live files of the newest snapshot
+    :param schemas: readable schemas, by id
+    :param complete: True if the files of each snapshot are known; otherwise they are not reliable
     """
 
     beginning: Mapping[FileKey, DataFile]
@@ -217,5 +226,4 @@ class History:
 
     @property
     def newest(self) -> Snapshot:
-        """The newest snapshot."""
         return self.changes[-1].snapshot

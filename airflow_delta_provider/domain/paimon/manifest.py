@@ -1,7 +1,7 @@
-"""Manifest lists and manifests: which data files a commit added and deleted.
+"""Manifest lists and manifests: the data files that commits added and deleted.
 
-Apache Paimon, Specification, Manifest. A table has many entries, so they are named tuples, which cost a third of
-what frozen dataclasses do.
+Apache Paimon, Specification, Manifest. A table has many entries, so they are named tuples, which cost a third of frozen
+dataclasses.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from airflow_delta_provider.domain.paimon.format_error import LargeFileError, Pa
 
 T = TypeVar("T")
 
-#: The version of an entry of a manifest or a manifest list; Paimon reads no other.
+#: Version of an entry of a manifest or a manifest list; Paimon reads no other.
 ENTRY_VERSION = 2
-#: After the format in a file's name, where the whole file is compressed.
+#: Endings after the format in a file's name, if the whole file is compressed.
 _COMPRESSIONS = frozenset({"gz", "bz2", "deflate", "snappy", "lz4", "zst"})
 
 
 class FileKind(Enum):
-    """What a commit did with a file."""
+    """A change of a file by a commit."""
 
     ADD = 0
     DELETE = 1
 
 
 class FileSource(Enum):
-    """What wrote a file."""
+    """The kind of write that produced a file."""
 
     APPEND = 0
     COMPACT = 1
@@ -40,14 +40,14 @@ class FileSource(Enum):
 
 
 class ManifestFile(NamedTuple):
-    """A manifest, as a manifest list has it.
+    """A manifest, as listed in a manifest list.
 
-    :param size: bytes that it has
-    :param added: entries of kind ADD
-    :param deleted: entries of kind DELETE
-    :param schema_id: the highest of its files
-    :param min_row_id: the smallest first row id of its files; None where one has none, or the writer was older
-    :param max_row_id: the last row id that these give
+    :param size: size in bytes
+    :param added: number of entries of kind ADD
+    :param deleted: number of entries of kind DELETE
+    :param schema_id: highest schema id of its files
+    :param min_row_id: lowest first row id of its files; None if a file has none, or from older writers
+    :param max_row_id: last row id of its files, with the same restrictions
     """
 
     name: str
@@ -60,7 +60,7 @@ class ManifestFile(NamedTuple):
 
 
 class FileKey(NamedTuple):
-    """What distinguishes a live file from the others; a DELETE entry has the key of the file that it deletes."""
+    """The identity of a live file; a DELETE entry has the key of the file that it deletes."""
 
     partition: bytes
     bucket: int
@@ -74,18 +74,18 @@ class FileKey(NamedTuple):
 class DataFile(NamedTuple):
     """A data file.
 
-    :param partition: the partition's values, for :func:`binary_row.read_partition`
-    :param bucket: 0 where the table has no buckets, -2 where the bucket is not yet chosen
-    :param size: in bytes
-    :param row_count: rows in it, those of deletion vectors included
+    :param partition: values of the partition, for :func:`binary_row.read_partition`
+    :param bucket: bucket; 0 if the table has no buckets, -2 if the bucket is not assigned yet
+    :param size: size in bytes
+    :param row_count: number of rows in it, including rows that deletion vectors delete
     :param min_sequence: lowest sequence number of its rows
-    :param level: 0 in an append table
-    :param extra_files: files next to it, as indexes
-    :param created_millis: milliseconds since 1970 in the writer's time zone
-    :param delete_row_count: rows in it that delete others; None from older writers
-    :param external_path: the whole path where it does not lie in the table
-    :param first_row_id: the row id of its first row; None where the rows have their ids in the file
-    :param write_cols: columns that it has; None for those of its schema
+    :param level: level in the merge tree; 0 in an append table
+    :param extra_files: files next to it, such as indexes
+    :param created_millis: creation time, in milliseconds since 1970 in the writer's time zone
+    :param delete_row_count: number of rows in it that delete others; None from older writers
+    :param external_path: absolute path, if it is outside the table's directory
+    :param first_row_id: row id of its first row; None if the rows have their ids in the file
+    :param write_cols: columns in the file; None for all columns of its schema
     """
 
     partition: bytes
@@ -108,7 +108,7 @@ class DataFile(NamedTuple):
 
     @property
     def key(self) -> FileKey:
-        """What distinguishes it from the other live files."""
+        """The identity among live files."""
         return FileKey(
             self.partition,
             self.bucket,
@@ -121,7 +121,7 @@ class DataFile(NamedTuple):
 
     @property
     def format(self) -> str:
-        """The format that its name says, as ``parquet``; empty where it says none."""
+        """The format in its name, such as ``parquet``; empty if there is none."""
         endings = self.name.split(".")[1:]
         if len(endings) > 1 and endings[-1] in _COMPRESSIONS:
             endings.pop()
@@ -129,13 +129,14 @@ class DataFile(NamedTuple):
 
     @property
     def holds_rows(self) -> bool:
-        """Whether its rows are rows of the table: those of blob and vector files are columns of other files' rows."""
+        """Return True if its rows are rows of the table.
+
+        Rows of blob and vector files are columns of other files' rows.
+        """
         return not self.name.endswith(".blob") and ".vector." not in self.name
 
 
 class ManifestEntry(NamedTuple):
-    """A data file that a commit added or deleted."""
-
     kind: FileKind
     file: DataFile
 
@@ -180,9 +181,9 @@ def read_manifest_lists(
 ) -> list[tuple[ManifestFile, ...] | PaimonFormatError]:
     """Read manifest lists.
 
-    :param files: their contents
-    :param codecs: by Avro's names
-    :returns: for each its manifests in order, or why it cannot be read
+    :param files: contents of the files
+    :param codecs: codecs by Avro's names
+    :returns: manifests of each list in order, or the error if it cannot be read
     """
     return read_entries(files, _MANIFEST_FILE, ENTRY_VERSION, codecs, lambda row: ManifestFile._make(row[1:]))
 
@@ -192,9 +193,9 @@ def read_manifests(
 ) -> list[tuple[ManifestEntry, ...] | PaimonFormatError]:
     """Read manifests.
 
-    :param files: their contents
-    :param codecs: by Avro's names
-    :returns: for each its entries in order, or why it cannot be read
+    :param files: contents of the files
+    :param codecs: codecs by Avro's names
+    :returns: entries of each manifest in order, or the error if it cannot be read
     """
     return read_entries(files, _ENTRY, ENTRY_VERSION, codecs, _entry)
 
@@ -208,9 +209,9 @@ def read_entries(
 ) -> list[tuple[T, ...] | PaimonFormatError]:
     """Read files of entries whose first column is the version of the entry.
 
-    :param version: what it has to be
-    :param make: an entry from its columns; may raise :class:`PaimonFormatError`
-    :returns: for each file its entries in order, or why it cannot be read
+    :param version: required version
+    :param make: function that creates an entry from its columns; may raise :class:`PaimonFormatError`
+    :returns: entries of each file in order, or the error if it cannot be read
     """
     return [
         _refused(rows) if isinstance(rows, AvroError) else _made(rows, version, make)
@@ -224,9 +225,9 @@ def _refused(error: AvroError) -> PaimonFormatError:
 
 
 def kind_of(value: int) -> FileKind:
-    """Return the kind that a number stands for.
+    """Return the kind with a number.
 
-    :raises PaimonFormatError: if it stands for none
+    :raises PaimonFormatError: if there is none
     """
     kind = _KINDS.get(value)
     if kind is None:

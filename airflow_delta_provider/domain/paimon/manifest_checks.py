@@ -1,4 +1,4 @@
-"""What snapshots record, against their manifests: the number of rows (PM11), and the manifests that they list."""
+"""Checks of snapshots against their manifests: row counts (PM11), and listed manifests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 
 class RecordCounts:
-    """The counts of one snapshot after the other. A wrong one is a violation of the commit that made it so."""
+    """Checks the row counts of consecutive snapshots.
+
+    A wrong one is a violation of the commit that introduced it.
+    """
 
     def __init__(self, violations: OpenViolations) -> None:
         self._open_violations = violations
@@ -25,7 +28,7 @@ class RecordCounts:
         self._excess = 0
 
     def start_from(self, snapshot: Snapshot, live: LiveFiles) -> None:
-        """Take the count of a snapshot as it is."""
+        """Accept the count of a snapshot without a check."""
         self._excess = _excess(snapshot, live)
 
     def check(self, snapshot: Snapshot, live: LiveFiles, **known: Any) -> None:
@@ -52,13 +55,16 @@ class RecordCounts:
 
 
 def _excess(snapshot: Snapshot, live: LiveFiles) -> int:
-    """Return by how much totalRecordCount exceeds the rows of live files."""
+    """Return the difference between totalRecordCount and the rows of live files."""
     total, counts = snapshot.total_record_count, live.row_counts
     return 0 if total is None or total in counts else total - counts[0]
 
 
 class ListedManifests:
-    """The manifests of one commit after the other. Each is read once, so what later lists say of it is checked here."""
+    """Checks the manifests of consecutive commits.
+
+    Each manifest is read once, so the records of it in later lists are checked here.
+    """
 
     def __init__(self, violations: OpenViolations) -> None:
         self._open_violations = violations

@@ -1,4 +1,4 @@
-"""Which violations are still open, and since when the others are healed."""
+"""Open violations, and the snapshots since which others are healed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.violation import Violation, provenance
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Findings of one rule; what goes beyond is counted.
+#: Maximum findings of one rule; further ones are counted.
 _MOST = 50
 _RULES = {rule.code: rule for rule in FAMILY.rules}
 
 
 @dataclass(eq=False)
 class OpenViolation:
-    """A violation at a commit, as long as it is not healed.
+    """A violation by a commit, until it is healed.
 
-    :param groups: those of its groups that are still open; of each member the files that may have its rows
-    :param inherited: whether rows take it along into other files
+    :param groups: groups that are still open; for each member, the files that may have its rows
+    :param inherited: True if rows carry it into other files
     """
 
     finding: Finding
@@ -39,11 +39,11 @@ class OpenViolation:
 
     @property
     def files(self) -> set[FileKey]:
-        """The files that keep it up."""
+        """The files that keep it open."""
         return {key for group in self.groups for member in group for key in member}
 
     def follow(self, added: Collection[DataFile], deleted: Mapping[FileKey, DataFile]) -> bool:
-        """Follow the rows to the files that have them after a commit; return whether there are any."""
+        """Follow the rows to the files that have them after a commit. Return True if there still are any."""
         candidates = added if self.inherited else ()
         moved = [tuple(row_successors(member, candidates, deleted) for member in group) for group in self.groups]
         self.groups = [group for group in moved if all(group)]
@@ -51,16 +51,16 @@ class OpenViolation:
 
 
 class OpenViolations:
-    """Violations in the order in which they were found."""
+    """Violations in the order of their discovery."""
 
     def __init__(self) -> None:
         self._all: list[OpenViolation] = []
         self._by_file: dict[FileKey, set[OpenViolation]] = defaultdict(set)
 
     def add(self, violation: Violation, snapshot: Snapshot, **known: Any) -> OpenViolation:
-        """Add one.
+        """Add a violation.
 
-        :param snapshot: of the commit that broke the rule
+        :param snapshot: snapshot of the commit that broke the rule
         """
         groups = [tuple(frozenset((key,)) for key in group) for group in violation.groups]
         finding = replace(violation.finding, **{**provenance(snapshot), **known})
@@ -70,7 +70,7 @@ class OpenViolations:
         return opened
 
     def follow(self, change: Change) -> None:
-        """Follow the files to those that are live after a commit."""
+        """Follow the rows of files to the files that have them after a commit."""
         deleted = {file.key: file for file in change.deleted}
         touched = {one for key in deleted for one in self._by_file.pop(key, ()) if one.groups}
         for opened in touched:
@@ -84,7 +84,7 @@ class OpenViolations:
             self._by_file[key].add(opened)
 
     def findings(self) -> list[Finding]:
-        """Return all of them; of each rule the first, and how many more there are."""
+        """Return all findings; for each rule, the first ones and the number of others."""
         by_code: dict[tuple[str, bool], list[Finding]] = defaultdict(list)
         for opened in self._all:
             healed = opened.healed_version is not None

@@ -1,7 +1,7 @@
-"""A partition's values as the names of directories have them, before escapes.
+"""A partition's values as written in the names of directories, before escapes.
 
-Apache Paimon, ``InternalRowPartitionComputer``. By default (``partition.legacy-name``) a value is written there as it
-shows itself in Java, a date as days since 1970; otherwise as SQL casts it to a text.
+Apache Paimon, ``InternalRowPartitionComputer``. By default (``partition.legacy-name``), a value is written in Java's
+string form, and a date as days since 1970; otherwise, in the form of a SQL cast to string.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _Show = Callable[[Any, DataType], str]
 
 
 def partition_text(column: DataField, value: Any, *, legacy: bool) -> str:
-    """Return a value as a directory's name has it, before escapes.
+    """Return a value as written in a directory's name, before escapes.
 
-    :param value: as :func:`binary_row.read_partition` gives it, not None
-    :param legacy: whether the table has ``partition.legacy-name``
-    :raises PaimonFormatError: if the text depends on the writer's Java or time zone
+    :param value: value from :func:`binary_row.read_partition`, not None
+    :param legacy: True if the table has ``partition.legacy-name``
+    :raises PaimonFormatError: if the string depends on the writer's Java or time zone
     """
     show = (_LEGACY if legacy else _CAST).get(column.type.root)
     if show is None:
@@ -56,13 +56,16 @@ def _milliseconds(value: time, _: DataType) -> str:
 
 
 def _time(value: time, data_type: DataType) -> str:
-    """Show a time with as many fractional digits as it needs, one at least where its type has any."""
+    """Format a time with as many fractional digits as it needs, at least one if its type has any."""
     fraction = f"{value.microsecond // 1000:03}"[: data_type.arguments[0]]
     return f"{value:%H:%M:%S}" + (f".{fraction[0]}{fraction[1:].rstrip('0')}" if fraction else "")
 
 
 def _java_timestamp(value: Timestamp, _: DataType) -> str:
-    """Show seconds only where there are some, and their fraction in groups of three digits."""
+    """Format a timestamp as Java does.
+
+    It has seconds only if they are not zero, and their fraction in groups of three digits.
+    """
     text = value.seconds.isoformat(timespec="minutes")
     if value.seconds.second or value.nanoseconds:
         text += f":{value.seconds.second:02}"
@@ -75,7 +78,7 @@ def _java_timestamp(value: Timestamp, _: DataType) -> str:
 
 
 def _timestamp(value: Timestamp, data_type: DataType) -> str:
-    """Show as many fractional digits as the type has, and more where they are not zeros."""
+    """Format a timestamp with as many fractional digits as the type has, and more if they are not zeros."""
     precision = data_type.arguments[0]
     digits = f"{value.nanoseconds:09}"
     digits = digits[:precision] + digits[precision:].rstrip("0")

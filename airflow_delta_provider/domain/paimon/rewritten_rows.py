@@ -1,8 +1,8 @@
-"""Commits that write rows again, and whether these kept their ids and are all there: PM13, PM19, PM20.
+"""Commits that write rows again: checks that rows kept their ids and are complete (PM13, PM19, PM20).
 
-Paimon itself gives rows new ids that nobody changed: sort compaction and incremental clustering, compaction that
-rewrites row ids, MERGE on tables with deletion vectors, ``sys.reassign_row_id``, and ``sys.merge_branch`` the rows of a
-branch. That shows in metadata and the rows that deletion vectors delete.
+Paimon itself gives new ids to unchanged rows: in sort compaction and incremental clustering, in compaction that
+rewrites row ids, in MERGE on tables with deletion vectors, in ``sys.reassign_row_id``, and in ``sys.merge_branch`` for
+the rows of a branch. The metadata and the rows that deletion vectors delete show this.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT
 from airflow_delta_provider.domain.paimon.table_history import carries_ids
 from airflow_delta_provider.domain.paimon.violation import Violation, listed
 
-#: How many rows of which data file deletion vectors delete, by the snapshot's id.
+#: Number of rows that deletion vectors delete, by snapshot id and data file.
 DeletedRows = Mapping[int, Mapping[str, int]]
-#: Reads the live files of branches, by name.
+#: Function that reads the live files of branches, by name.
 BranchFiles = Callable[[], Mapping[str, DataFile]]
-#: Whether files may have the rows of others that they replace, by statistics; None if these do not tell.
+#: Function that decides from statistics whether files may have the rows of others that they replace; None if unknown.
 MayBeSame = Callable[[Sequence[DataFile], Sequence[DataFile]], bool | None]
 
 
 def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Iterator[Violation]:
-    """Yield what is wrong with a commit whose new ids are not those of new rows, as metadata alone shows."""
+    """Yield violations of a commit that gave new ids to rows that are not new, based on metadata alone."""
     if not change.complete:
         return
     snapshot = change.snapshot
@@ -63,7 +63,10 @@ def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Ite
 
 
 def vectors_needed(change: Change, new: NewIds) -> tuple[Snapshot, ...]:
-    """Return the snapshots whose deletion vectors :func:`check_rewritten` needs: none where it has nothing to check."""
+    """Return the snapshots whose deletion vectors :func:`check_rewritten` needs.
+
+    Empty if it has nothing to check.
+    """
     previous = change.previous
     if previous is None or not change.complete or change.renumbered:
         return ()
@@ -74,7 +77,7 @@ def vectors_needed(change: Change, new: NewIds) -> tuple[Snapshot, ...]:
 
 
 def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows, may_be_same: MayBeSame) -> Iterator[Violation]:
-    """Yield what is wrong with a commit that :func:`vectors_needed` names snapshots for."""
+    """Yield violations of a commit, if :func:`vectors_needed` returned snapshots for it."""
     if change.previous is None:
         return
     before, after = deleted.get(change.previous.id, {}), deleted.get(change.snapshot.id, {})
@@ -84,7 +87,7 @@ def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows, may_be_sa
         if _count(replaced, before, new.data_evolution) == new.rows and _as_many(replaced, before, new):
             yield from _written_again(change, replaced, before, new, may_be_same)
     elif _is_update(change):
-        # A file that is deleted takes its vector along.
+        # The vector of a deleted file disappears with it.
         lost = _count(change.deleted, {}, False) - _count(change.added, {}, False) + gone
         if lost > 0:
             yield Violation(
@@ -103,7 +106,10 @@ def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows, may_be_sa
 def _written_again(
     change: Change, replaced: list[DataFile], before: Mapping[str, int], new: NewIds, may_be_same: MayBeSame
 ) -> Iterator[Violation]:
-    """Yield that a commit wrote rows again. An overwrite may as well have written others, if nothing shows it."""
+    """Yield a violation: a commit wrote rows again.
+
+    An overwrite may also have written other rows, if nothing shows which.
+    """
     is_overwrite = change.snapshot.commit_kind == "OVERWRITE"
     compared = not any(file.name in before for file in replaced)
     same = may_be_same(replaced, new.assigned) if is_overwrite and compared else None
@@ -127,7 +133,7 @@ def _written_again(
 
 
 def _as_many(replaced: Iterable[DataFile], deleted: Mapping[str, int], new: NewIds) -> bool:
-    """Return True if each partition has as many rows as before, or if several files hold columns of one row."""
+    """Return True if each partition has as many rows as before, or if files may share rows."""
     if new.data_evolution:
         return True
     rows: Counter[bytes] = Counter()
@@ -148,15 +154,20 @@ def _reassigned(evidence: str, old: Iterable[DataFile], new: NewIds, **facts: An
 
 
 def _is_rewrite(change: Change, new: NewIds) -> bool:
-    """Whether a commit may have written rows again, all with new ids; some of them where files may share rows."""
+    """Return True if a commit may have written rows again with new ids.
+
+    These are all rows, or some of them if files may share rows.
+    """
     unnamed = change.snapshot.operation is None and change.snapshot.commit_kind in ("OVERWRITE", "COMPACT")
     whole = len(new.assigned) == sum(file.holds_rows for file in change.added)
     return unnamed and bool(change.deleted) and bool(new.assigned) and (whole or new.data_evolution)
 
 
 def _is_merge_by_vectors(change: Change, new: NewIds) -> bool:
-    """Whether a MERGE deleted rows by deletion vectors and wrote others, where it cannot update columns in
-    separate files."""
+    """Return True if a MERGE deleted rows with deletion vectors and wrote others.
+
+    This applies to tables where MERGE cannot update columns in separate files.
+    """
     snapshot, previous = change.snapshot, change.previous
     return (
         snapshot.operation == "MERGE"
@@ -173,7 +184,7 @@ def _is_update(change: Change) -> bool:
 
 
 def _replaced(change: Change, new: NewIds) -> list[DataFile]:
-    """Return the files whose rows a commit wrote again: not those that others with the same ids replace."""
+    """Return the files whose rows a commit wrote again, except files replaced by others with the same ids."""
     kept = [ids for file in change.added if file not in new.assigned and (ids := id_range(file))]
     return [
         file
@@ -189,7 +200,10 @@ def _is_within(ids: range | None, others: range) -> bool:
 
 
 def _count(files: Iterable[DataFile], deleted: Mapping[str, int], data_evolution: bool) -> int:
-    """Return how many rows files have, without the deleted ones; files with columns of the same rows count once."""
+    """Return the number of rows in files, without deleted ones.
+
+    Files with columns of the same rows count once.
+    """
     rows: dict[object, int] = {}
     for file in files:
         if file.holds_rows:

@@ -1,4 +1,4 @@
-"""What the comparison of rows before and after a commit came to."""
+"""The result of comparing rows before and after a commit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-#: Rows that a finding names.
+#: Maximum number of rows that a finding names.
 MOST_ROWS = 5
 
 
 class RowFault(Enum):
-    """What may be wrong with a row id in one commit; of several the first counts."""
+    """Possible faults of a row id in one commit; the first one that applies counts."""
 
     NO_ID = "no_id"
     REPEATED = "repeated"
@@ -31,10 +31,10 @@ class RowFault(Enum):
 class ChangedRow:
     """A row id before and after a commit.
 
-    :param before: its sequence number before; None where no such row was among those that the commit took
-    :param after: likewise after it
+    :param before: its sequence number before; None if the commit removed no such row
+    :param after: its sequence number after; None if the commit added no such row
     :param file: name of the data file that has it after the commit, or had it before
-    :param position: in that file, physical, from 0; None where that is not known
+    :param position: physical position in that file, from 0; None if unknown
     """
 
     id: int | None
@@ -48,8 +48,8 @@ class ChangedRow:
 class FaultyRows:
     """Rows with one fault.
 
-    :param count: how many there are
-    :param first: the first of them, by id
+    :param count: number of rows
+    :param first: first of these rows, by id
     """
 
     count: int
@@ -58,13 +58,13 @@ class FaultyRows:
 
 @dataclass(frozen=True)
 class Moved:
-    """How many of the rows that a commit took came back under their ids, and how many came under new ones.
+    """The numbers of rows that returned under their ids, that disappeared, and that have new ids.
 
-    :param same_content: whether those that are gone and those that are new have the same values, all in all
-    :param before: rows that the commit took
-    :param after: rows that it brought
-    :param gone_ids: the lowest and the highest id that is gone
-    :param new_ids: the lowest and the highest new id
+    :param same_content: True if the disappeared and the new rows have the same values, as a whole
+    :param before: number of rows that the commit removed
+    :param after: number of rows that the commit added
+    :param gone_ids: lowest and highest id that disappeared
+    :param new_ids: lowest and highest new id
     """
 
     kept: int
@@ -79,12 +79,12 @@ class Moved:
 
 @dataclass(frozen=True)
 class MovedKeys:
-    """Keys of rows that a commit took and brought, each with one id before and one after.
+    """The keys of rows that a commit removed and added again, each with one id before and one after.
 
-    :param reassigned: keys whose id is a new one
-    :param exchanged: keys whose id is another old one
-    :param repeated: keys that several rows have
-    :param first: the first of those that moved: id before, id after
+    :param reassigned: number of keys whose id is new
+    :param exchanged: number of keys whose id is another old one
+    :param repeated: number of keys that several rows have
+    :param first: first of the keys with another id: id before, id after
     """
 
     reassigned: int
@@ -95,7 +95,7 @@ class MovedKeys:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a comparison came to."""
+    """The result of a comparison."""
 
     moved: Moved
     faults: Mapping[RowFault, FaultyRows]

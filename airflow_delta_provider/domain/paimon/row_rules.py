@@ -1,4 +1,4 @@
-"""What is wrong with rows from one snapshot to the next: PD01 to PD11, from what was counted and the first rows."""
+"""Rules about rows from one snapshot to the next: PD01 to PD11, from counts and the first rows."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from airflow_delta_provider.domain.paimon.violation import provenance
 from airflow_delta_provider.domain.report.finding import Finding
 from airflow_delta_provider.domain.report.verdict import Severity
 
-#: Rules about rows, and the rules about metadata by which the same shows, but less.
+#: Rules about rows, with the weaker rules about metadata that report the same problem.
 _IN_METADATA = {
     rules.REASSIGNED.code: paimon_metadata.REASSIGNED.code,
     rules.NEW_IDS_FOR_OLD_ROWS.code: paimon_metadata.NEW_IDS_FOR_OLD_ROWS.code,
     rules.LOST_ROWS.code: paimon_metadata.LOST_ROWS.code,
 }
-#: Operations that put rows in the place of others, which are then not the same rows, though they may look alike.
+#: Operations that replace rows with others. The new rows are not the same rows, although they may look alike.
 _REPLACING = frozenset({"OVERWRITE", "TRUNCATE"})
 
 
 def row_findings(comparison: Comparison, outcome: Outcome, reassigned: Severity) -> Iterator[Finding]:
-    """Yield what is wrong with the rows of a commit.
+    """Yield the problems of a commit's rows.
 
     :param reassigned: severity of row ids that Paimon itself reassigned
     """
@@ -36,10 +36,10 @@ def row_findings(comparison: Comparison, outcome: Outcome, reassigned: Severity)
 
 
 def keeps_identities(comparison: Comparison, outcome: Outcome) -> bool:
-    """Whether the rows prove that a commit gave new ids to new rows only.
+    """Return True if the rows prove that a commit gave new ids only to new rows.
 
-    Either no key has another id, or the new rows have other values than those that are gone and the commit names no
-    operation: maintenance, which changes no values, it then was not.
+    There are two proofs. Either no key has another id. Or the new rows have other values than the disappeared ones and
+    the commit names no operation: then it was not maintenance, which changes no values.
     """
     keys, moved = outcome.keys, outcome.moved
     if comparison.before is None or comparison.compaction:
@@ -50,9 +50,9 @@ def keeps_identities(comparison: Comparison, outcome: Outcome) -> bool:
 
 
 def with_rows(metadata: Iterable[Finding], rows: Sequence[Finding], keeping: Collection[int]) -> list[Finding]:
-    """Return findings about metadata and about rows, without the former where the rows show the same, or more.
+    """Return findings about metadata and rows, without metadata findings that the rows repeat or refute.
 
-    :param keeping: snapshots whose commits are proven to have given new ids to new rows only
+    :param keeping: snapshots whose commits are proven to have given new ids only to new rows
     """
     shown = {(_IN_METADATA.get(finding.code), finding.version) for finding in rows}
     shown |= {(paimon_metadata.REASSIGNED.code, version) for version in keeping}
@@ -60,7 +60,10 @@ def with_rows(metadata: Iterable[Finding], rows: Sequence[Finding], keeping: Col
 
 
 def found_elsewhere(finding: Finding, names: str) -> Finding:
-    """Return the finding about ids that the commit did not take over, where live rows of other files have them."""
+    """Turn a finding about invented ids into one about repeated ids.
+
+    Live rows of files that the commit did not touch have these ids.
+    """
     evidence = f"{finding.evidence} Live rows of {names}, which the commit did not touch, have such ids, too."
     found = replace(finding, code=rules.REPEATED_ID.code, severity=rules.REPEATED_ID.severity, evidence=evidence)
     return rules.REPEATED_ID.worded(found)
@@ -100,7 +103,7 @@ def _findings(comparison: Comparison, outcome: Outcome, reassigned: Severity) ->
 
 
 def _of_compaction(faults: dict[RowFault, FaultyRows]) -> Iterator[Finding]:
-    """Yield what is wrong with a compaction, all of it as one, and leave the other faults."""
+    """Yield one finding for all problems of a compaction; other faults stay in ``faults``."""
     changed, lost, added = (
         faults.pop(fault, FaultyRows(0)) for fault in (RowFault.COMPACTED, RowFault.LOST, RowFault.ADDED)
     )
@@ -120,7 +123,7 @@ def _of_compaction(faults: dict[RowFault, FaultyRows]) -> Iterator[Finding]:
 def _of_identities(
     comparison: Comparison, outcome: Outcome, rewritten: bool, reassigned: Severity
 ) -> Iterator[Finding]:
-    """Yield what is wrong with rows that came under other ids than they had, or did not come."""
+    """Yield problems of rows that returned under other ids, or did not return."""
     moved, keys, snapshot = outcome.moved, outcome.keys, comparison.snapshot
     if snapshot.keeps_ids and moved.new:
         yield rules.NEW_IDS_FOR_OLD_ROWS.found(
@@ -167,10 +170,10 @@ def _of_identities(
 
 
 def _rewritten(comparison: Comparison, moved: Moved) -> bool:
-    """Whether a commit gave rows new ids and changed nothing else.
+    """Return True if a commit gave rows new ids and changed nothing else.
 
-    Where the commit says that it puts rows in the place of others, equal values do not make them the same. One that
-    names no operation, as maintenance does, may have kept the ids of other rows.
+    If the commit declares that it replaces rows, equal values do not make them the same rows. A commit without an
+    operation, such as maintenance, may have kept the ids of other rows.
     """
     operation = comparison.snapshot.operation
     if operation in _REPLACING or (moved.kept and operation is not None):
@@ -225,7 +228,7 @@ def _path(rows: FaultyRows) -> str | None:
 
 
 def _listed(rows: FaultyRows) -> str:
-    """Return, as a sentence, the first of the rows."""
+    """Return the first of the rows, as a sentence."""
     texts = []
     for row in rows.first:
         course = " → ".join("gone" if number is None else str(number) for number in (row.before, row.after))

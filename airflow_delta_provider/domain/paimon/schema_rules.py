@@ -1,4 +1,4 @@
-"""Rules about schemas: that row tracking is on, and compatible with the table's options and columns."""
+"""Rules about schemas: row tracking must be on, and compatible with the table's options and columns."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Schemas = Mapping[int, "TableSchema | PaimonFormatError"]
 
 
 def is_tracked(schema: TableSchema | PaimonFormatError | None) -> bool:
-    """Whether row tracking is on in a schema; in an unreadable one it is not."""
+    """Return True if row tracking is on in a schema; False for an unreadable one."""
     return isinstance(schema, TableSchema) and schema.options.get("row-tracking.enabled", "").lower() == "true"
 
 
 def has_data_evolution(schema: TableSchema | PaimonFormatError | None) -> bool:
-    """Whether columns of a row may lie in several files."""
+    """Return True if several files may have columns of the same row."""
     return isinstance(schema, TableSchema) and schema.options.get("data-evolution.enabled", "").lower() == "true"
 
 
 def manifest_format(schema: TableSchema | PaimonFormatError | None) -> str | None:
-    """Return the format of manifests by a schema where it is another than Avro."""
+    """Return the format of manifests according to a schema, if it is not Avro; otherwise None."""
     named = schema.options.get("manifest.format", "avro").lower() if isinstance(schema, TableSchema) else "avro"
     return None if named == "avro" else named
 
@@ -39,11 +39,11 @@ def manifest_format(schema: TableSchema | PaimonFormatError | None) -> str | Non
 def check_schemas(
     schemas: Schemas, snapshots: Sequence[Snapshot], of_files: Mapping[int, Snapshot], *, has_ids: bool
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the schemas that snapshots use, and the newest, which the next commit uses.
+    """Yield problems of the schemas that snapshots use, and of the newest, which the next commit uses.
 
-    :param snapshots: those that are looked at, in order
-    :param of_files: schemas by which data files were written, each with the first snapshot that has one
-    :param has_ids: whether some snapshot says that row ids were assigned
+    :param snapshots: snapshots to check, in order
+    :param of_files: schemas of data files, each with the first snapshot that has such a file
+    :param has_ids: True if some snapshot records that row ids were assigned
     """
     used = dict.fromkeys([*(snapshot.schema_id for snapshot in snapshots), *sorted(schemas)[-1:]])
     first = {snapshot.schema_id: snapshot for snapshot in reversed(snapshots)}
@@ -89,7 +89,7 @@ def _check_readable(schema_id: int, schema: TableSchema | PaimonFormatError | No
 
 
 def _unsuited(schema: TableSchema) -> Iterator[str]:
-    """Yield what is incompatible with row tracking, or with data evolution."""
+    """Yield options and columns that are incompatible with row tracking, or with data evolution."""
     try:
         options = schema.table_options()
     except PaimonFormatError as error:
@@ -111,7 +111,7 @@ def _unsuited(schema: TableSchema) -> Iterator[str]:
 
 
 def _healed(finding: Finding, schemas: Schemas, snapshots: Sequence[Snapshot]) -> int | None:
-    """Return since when no schema has options like these, where the newest has not."""
+    """Return the snapshot since which no schema has such options; None if the newest still has them."""
     newest = schemas.get(max(schemas)) if schemas else None
     if finding.code != rules.UNSUITED_OPTIONS.code or not isinstance(newest, TableSchema) or any(_unsuited(newest)):
         return None
@@ -119,7 +119,7 @@ def _healed(finding: Finding, schemas: Schemas, snapshots: Sequence[Snapshot]) -
 
 
 def _check_tracking(schemas: Schemas, snapshots: Sequence[Snapshot], has_ids: bool) -> Iterator[Finding]:
-    """Check whether tracking was off while there were rows; a table that never had it is not checked."""
+    """Check that tracking was never off while there were rows. A table that never had it is not checked."""
     newest = schemas.get(max(schemas)) if schemas else None
     known = [snapshot for snapshot in snapshots if isinstance(schemas.get(snapshot.schema_id), TableSchema)]
     if not has_ids and not any(is_tracked(schema) for schema in (newest, *(schemas[one.schema_id] for one in known))):
@@ -148,7 +148,7 @@ def _check_tracking(schemas: Schemas, snapshots: Sequence[Snapshot], has_ids: bo
 
 
 def _since(snapshots: Sequence[Snapshot], good: Callable[..., bool], schemas: Schemas) -> int | None:
-    """Return since which snapshot all use a schema that is good."""
+    """Return the snapshot since which all snapshots use a good schema; None if the last one does not."""
     healed: int | None = None
     for snapshot in reversed(snapshots):
         if not good(schemas.get(snapshot.schema_id)):

@@ -1,6 +1,6 @@
-"""Snapshots: what a commit made of a table.
+"""Snapshots: the states of a table after its commits.
 
-Apache Paimon, Specification, Snapshot. A tag is the snapshot that it was made from, with more keys.
+Apache Paimon, Specification, Snapshot. A tag is a copy of its snapshot, with more keys.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, map_of, parse_json, text_of
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 
-#: Versions that are known.
+#: Known versions of the format.
 KNOWN_VERSIONS = range(1, 4)
 
 
 @dataclass(frozen=True)
 class ManifestListFile:
-    """A manifest list, as a snapshot names it.
+    """A manifest list, as named in a snapshot.
 
     :param name: its name in the directory of manifests
-    :param size: bytes that it has; None where the writer was older than Paimon 1.1
+    :param size: size in bytes; None from writers before Paimon 1.1
     """
 
     name: str
@@ -33,15 +33,16 @@ class Snapshot:
     """A table after a commit. Times are milliseconds since 1970.
 
     :param version: version of the file's format
-    :param uuid: distinguishes it from another snapshot of the same id, as after a rollback; None from older writers
+    :param uuid: identifier that distinguishes it from another snapshot with the same id, as after a rollback; None from
+        older writers
     :param base: manifests of the snapshot before, possibly merged
-    :param delta: what the commit added and deleted
-    :param changelog: None where the commit made none
-    :param index_manifest: its name; None where the table has no index file
+    :param delta: manifests of the files that the commit added and deleted
+    :param changelog: manifests of the changelog; None if the commit wrote none
+    :param index_manifest: name of the index manifest; None if the table has no index file
     :param commit_kind: ``APPEND``, ``COMPACT``, ``OVERWRITE``, ``ANALYZE``
-    :param operation: what was asked for, as ``MERGE``; None where the writer did not say
-    :param total_record_count: rows of all live files, deletion vectors left out of account
-    :param next_row_id: the first row id that is not assigned; 0 or None where rows are not tracked
+    :param operation: operation of the user, such as ``MERGE``; None if the writer did not record it
+    :param total_record_count: number of rows in all live files, ignoring deletion vectors
+    :param next_row_id: first row id that is not assigned yet; 0 or None if rows are not tracked
     """
 
     version: int
@@ -68,12 +69,15 @@ class Snapshot:
 
     @property
     def keeps_ids(self) -> bool:
-        """Whether it comes of an operation that adds no rows, and so assigns no ids."""
+        """Return True if its operation adds no rows, and so must not assign ids."""
         return self.operation in ("UPDATE", "DELETE")
 
     @property
     def is_branch_merge(self) -> bool:
-        """Whether it may come of ``sys.merge_branch``: no other writer commits under the identifier 0."""
+        """Return True if it may result from ``sys.merge_branch``.
+
+        No other writer commits with the identifier 0.
+        """
         return self.commit_kind == "APPEND" and self.operation is None and self.commit_identifier == 0
 
     @classmethod

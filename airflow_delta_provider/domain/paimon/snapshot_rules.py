@@ -1,4 +1,7 @@
-"""Rules about snapshots and the files of the newest one, where nothing is known of manifests, as through a catalog."""
+"""Rules about snapshots and the newest one's files, for tables whose manifests are not available.
+
+This is the case for access through a catalog.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from airflow_delta_provider.domain.paimon.table_history import carries_ids
 from airflow_delta_provider.domain.paimon.violation import listed, provenance
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: What a branch's rows that were merged into the table mean for its readers.
+#: Effect of rows that were merged from a branch on the table's readers.
 BRANCH_EFFECT = (
     "Consumers that read changes by _SEQUENCE_NUMBER miss these rows; their ids are not those that they have in the "
     "branch."
@@ -25,18 +28,18 @@ BRANCH_EFFECT = (
 
 
 def has_row_ids(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) -> bool:
-    """Whether rows of a table have ids, or there are none."""
+    """Return True if rows of a table have ids, or if there are no rows."""
     assigned = any(snapshot.next_row_id for snapshot in snapshots)
     return assigned or not files or any(file.first_row_id is not None or carries_ids(file) for file in files)
 
 
 def check_snapshots(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) -> Iterator[Finding]:
-    """Yield what is wrong with snapshots, in order, and with the live files of the newest."""
+    """Yield problems of snapshots, which are in order, and of the live files of the newest one."""
     if not snapshots:
         return
     evolution = has_column_files(files)
     first, newest = snapshots[0], snapshots[-1]
-    if first is newest and newest.id == 1:  # then its files are what it added
+    if first is newest and newest.id == 1:  # so its files are exactly the files that it added
         change = Change(newest, None, tuple(files), (), (), (), True)
         new = NewIds.of(change, tracked_before=False, data_evolution=evolution)
         yield from (_at(one.finding, newest) for one in check_change(change, new, newest.id))
@@ -64,7 +67,7 @@ def check_snapshots(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) ->
 
 
 def missing_snapshots(before: Snapshot, after: Snapshot, missing: Sequence[int]) -> Finding:
-    """Return that there are no snapshots of some ids between two others."""
+    """Return a finding: snapshots are missing between two others."""
     finding = rules.NEXT_ROW_ID_OR_SNAPSHOTS.found(
         "Between snapshots {before} and {after} there is no {missing}. What those commits did is not checked.",
         path=snapshot_path(missing[0]),
@@ -76,12 +79,12 @@ def missing_snapshots(before: Snapshot, after: Snapshot, missing: Sequence[int])
 
 
 def has_column_files(files: Sequence[DataFile]) -> bool:
-    """Whether some files have columns of rows of others, which is data evolution."""
+    """Return True if some files have columns of other files' rows, which means data evolution."""
     return any(file.first_row_id is not None and file.write_cols is not None for file in files)
 
 
 def _check_growth(before: Snapshot, after: Snapshot, files: Sequence[DataFile], evolution: bool) -> Iterator[Finding]:
-    """Check the ids that a commit assigned, by nextRowId and the number of rows."""
+    """Check the ids that a commit assigned, with nextRowId and the number of rows."""
     first, now, rows = before.next_row_id, after.next_row_id, after.delta_record_count
     if first is None or now is None or now < first:
         return
@@ -121,9 +124,9 @@ def _check_growth(before: Snapshot, after: Snapshot, files: Sequence[DataFile], 
 
 
 def _differ(rows: int, growth: int, after: Snapshot) -> bool:
-    """Whether a commit that adds files assigned another number of ids than it has new rows.
+    """Return True if a commit that adds files assigned a wrong number of ids for its new rows.
 
-    Rows of files with columns of others are counted, too, and have no new ids; WRITE adds no such files.
+    Rows of files with columns of others also count, but have no new ids; WRITE adds no such files.
     """
     return growth != rows if after.operation == "WRITE" else growth > rows
 
@@ -133,7 +136,7 @@ def _overwrites(snapshot: Snapshot) -> bool:
 
 
 def _of_branches(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) -> list[DataFile]:
-    """Return the files that commits brought from branches, as their sequence numbers show."""
+    """Return the files that commits merged from branches, as their sequence numbers show."""
     return [
         file
         for before, after in pairwise(snapshots)
@@ -146,7 +149,10 @@ def _of_branches(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) -> li
 
 
 def _check_record_counts(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) -> Iterator[Finding]:
-    """Check the numbers of rows of snapshots: of the newest by its files, of the others by what commits changed."""
+    """Check the row counts of snapshots.
+
+    The newest count is checked against the live files, earlier ones against the changes of the commits after them.
+    """
     rows = [sum(file.row_count for file in files), sum(file.row_count for file in files if file.holds_rows)]
     wrong: list[tuple[Snapshot, int]] = []
     good: list[int] = []

@@ -1,4 +1,4 @@
-"""What the commits of a table did with its data files: all that is needed to choose which rows to read."""
+"""The changes of a table's data files by its commits: the basis for choosing the rows to read."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 
-#: The columns of data files that hold what rows took along from another file.
+#: Columns of data files with the values that rows kept from another file.
 ROW_ID, SEQUENCE_NUMBER = "_ROW_ID", "_SEQUENCE_NUMBER"
-#: Partition, bucket and name of a data file: what a deletion vector says of the file that it is about.
+#: Partition, bucket and name of a data file, with which a deletion vector names its data file.
 VectorKey = tuple[bytes, int, str]
 
 
 @dataclass(frozen=True)
 class Vector:
-    """A deletion vector and the index file that it is in."""
-
     file: IndexFile
     range: VectorRange
 
 
 def vectors_of(files: Iterable[IndexFile]) -> dict[VectorKey, Vector]:
-    """Return the deletion vectors of a snapshot by the data file that each is about."""
+    """Return the deletion vectors of a snapshot, by data file."""
     return {
         (file.partition, file.bucket, found.data_file): Vector(file, found)
         for file in files
@@ -36,12 +34,12 @@ def vectors_of(files: Iterable[IndexFile]) -> dict[VectorKey, Vector]:
 
 
 def vector_key(file: DataFile) -> VectorKey:
-    """Return what the deletion vector of a data file is found by."""
+    """Return the key for finding the deletion vector of a data file."""
     return file.partition, file.bucket, file.name
 
 
 def carries_ids(file: DataFile) -> bool:
-    """Whether, by its metadata, a file holds the ids of its rows itself."""
+    """Return True if, according to its metadata, a file contains the ids of its rows."""
     return ROW_ID in (file.write_cols or ())
 
 
@@ -49,8 +47,8 @@ def carries_ids(file: DataFile) -> bool:
 class LiveState:
     """A table after a commit.
 
-    :param files: live data files, those of blobs and vectors among them
-    :param index_files: those of the snapshot
+    :param files: live data files, blob and vector files included
+    :param index_files: index files of the snapshot
     """
 
     snapshot: Snapshot
@@ -60,10 +58,10 @@ class LiveState:
 
 @dataclass(frozen=True)
 class Step:
-    """What a commit did.
+    """The changes of a commit.
 
-    :param index_files: those after it
-    :param renumbered: whether the files that were added are those that were removed, under other row ids
+    :param index_files: index files after it
+    :param renumbered: True if the added files are the removed ones with other row ids
     """
 
     snapshot: Snapshot
@@ -77,11 +75,11 @@ class Step:
 class TableHistory:
     """A table at a snapshot, and the commits since.
 
-    :param schemas: by id, those of all data files among them
-    :param start: nothing is known of what was before
-    :param steps: in order; the state of a snapshot is that of the one before and its step
-    :param judged_start: whether ``start`` is to be checked, or only what came after it
-    :param proven: whether it was checked before, so that its rows need no reading of their own
+    :param schemas: schemas by id, with all schemas that data files use
+    :param start: first state; nothing before it is known
+    :param steps: changes in order; each snapshot's state is the one before plus its step
+    :param judged_start: True if ``start`` must also be checked, not only the changes after it
+    :param proven: True if ``start`` was checked before, so that its rows need not be read separately
     """
 
     schemas: Mapping[int, TableSchema]
@@ -101,7 +99,6 @@ class TableHistory:
 
     @cached_property
     def schema(self) -> TableSchema:
-        """The newest schema."""
         return self.schemas[max(self.schemas)]
 
     @cached_property
@@ -111,7 +108,7 @@ class TableHistory:
 
 
 def apply(live: dict[FileKey, DataFile], step: Step) -> None:
-    """Make the live files of the snapshot before a step those of the step's own."""
+    """Update the live files of the snapshot before a step with the step's changes."""
     for file in step.removed:
         live.pop(file.key, None)
     for file in step.added:

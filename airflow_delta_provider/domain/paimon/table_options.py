@@ -1,4 +1,4 @@
-"""What a table's options say, as far as it matters here: the values, and the defaults of the others.
+"""The options of a table that matter here, with their defaults.
 
 Apache Paimon, Configurations, CoreOptions.
 """
@@ -17,15 +17,15 @@ _BOOLEANS = {"true": True, "false": False}
 class TableOptions:
     """Options of a table.
 
-    :param row_tracking: whether rows have ids
-    :param data_evolution: whether columns of a row may lie in several files
-    :param bucket: the number of buckets; -1 where rows are not put into buckets
-    :param bucket_key: columns that choose the bucket
-    :param bitmap64: whether deletion vectors are written with 64 bits; vectors say themselves what they are
-    :param data_directory: where data files lie below the table; None for the table itself
-    :param null_partition: what a directory has instead of a null or blank value
-    :param legacy_partition_names: whether a directory has dates as days since 1970, and times as Java shows them
-    :param index_in_data_directory: whether index files lie with the data files of their bucket
+    :param row_tracking: True if rows have ids
+    :param data_evolution: True if several files may have columns of the same row
+    :param bucket: number of buckets; -1 if rows are not put into buckets
+    :param bucket_key: columns that determine the bucket
+    :param bitmap64: True if deletion vectors are written with 64 bits; each vector records its own kind
+    :param data_directory: directory of data files below the table; None for the table itself
+    :param null_partition: directory name for a null or blank value
+    :param legacy_partition_names: True if directories have dates as days since 1970, and times in Java's form
+    :param index_in_data_directory: True if index files are stored with the data files of their bucket
     """
 
     row_tracking: bool
@@ -44,7 +44,7 @@ class TableOptions:
         """Read the options of a schema.
 
         :param schema_version: version of the schema file: older ones have other defaults
-        :raises PaimonFormatError: if a value is none that its option has
+        :raises PaimonFormatError: if a value is invalid for its option
         """
         return cls(
             row_tracking=_boolean(options, "row-tracking.enabled", False),

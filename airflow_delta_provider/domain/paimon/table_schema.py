@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.paimon.data_type import DataField, fields_of
 from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.table_options import TableOptions
 
-#: Versions that are known.
+#: Known versions of the format.
 KNOWN_VERSIONS = range(1, 4)
 
 
@@ -29,8 +29,8 @@ class TableSchema:
     """A schema of a table.
 
     :param version: version of the file's format
-    :param options: as they are in the file
-    :param time_millis: when it was made, in milliseconds since 1970; None from older writers
+    :param options: options as in the file
+    :param time_millis: time of its creation, in milliseconds since 1970; None from older writers
     """
 
     version: int
@@ -47,7 +47,7 @@ class TableSchema:
     def from_json(cls, text: str | bytes) -> TableSchema:
         """Read the file of a schema.
 
-        :raises PaimonFormatError: if it is none
+        :raises PaimonFormatError: if it is not one
         """
         try:
             body = parse_json(text)
@@ -81,8 +81,8 @@ class TableSchema:
         return tuple(by_name[key] for key in self.partition_keys)
 
     def table_options(self) -> TableOptions:
-        """Return what the options say.
+        """Parse the options.
 
-        :raises PaimonFormatError: if one has a value that it cannot have
+        :raises PaimonFormatError: if one has an invalid value
         """
         return TableOptions.from_mapping(self.options, self.version)

@@ -1,6 +1,7 @@
-"""Statistics of columns, as manifests have them: whether files that replace others may have the same rows.
+"""Statistics of columns in manifests.
 
-Apache Paimon, Specification, Manifest: ``_VALUE_STATS``. Texts may be cut, of all files in the same way.
+They show whether files may have the same rows as the files that they replace. Apache Paimon, Specification, Manifest:
+``_VALUE_STATS``. Strings may be cut, in the same way for all files.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _COLUMNS = (
     Column(f"{_STATS}._NULL_COUNTS", "array", optional=True),
     Column(f"{_STATS}_COLS", "array", optional=True),
 )
-#: Columns in which files may carry what was assigned to their rows.
+#: Columns of files with assigned values of their rows.
 _RESERVED = fields_of(
     {"fields": [{"id": -1, "name": name, "type": "BIGINT"} for name in ("_ROW_ID", "_SEQUENCE_NUMBER")]}
 )
@@ -55,7 +56,7 @@ def read_value_bounds(
 
     :param files: contents of the manifests
     :param codecs: codecs by Avro's names
-    :returns: for each the statistics of its entries, or why it cannot be read
+    :returns: statistics of each manifest's entries, or the error if it cannot be read
     """
     return read_entries(files, _COLUMNS, ENTRY_VERSION, codecs, _bounds)
 
@@ -66,7 +67,7 @@ def may_be_same_rows(
     bounds: Mapping[str, ValueBounds],
     schemas: Mapping[int, TableSchema | PaimonFormatError],
 ) -> bool | None:
-    """Return False if files have other rows than those they replace, True if nothing shows that they differ.
+    """Return False if files have other rows than those they replace, True if nothing shows it.
 
     None if the statistics do not cover all columns.
 
@@ -109,7 +110,7 @@ def _columns_of(file: DataFile, bounds: ValueBounds | None, fields: Sequence[Dat
 
 
 def _joined(values: Sequence[_Values]) -> _Values | None:
-    """Return the statistics of several files together; None if they cannot be compared."""
+    """Return the combined statistics of several files; None if they cannot be compared."""
     try:
         least = min((each.least for each in values if each.least is not None), default=None)
         most = max((each.most for each in values if each.most is not None), default=None)

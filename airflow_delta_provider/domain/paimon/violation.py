@@ -1,4 +1,4 @@
-"""A rule that a commit broke: which commit, and for how long it stays broken."""
+"""A broken rule: the commit that broke it, and the files that keep it broken."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.report.finding import Finding
 
-#: Names that the evidence lists.
+#: Maximum number of names in the evidence.
 _NAMED = 3
 
 
@@ -20,9 +20,10 @@ _NAMED = 3
 class Violation:
     """A rule that was broken.
 
-    :param finding: without the commit, which :class:`OpenViolations` adds
-    :param groups: files; it is healed as soon as none of the groups is live as a whole. Without any, it stays
-    :param inherited: whether rows of these files take it along into the files that they are moved to
+    :param finding: finding without the commit, which :class:`OpenViolations` adds
+    :param groups: groups of files; it is healed as soon as no group is completely live. Without groups, it is never
+        healed
+    :param inherited: True if rows carry it into the files that they move to
     """
 
     finding: Finding
@@ -33,9 +34,9 @@ class Violation:
     def of_files(
         cls, rule: Rule, evidence: str, files: Iterable[DataFile], /, *, inherited: bool = False, **facts: Any
     ) -> Violation:
-        """A violation that each of the files keeps up.
+        """Create a violation that each of the files keeps open.
 
-        :param facts: as in :meth:`Rule.found`
+        :param facts: see :meth:`Rule.found`
         """
         files = tuple(files)
         path = files[0].name if len(files) == 1 else None
@@ -44,14 +45,14 @@ class Violation:
 
 
 def listed(texts: Iterable[str]) -> str:
-    """Return the first of some texts, and how many more there are."""
+    """Return the first strings, and the number of others."""
     texts = list(texts)
     more = len(texts) - _NAMED
     return ", ".join(texts[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def provenance(snapshot: Snapshot) -> dict[str, Any]:
-    """Return the fields of a finding that identify the commit: its kind and operation, who made it, and when."""
+    """Return the fields of a finding that identify the commit: its kind, operation, user and time."""
     kind, operation = snapshot.commit_kind, snapshot.operation
     return {
         "version": snapshot.id,

@@ -1,4 +1,4 @@
-"""The file in which a driver on another machine leaves its answer: its name and its content."""
+"""The answer file of a driver on another machine: its name and its content."""
 
 from __future__ import annotations
 

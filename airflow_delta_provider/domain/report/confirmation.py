@@ -33,7 +33,7 @@ def identity(finding: Finding) -> str:
 
 @dataclass(frozen=True)
 class Pending:
-    """Statements about findings that reports made and nobody has confirmed yet.
+    """Unconfirmed statements of reports about findings.
 
     :param receipts: receipts of the reports that made the same statements, oldest first
     :param said: digest of each finding by its identity; None if the finding is closed
@@ -213,8 +213,9 @@ class Comparison:
         return Reported(confirmed, pending, tuple(over.values())[:MAX_OVER])
 
     def _said(self, key: str, *, accepted: bool) -> str:
-        """Return the digest to report for an open finding. An accepted finding keeps the digest that is already
-        confirmed.
+        """Return the digest to report for an open finding.
+
+        An accepted finding keeps the digest that is already confirmed.
         """
         known = self._reported.confirmed.get(key, _ACCEPTED)
         if not accepted:

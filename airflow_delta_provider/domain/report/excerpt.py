@@ -105,7 +105,7 @@ class Excerpt:
 def _shown(table: TableReport, most: int) -> TableReport:
     """Return a table without the parts that are never shown.
 
-    Facts are dropped because the sentences contain them, and schemas as JSON because nobody reads them here.
+    These are the facts, which the sentences contain anyway, and schemas as JSON.
 
     :param most: maximum number of findings
     """

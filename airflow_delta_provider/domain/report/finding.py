@@ -32,7 +32,7 @@ _WAIVERS = frozenset({"waiver", "expired_waiver"})
 
 @dataclass(frozen=True)
 class Waiver:
-    """The acceptance of a finding: by whom, why, and until when.
+    """The acceptance of a finding, with owner, reason and end.
 
     :param expires: last day, ISO 8601
     """
@@ -68,9 +68,9 @@ class Finding:
     :param fingerprint: identifier that stays the same as long as the violation does, even if the message changes
     :param status: state compared with the reports received earlier, for jobs that remember them; a RESOLVED finding was
         in one of them and has ended since
-    :param waiver: acceptance of the finding: by whom, why, and until which day
+    :param waiver: acceptance of the finding, with owner, reason and last day
     :param expired_waiver: last waiver of the finding, if it has expired
-    :param earliest: time from which the postponed action is possible
+    :param earliest: earliest time for the action that the finding waits for
     :param evidence: the problem in one sentence, with names and numbers
     :param facts: names and numbers of the evidence, without the place, as plain JSON. A finding is CHANGED when its
         facts change

@@ -31,11 +31,11 @@ class TableReport:
     :param spec: spec of the table as it is, from ``init-spec``
     :param history: state of the table at that version, and the events that led to its protocol and columns, for audits
         and changes
-    :param earliest: time from which another run can do the work that this run postponed: the latest time of its
+    :param earliest: earliest time at which another run can do the work that this run postponed: the latest time of its
         findings
     :param detail: description of the table at that version, for jobs that are asked for it
-    :param receipt: receipt from the request, if a later job must confirm that this report was received; until then, it
-        reports the findings again
+    :param receipt: receipt from the request, if a later job must confirm that this report was received; until then,
+        later jobs report the findings again
     :param withheld: true if a change was not made because something about it could not be decided
     """
 
@@ -73,7 +73,10 @@ class TableReport:
         return cls(table, judge(f.severity for f in findings if f.is_open), findings=findings, **known)
 
     def brief(self) -> TableReport:
-        """Return only the parts needed for totals, exit codes and receipts. A table with a spec is returned whole."""
+        """Return only the parts needed for totals, exit codes and receipts.
+
+        A table with a spec is returned whole.
+        """
         if self.spec is not None:
             return self
         findings = tuple(map(Finding.brief, self.findings))

@@ -56,7 +56,7 @@ class TableRows:
         return cls(report.kind, rows[: len(sizes)], len(rows) - len(sizes))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form, in which a row is a list."""
+        """Return the JSON form; a row is a list."""
         return {"kind": self.kind, "tables": list(map(_row_to_json, self.rows)), "omitted": self.omitted}
 
     @classmethod
@@ -147,7 +147,9 @@ class Looks:
         return cls(tuple(latest), tasks, oldest, crowded)
 
     def and_older(self, looked: Iterable[tuple[Origin, TableRows]]) -> Looks:
-        """Add tables that occur only in older tasks, which may be known incompletely.
+        """Return a copy with the tables that occur only in older tasks.
+
+        Some of the older tasks may be missing, so their earlier verdicts are not used.
 
         :param looked: rows of older tasks, newest first
         """

@@ -15,7 +15,7 @@ class Severity(str, Enum):
 
 
 class Verdict(str, Enum):
-    """The result of a table, or of a job over many tables, from best to worst."""
+    """The result of a table, or of a job over many tables; declared from best to worst."""
 
     PASS = "PASS"
     UNDETERMINED = "UNDETERMINED"

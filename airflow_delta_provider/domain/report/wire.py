@@ -1,4 +1,7 @@
-"""Keywords of the report's JSON Schema: metadata of fields, from which ``report.schema.json`` is generated."""
+"""Keywords of the report's JSON Schema.
+
+They are metadata of fields; ``report.schema.json`` is generated from them.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,10 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 
 
 def _unreachable(value: str, metadata: Metadata) -> str | None:
-    """Return the reason why no engine can change the mode to ``value``: files lack the ids that mode id needs."""
+    """Return the reason why no engine can change the mode to ``value``; None if one can.
+
+    Files lack the ids that mode id needs.
+    """
     current = metadata.configuration.get(properties.COLUMN_MAPPING_MODE, properties.MappingMode.NONE.value)
     if value.lower() in ("name", current.lower()):
         return None

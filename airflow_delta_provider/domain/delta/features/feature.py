@@ -106,7 +106,7 @@ class Feature:
     :param legacy_writer: writer version that implies it, or None
     :param requires: features that PROTOCOL.md requires with it
     :param requires_in_engines: features that only Delta Spark, or an RFC, requires with it
-    :param aliases: other names under which some writers list it
+    :param aliases: other names that some writers list for it
     :param enabling_property: table property that enables it; None if being supported is all there is
     :param enabled_values: values of ``enabling_property`` that enable it, starting with the one that this provider sets
     :param suspending_property: table property that suspends it while it is true
@@ -159,7 +159,10 @@ class Feature:
 
     @classmethod
     def unknown(cls, name: str) -> Feature:
-        """Create the record of an unlisted feature. A preview, recognised by its name, needs ``allow_special``."""
+        """Create the record of an unlisted feature.
+
+        A preview, recognised by its name, needs ``allow_special``.
+        """
         preview = name.casefold().endswith(_PREVIEW_SUFFIXES[0])
         return cls(
             name=name,

@@ -1,4 +1,7 @@
-"""Features that give others a say about a table: a catalog, Iceberg metadata, a larger structure."""
+"""Features of tables that depend on more than their log.
+
+Others also decide about them: a catalog, Iceberg metadata, a larger structure.
+"""
 
 from __future__ import annotations
 

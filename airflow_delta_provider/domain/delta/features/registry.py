@@ -1,4 +1,7 @@
-"""All table features by name. A new one is a new record in a module of this folder; nothing else lists it."""
+"""All table features by name.
+
+A new one is a new record in a module of this folder; nothing else lists it.
+"""
 
 from __future__ import annotations
 

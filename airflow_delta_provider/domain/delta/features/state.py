@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.delta.table_properties import is_true
 
 
 class FeatureState(str, Enum):
-    """State of one feature on one table."""
+    """State of one feature in a table."""
 
     ABSENT = "absent"
     """The protocol does not list it."""

@@ -41,9 +41,10 @@ def _rank(name: str) -> tuple[bool, bool]:
 
 
 def in_order(features: tuple[str, ...]) -> tuple[str, ...]:
-    """Order features so that each comes before the features that it requires; protection of history comes last.
+    """Order features so that each comes before the features that it requires.
 
-    Features that no engine knows come first: the engine drops none of the others while they exist.
+    Protection of history comes last. Features that no engine knows come first: the engine drops none of the others
+    while they exist.
     """
     ordered: list[str] = []
     waiting = sorted(features, key=_rank)
@@ -102,6 +103,9 @@ def barrier(trace: int, checkpoints: Iterable[int]) -> int | None:
 
 
 def earliest_truncation(written: datetime, retention: timedelta) -> datetime:
-    """Return the time from which history may be truncated if its newest commit was written at ``written``."""
+    """Return the earliest time at which history may be truncated.
+
+    :param written: time when the newest commit of that history was written
+    """
     whole = written.replace(second=0, microsecond=0)
     return (whole if whole == written else whole + timedelta(minutes=1)) + retention

@@ -1,7 +1,7 @@
-"""Decompressing blocks with the standard library.
+"""Decompression of blocks with the standard library.
 
-Avro, Required Codecs and Optional Codecs. Python has no Snappy, and no Zstandard before 3.14: readers of files pass
-codecs for these.
+Avro, Required Codecs and Optional Codecs. Python has no Snappy, and no Zstandard before 3.14: callers pass codecs for
+these.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from airflow_delta_provider.domain.machine_errors import shortage
 
 
 class Codec(Protocol):
-    """Decompresses many blocks."""
+    """A function that decompresses many blocks."""
 
     def __call__(self, blocks: Sequence[bytes], budget: Budget | None = None, /) -> Sequence[bytes | AvroError]:
-        """Return for each block its bytes, or why it has none.
+        """Return the decompressed bytes of each block, or its error.
 
-        :param budget: memory that all of them may take together; None for no limit
-        :raises TooLargeError: if they come to more than the budget
+        :param budget: memory limit for all of them together; None for no limit
+        :raises TooLargeError: if they exceed the budget
         """
 
 
-#: Bytes that a block may come to. Writers begin a new one at 64 KB.
+#: Maximum bytes of a decompressed block. Writers begin a new block at 64 KB.
 MOST_BYTES = 1 << 24
 
 
@@ -40,9 +40,9 @@ class _Decompressor(Protocol):
 
 
 def one_by_one(decompress: Callable[[bytes], bytes]) -> Codec:
-    """Return a codec from what decompresses a single block.
+    """Create a codec from a function that decompresses a single block.
 
-    :param decompress: raises :class:`AvroError` where the block is broken
+    :param decompress: function that raises :class:`AvroError` if the block is broken
     """
 
     def decompress_all(blocks: Sequence[bytes], budget: Budget | None = None, /) -> list[bytes | AvroError]:
@@ -80,11 +80,11 @@ def _streamed(open_decompressor: Callable[[], _Decompressor]) -> Codec:
 
 
 def _stored(blocks: Sequence[bytes], budget: Budget | None = None, /) -> Sequence[bytes]:
-    del budget  # they are there already
+    del budget  # already in memory
     return blocks
 
 
-#: What needs nothing but Python, by Avro's names.
+#: Codecs that need only Python, by Avro's names.
 STANDARD_CODECS: Mapping[str, Codec] = {
     "null": _stored,
     "deflate": _streamed(lambda: zlib.decompressobj(-zlib.MAX_WBITS)),

@@ -1,6 +1,6 @@
-"""The outside of an Avro file: header and blocks.
+"""The outer structure of an Avro file: header and blocks.
 
-Avro, Object Container Files. Blocks come out as they are, compressed: many are decompressed at once.
+Avro, Object Container Files. Blocks are returned compressed, because many are decompressed at once.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _METADATA = compile_schema({"type": "map", "values": "bytes"})
 
 @dataclass(frozen=True)
 class Block:
-    """Records, compressed together.
+    """Records that are compressed together.
 
-    :param count: how many it is said to have
-    :param data: their bytes, compressed
+    :param count: number of records that the block declares
+    :param data: compressed bytes
     """
 
     count: int
@@ -32,8 +32,8 @@ class Block:
 class Container:
     """A file of records.
 
-    :param schema: what a record is, in JSON
-    :param codec: how the blocks are compressed, by Avro's name for it
+    :param schema: schema of a record, in JSON
+    :param codec: codec of the blocks, by Avro's name
     """
 
     schema: str
@@ -42,10 +42,10 @@ class Container:
 
 
 def split_container(data: bytes) -> Container:
-    """Read the header of a file, and where its blocks are.
+    """Read the header of a file, and split it into blocks.
 
     :param data: the whole file
-    :raises AvroError: if it is not an Avro file, or is not whole
+    :raises AvroError: if it is not an Avro file, or is incomplete
     """
     if not data.startswith(_MAGIC):
         raise AvroError("it does not begin as an Avro file does" if data else "it is empty")

@@ -1,7 +1,7 @@
-"""How Avro writes single values: each is read from, or passed over at, a position in bytes.
+"""Avro's encoding of single values: functions that read or skip a value at a position in bytes.
 
-Avro, Binary Encoding. A reader returns the value and the position behind it; a skipper returns the position alone
-and makes no object. What ends too early raises IndexError, which :mod:`decoder` turns into :class:`AvroError`.
+Avro, Binary Encoding. A reader returns the value and the position after it. A skipper returns only the position and
+creates no object. Data that ends too early raises IndexError, which callers turn into :class:`AvroError`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any
 Read = Callable[[bytes, int], tuple[Any, int]]
 Skip = Callable[[bytes, int], int]
 
-#: Bytes that a number of 64 bits takes at most.
+#: Maximum bytes of a 64-bit number.
 _MOST_BYTES = 10
 _FLOAT = struct.Struct("<f")
 _DOUBLE = struct.Struct("<d")
 
 
 class AvroError(Exception):
-    """The bytes are no Avro file that can be read here; the message says why."""
+    """Bytes that cannot be read as an Avro file here; the message gives the reason."""
 
 
 class LargeAvroError(AvroError):
-    """The records take more memory than a file of this size may; it may be whole."""
+    """Records that need more memory than allowed for a file of this size. The file may be undamaged."""
 
 
 def read_long(data: bytes, position: int) -> tuple[int, int]:
@@ -46,20 +46,19 @@ def read_long(data: bytes, position: int) -> tuple[int, int]:
 
 
 def skip_long(data: bytes, position: int) -> int:
-    """Pass over an int or a long."""
+    """Skip an int or a long."""
     if data[position] < 0x80:
         return position + 1
     return read_long(data, position)[1]
 
 
 def read_bytes(data: bytes, position: int) -> tuple[bytes, int]:
-    """Read bytes."""
     start, end = _extent(data, position)
     return data[start:end], end
 
 
 def skip_bytes(data: bytes, position: int) -> int:
-    """Pass over bytes or a text."""
+    """Skip bytes or a string."""
     byte = data[position]
     end = position + 1 + (byte >> 1)
     if byte & 0x81 or end > len(data):
@@ -77,7 +76,6 @@ def read_text(data: bytes, position: int) -> tuple[str, int]:
 
 
 def read_boolean(data: bytes, position: int) -> tuple[bool, int]:
-    """Read a boolean."""
     byte = data[position]
     if byte > 1:
         raise AvroError(f"the byte at {position} is not a boolean")
@@ -85,27 +83,24 @@ def read_boolean(data: bytes, position: int) -> tuple[bool, int]:
 
 
 def read_float(data: bytes, position: int) -> tuple[float, int]:
-    """Read a float."""
     return _FLOAT.unpack(data[position : skip_fixed(4)(data, position)])[0], position + 4
 
 
 def read_double(data: bytes, position: int) -> tuple[float, int]:
-    """Read a double."""
     return _DOUBLE.unpack(data[position : skip_fixed(8)(data, position)])[0], position + 8
 
 
 def read_null(data: bytes, position: int) -> tuple[None, int]:  # noqa: ARG001 - as every type
-    """Read a null, which takes no byte."""
+    """Read a null, which has no bytes."""
     return None, position
 
 
 def skip_null(data: bytes, position: int) -> int:  # noqa: ARG001 - as every type
-    """Pass over a null."""
     return position
 
 
 def read_fixed(size: int) -> Read:
-    """Return a reader of so many bytes."""
+    """Create a reader of ``size`` bytes."""
     skip = skip_fixed(size)
 
     def read(data: bytes, position: int) -> tuple[bytes, int]:
@@ -116,7 +111,7 @@ def read_fixed(size: int) -> Read:
 
 
 def skip_fixed(size: int) -> Skip:
-    """Return a skipper of so many bytes."""
+    """Create a skipper of ``size`` bytes."""
 
     def skip(data: bytes, position: int) -> int:
         end = position + size
@@ -128,7 +123,7 @@ def skip_fixed(size: int) -> Skip:
 
 
 def _extent(data: bytes, position: int) -> tuple[int, int]:
-    """Return where bytes that follow their length begin and end."""
+    """Return start and end of bytes that follow their length."""
     byte = data[position]
     if byte < 0x80 and not byte & 1:
         start = position + 1

@@ -1,4 +1,4 @@
-"""Which columns of a record are read: the others are passed over."""
+"""Projection of records: reads the selected columns and skips the others."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from airflow_delta_provider.domain.formats.avro.schema import AvroType, compile_
 
 Row = tuple[Any, ...]
 
-#: Schemas of at most so many tables' files are kept compiled.
+#: Maximum number of compiled schemas in the cache, for the files of as many tables.
 _COMPILED = 64
-#: What a reader that wants a type takes for it.
+#: Types that are accepted if another type is wanted.
 _PROMOTED = {"long": frozenset({"int", "long"}), "double": frozenset({"int", "long", "float", "double"})}
 
 
@@ -24,9 +24,9 @@ _PROMOTED = {"long": frozenset({"int", "long"}), "double": frozenset({"int", "lo
 class Column:
     """A column to read.
 
-    :param path: its name, with those of the records around it before it: ``_FILE._FILE_NAME``
-    :param kind: the Avro type that its values must have; ``long`` takes an int, too
-    :param optional: whether it may be null, or missing in the schema: then its value is None
+    :param path: its name, preceded by the names of the records around it: ``_FILE._FILE_NAME``
+    :param kind: Avro type that its values must have; ``long`` also accepts an int
+    :param optional: True if it may be null, or missing in the schema; its value is None then
     """
 
     path: str
@@ -35,10 +35,10 @@ class Column:
 
 
 class RowReader:
-    """Reads the columns of one record after another.
+    """Reads the selected columns of one record after another.
 
-    :param record: what the file holds
-    :param columns: what to read; in this order they are in a row
+    :param record: type of the file's records
+    :param columns: columns to read, in the order of a row's values
     :raises AvroError: if a column is missing, or is of another type
     """
 
@@ -59,7 +59,7 @@ class RowReader:
         if missing:
             raise AvroError(f"its schema has no {', '.join(missing)}")
         self._steps = tuple(steps)
-        # A row as read ends with one None, for every column that the file does not have.
+        # A row that was read ends with one None, for every column that the file does not have.
         places = [found.index(column.path) if column.path in found else len(found) for column in columns]
         self._in_order = itemgetter(*places, len(found))
 
@@ -67,8 +67,8 @@ class RowReader:
         """Read the records of a block.
 
         :param data: the block, decompressed
-        :param count: records that it is said to have
-        :raises AvroError: if it has others, or is not Avro
+        :param count: number of records that the block declares
+        :raises AvroError: if its number of records differs, or it is not Avro
         """
         if not 0 <= count <= len(data):
             raise AvroError(f"a block is said to have {count} records in {len(data)} bytes")
@@ -98,7 +98,7 @@ class RowReader:
 def row_reader(schema: str, columns: tuple[Column, ...]) -> RowReader:
     """Compile the schema of a file.
 
-    :param schema: as it is in the file, in JSON
+    :param schema: schema as in the file, in JSON
     :raises AvroError: if it is not a schema, or lacks the columns
     """
     try:
@@ -109,7 +109,7 @@ def row_reader(schema: str, columns: tuple[Column, ...]) -> RowReader:
 
 
 def _leaves(record: AvroType, wanted: Mapping[str, Column], prefix: str) -> Iterator[tuple[str, AvroType]]:
-    """Give the fields in the order of the bytes; those of a record of which a column is wanted in its place."""
+    """Yield the fields in byte order; a record with a wanted column is replaced with its own fields."""
     for name, field in (record.fields or {}).items():
         path = prefix + name
         if field.kind == "record" and any(column.startswith(f"{path}.") for column in wanted):

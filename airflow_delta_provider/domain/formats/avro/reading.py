@@ -1,4 +1,4 @@
-"""Whole Avro files to rows, many at once."""
+"""Reads whole Avro files into rows, many at once."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from airflow_delta_provider.domain.formats.avro.primitives import AvroError, Lar
 from airflow_delta_provider.domain.formats.avro.projection import Column, Row, RowReader, row_reader
 from airflow_delta_provider.domain.formats.budget import Budget, TooLargeError
 
-#: A file's blocks, decompressed, or why one is not.
+#: The decompressed blocks of a file, or the error of each.
 _Blocks = list["bytes | AvroError"]
 
 
 @dataclass(frozen=True)
 class _Read:
-    """A file of one block that was read: its schema, the block, and the rows."""
+    """A file with one block that was read: its schema, the block, and the rows."""
 
     schema: str
     data: bytes
     rows: list[Row]
 
     def begins(self, schema: str, data: bytes, count: int) -> bool:
-        """Whether a block begins with this one."""
+        """Return True if a block begins with this one."""
         return bool(self.rows) and len(self.rows) <= count and schema == self.schema and data.startswith(self.data)
 
 
@@ -35,12 +35,12 @@ _NOTHING = _Read("", b"", [])
 def read_rows(
     files: Sequence[bytes], columns: tuple[Column, ...], codecs: Mapping[str, Codec]
 ) -> list[list[Row] | AvroError]:
-    """Read columns of many files; each codec is asked once, for the blocks of all.
+    """Read columns of many files; each codec is called once with the blocks of all files.
 
-    :param files: their contents; all of their rows are in memory at once
-    :param columns: what to read; a row has the values in this order
-    :param codecs: by Avro's names, as :data:`codecs.STANDARD_CODECS`
-    :returns: for each file its rows, or why it has none: one that is broken keeps no other from being read
+    :param files: contents of the files; all of their rows are in memory at once
+    :param columns: columns to read, in the order of a row's values
+    :param codecs: codecs by Avro's names, as :data:`codecs.STANDARD_CODECS`
+    :returns: rows of each file, or its error: a broken file does not prevent others from being read
     """
     containers = [_container(file) for file in files]
     budget = Budget(sum(map(len, files)))
@@ -68,7 +68,7 @@ def _container(file: bytes) -> Container | AvroError:
 def _decompress(
     containers: Sequence[Container | AvroError], codecs: Mapping[str, Codec], budget: Budget
 ) -> Mapping[int, _Blocks]:
-    """Return the decompressed blocks of each container by its place."""
+    """Return the decompressed blocks of each container, by its index."""
     places: dict[str, list[int]] = defaultdict(list)
     for index, container in enumerate(containers):
         if isinstance(container, Container):
@@ -77,7 +77,7 @@ def _decompress(
     for name, indices in places.items():
         codec = codecs.get(name)
         together = _within(containers, indices, name, codec, budget)
-        if isinstance(together, AvroError):  # one by one, so that only those are left out that are too large
+        if isinstance(together, AvroError):  # one by one, so that only files that are too large are left out
             for index in indices:
                 alone = _within(containers, [index], name, codec, budget)
                 found[index] = [alone] if isinstance(alone, AvroError) else alone[index]
@@ -89,7 +89,10 @@ def _decompress(
 def _within(
     containers: Sequence[Container | AvroError], indices: Sequence[int], name: str, codec: Codec | None, budget: Budget
 ) -> dict[int, _Blocks] | AvroError:
-    """Return the decompressed blocks of containers; an error, and nothing taken, if they exceed the budget."""
+    """Return the decompressed blocks of containers.
+
+    If they exceed the budget, return an error and charge nothing.
+    """
     before = budget.left
     try:
         return _blocks(containers, indices, name, codec, budget)
@@ -101,7 +104,7 @@ def _within(
 def _blocks(
     containers: Sequence[Container | AvroError], indices: Sequence[int], name: str, codec: Codec | None, budget: Budget
 ) -> dict[int, _Blocks]:
-    """Return the decompressed blocks of containers with the same codec, by their places."""
+    """Return the decompressed blocks of containers with the same codec, by their indices."""
     places: list[int] = []
     compressed: list[bytes] = []
     for index in indices:
@@ -124,11 +127,12 @@ def _rows(
     readers: dict[str, RowReader],
     budget: Budget,
 ) -> tuple[list[Row] | AvroError, _Read]:
-    """Read a file, and return it as what a later one may begin with.
+    """Read a file. Also return it in the form that a later file may begin with.
 
-    A list of manifests often is the base of the commit before and then its delta, which need not be read again.
+    A manifest list is often the base list of the commit before followed by its delta list; these need not be read
+    again.
 
-    :param before: the last but one file that was read, and the last
+    :param before: the last two files that were read, older first
     """
     broken = next((block for block in blocks if isinstance(block, AvroError)), None)
     if broken is not None:
@@ -144,7 +148,7 @@ def _rows(
                 if earlier.begins(container.schema, data, count):
                     rows += earlier.rows
                     data, count = data[len(earlier.data) :], count - len(earlier.rows)
-            if count <= len(data):  # else it is damaged, which the reader says
+            if count <= len(data):  # otherwise it is damaged, and the reader reports it
                 budget.take(_memory(columns, data, count))
             rows += reader.rows(data, count)
     except TooLargeError as error:
@@ -155,12 +159,15 @@ def _rows(
     return rows, _Read(container.schema, whole, rows) if isinstance(whole, bytes) and whole else _NOTHING
 
 
-#: Bytes that a row takes, each value in it, and a reference to one.
+#: Bytes of a row, of each value in it, and of a reference to a value.
 _ROW_SIZE, _VALUE_SIZE, _REFERENCE_SIZE = 64, 48, 8
 
 
 def _memory(columns: tuple[Column, ...], data: bytes, count: int) -> int:
-    """Return how many bytes the rows of a block may take; a value takes a byte of the block at least."""
+    """Return the maximum bytes that the rows of a block need.
+
+    A value has at least one byte in the block.
+    """
     count = max(count, 0)
     has_items = any(column.kind == "array" for column in columns)
     of_rows = count * (_ROW_SIZE + _REFERENCE_SIZE * len(columns))

@@ -1,7 +1,7 @@
-"""An Avro schema, compiled to functions that read or pass over a value of it.
+"""An Avro schema, compiled to functions that read or skip a value of it.
 
-Avro, Schema Declaration. Logical types are left as the values below them, and a schema that contains itself is
-refused: its values have no bound.
+Avro, Schema Declaration. Logical types are read as their underlying values. A schema that contains itself is refused,
+because its values have no size limit.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from airflow_delta_provider.domain.formats.avro.primitives import (
     skip_null,
 )
 
-#: How deep types may nest; a manifest needs five levels.
+#: Maximum nesting depth of types; a manifest needs five levels.
 _MOST_LEVELS = 64
 
 
 @dataclass(frozen=True)
 class AvroType:
-    """A type, and how a value of it is read.
+    """A type, and the functions that read and skip its values.
 
-    :param kind: its name, or that of its complex type: ``long``, ``record``, ``array``, ``union``...
-    :param fields: the fields of a record in order, by name
-    :param branches: the types of a union
+    :param kind: name of the type, or of its complex type: ``long``, ``record``, ``array``, ``union``...
+    :param fields: fields of a record in order, by name
+    :param branches: types of a union
     """
 
     kind: str
@@ -49,12 +49,14 @@ class AvroType:
 
     @property
     def nullable(self) -> bool:
-        """Whether a value may be null."""
         return self.kind == "null" or any(branch.kind == "null" for branch in self.branches)
 
     @property
     def empty(self) -> bool:
-        """Whether its values take no byte: then nothing bounds how many of them a file can say it has."""
+        """Return True if its values have no bytes.
+
+        Then the file's size does not limit how many values it can declare.
+        """
         return self.kind == "null" or (self.fields is not None and all(field.empty for field in self.fields.values()))
 
     @property
@@ -78,7 +80,7 @@ _PRIMITIVES = {
 def compile_schema(declaration: Any) -> AvroType:
     """Compile a schema from its parsed JSON.
 
-    :raises AvroError: if it is not a schema, refers to a type that is not defined, or contains itself
+    :raises AvroError: if it is not a schema, refers to an undefined type, or contains itself
     """
     return _Compiler().compile(declaration, "", 0)
 
@@ -189,7 +191,7 @@ def _union(branches: tuple[AvroType, ...]) -> AvroType:
     reads = tuple(branch.read for branch in branches)
     skips = tuple(branch.skip for branch in branches)
     count = len(branches)
-    # Branches that one byte says, which most do.
+    # Branches whose index fits into one byte, as for most.
     short = {index << 1: index for index in range(min(count, 64))}
     short_reads = {byte: reads[index] for byte, index in short.items()}
     short_skips = {byte: skips[index] for byte, index in short.items()}
@@ -271,7 +273,7 @@ def _skip_blocks(skip_item: Skip) -> Skip:
 
 
 def _items_of_block(data: bytes, position: int) -> tuple[int, int, int]:
-    """Return how many items follow, the bytes that they take (0 where they are not said), and where they begin."""
+    """Return the number of items that follow, their size in bytes (0 if not declared), and their start."""
     count, start = read_long(data, position)
     size = 0
     if count < 0:

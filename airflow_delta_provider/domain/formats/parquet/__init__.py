@@ -1,1 +1,1 @@
-"""What the Parquet format says of a file, read from its footer."""
+"""The content of Parquet files: footers, schemas and rows."""

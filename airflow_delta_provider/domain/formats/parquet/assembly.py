@@ -1,8 +1,8 @@
-"""Putting records together from the columns that they are stored in.
+"""Assembly of records from the columns that store them.
 
-parquet-format, ``README.md`` (Nested Encoding). A field has a *slot* for each time that its parent is there: one per
-row, or one per item of a list. All slots of a field are filled at once, and levels are filtered as bytes: that is
-many times as fast as to go from record to record.
+parquet-format, ``README.md`` (Nested Encoding). A field has a *slot* for each occurrence of its parent: one per row, or
+one per item of a list. All slots of a field are filled at once, and levels are filtered as bytes: this is many times as
+fast as going from record to record.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Columns = Mapping[tuple[str, ...], Column]
 
 
 class Slots(NamedTuple):
-    """What is in the slots of a field.
+    """The slots of a field.
 
-    :param values: None where all of them are null
+    :param values: values of the slots; None if all of them are null
     """
 
     length: int
@@ -31,9 +31,9 @@ class Slots(NamedTuple):
 
 
 def assembled(field: Field, columns: Columns) -> Slots:
-    """Return what is in the slots of a field.
+    """Return the slots of a field with their values.
 
-    :param columns: those below the field, by entries of the field's parent that are not null
+    :param columns: columns below the field, with only the entries where the field's parent is not null
     :raises ParquetError: if they do not fit together
     """
     if isinstance(field, Leaf):
@@ -46,10 +46,10 @@ def assembled(field: Field, columns: Columns) -> Slots:
 
 
 def fields_of(struct: Struct, columns: Columns, most: int | None = None) -> tuple[int, dict[str, Sequence[Any] | None]]:
-    """Return how many slots of a struct are not null, and what is in each of its fields there.
+    """Return the number of non-null slots of a struct, and its fields' values in these slots.
 
-    :param columns: as for :func:`assembled`
-    :param most: of these slots, how many to look at; None for all
+    :param columns: see :func:`assembled`
+    :param most: maximum number of these slots to read; None for all
     :raises ParquetError: if they do not fit together
     """
     present = _there(struct, columns, struct.definition) if struct.optional else columns
@@ -100,7 +100,7 @@ def _map(listing: Listing, pairs: list[tuple[Any, Any]] | None) -> dict[Any, Any
 def _grouped(listing: Listing, columns: Columns, count: int, items: Iterable[Any]) -> Slots:
     """Group the items of lists.
 
-    :param count: how many items there are
+    :param count: number of items
     """
     column = columns[_shallowest(listing).path]
     deepest = listing.repetition + 1
@@ -130,7 +130,7 @@ def _grouped(listing: Listing, columns: Columns, count: int, items: Iterable[Any
 
 
 def _with_nulls(values: Sequence[Any], there: bytes) -> Slots:
-    """Put values into the slots where one is, which are marked."""
+    """Put values into the marked slots, and None into the others."""
     count = len(there)
     if there.count(1) != len(values):
         raise ParquetError("the levels of a column do not fit its values")
@@ -143,7 +143,7 @@ def _with_nulls(values: Sequence[Any], there: bytes) -> Slots:
 
 
 def _there(field: Field, columns: Columns, definition: int) -> Columns:
-    """Return the columns below a field without the entries that are null above a definition level."""
+    """Return the columns below a field, without entries below a definition level."""
     found: dict[tuple[str, ...], Column] = {}
     for leaf in field.leaves():
         definitions, repetitions, values = columns[leaf.path]
@@ -167,7 +167,7 @@ def _first(most: int, leaf: Leaf, column: Column, repetition: int) -> Column:
 
 
 def _heads(field: Field, columns: Columns) -> bytes:
-    """Return the definition levels of the entries that the slots of a field begin with."""
+    """Return the definition level of the first entry of each slot of a field."""
     leaf = _shallowest(field)
     definitions, repetitions, _ = columns[leaf.path]
     if leaf.repetition == field.repetition:
@@ -200,7 +200,7 @@ def _marks(level: int) -> bytes:
 
 
 def _marked(levels: bytes, level: int) -> bytes:
-    """Return ones where levels are at least ``level``, and zeros elsewhere."""
+    """Return a one for each level of at least ``level``, and a zero for each other level."""
     return levels.translate(_marks(level))
 
 

@@ -1,7 +1,7 @@
-"""Integers of a few bits each, and the hybrid of runs and bit-packing that levels and dictionary indices are in.
+"""Integers of a few bits each, and the RLE/bit-packing hybrid of levels and dictionary indices.
 
-parquet-format, ``Encodings.md``, RLE. Integers that fit into a byte are unpacked to bytes, which Python counts,
-filters and joins faster than lists.
+parquet-format, ``Encodings.md``, RLE. Integers that fit into a byte are unpacked to bytes, which Python counts, filters
+and joins faster than lists.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from struct import unpack
 from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError
 
 _MOST_WIDTH = 32
-#: Widths that a byte holds several of.
+#: Widths with several integers per byte.
 _TABLED = (1, 2, 4)
-#: Widths that Python unpacks.
+#: Widths that :mod:`struct` can unpack.
 _WHOLE = {16: "H", 32: "I", 64: "Q"}
 
 
 def varint(data: bytes, position: int) -> tuple[int, int]:
-    """Read an unsigned integer of 64 bits at most, and return it with the position behind it.
+    """Read an unsigned integer of at most 64 bits. Return it with the position after it.
 
     :raises ParquetError: if it does not end
     """
@@ -39,8 +39,8 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
 def unpacked(packed: bytes, width: int) -> Sequence[int]:
     """Return the integers in whole groups of eight, least significant bit first.
 
-    :param packed: as many bytes as bits of a group, or a multiple of that
-    :param width: bits of an integer, from 1 to 64
+    :param packed: packed groups; the number of bytes is a multiple of ``width``
+    :param width: number of bits of an integer, from 1 to 64
     """
     if width in _TABLED:
         return b"".join(map(_table(width).__getitem__, packed))
@@ -73,10 +73,12 @@ def _table(width: int) -> list[bytes]:
 
 
 def runs(data: bytes, position: int, width: int, count: int) -> Iterator[tuple[int, int | Sequence[int]]]:
-    """Yield the runs that ``count`` integers come in: length with the integer, or with the integers.
+    """Yield ``count`` integers in runs.
 
-    :param width: bits of an integer, up to 32
-    :raises ParquetError: if they end too early
+    Each run has its length, and either one repeated integer or all its integers.
+
+    :param width: number of bits of an integer, at most 32
+    :raises ParquetError: if the data ends too early
     """
     if width > _MOST_WIDTH:
         raise ParquetError(f"a page has integers of {width} bits, where {_MOST_WIDTH} are the most")
@@ -90,7 +92,7 @@ def runs(data: bytes, position: int, width: int, count: int) -> Iterator[tuple[i
             if len(packed) * 8 < min(groups * 8, count) * width:
                 raise ParquetError("a page ends within a run")
             length = min(groups * 8, count)
-            packed = packed.ljust(groups * width, b"\x00")  # some writers leave out what is not needed
+            packed = packed.ljust(groups * width, b"\x00")  # some writers leave out unneeded bytes
             yield length, unpacked(packed, width)[:length] if width else bytes(length)
         else:
             length = min(header >> 1, count)
@@ -105,7 +107,7 @@ def runs(data: bytes, position: int, width: int, count: int) -> Iterator[tuple[i
 
 
 def levels(data: bytes, position: int, highest: int, count: int) -> bytes:
-    """Return ``count`` levels of which none is higher than ``highest``, each in a byte.
+    """Return ``count`` levels between 0 and ``highest``, one per byte.
 
     :raises ParquetError: if they end too early, or one is higher
     """

@@ -1,6 +1,6 @@
-"""Decompressing pages with the standard library. parquet-format, ``Compression.md``.
+"""Decompression of pages with the standard library. parquet-format, ``Compression.md``.
 
-Python has no Zstandard before 3.14, no Brotli and no LZO: who has a package for one passes it as a codec.
+Python has no Zstandard before 3.14, no Brotli and no LZO: callers can pass a codec from an installed package.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from airflow_delta_provider.domain.formats.parquet.parquet_error import (
     UnsupportedError,
 )
 
-#: Decompresses a page, which comes to so many bytes; raises ParquetError where it is broken.
+#: Function that decompresses a page, given its bytes and its decompressed size; raises ParquetError if it is broken.
 Codec = Callable[[bytes, int], bytes]
 
 #: Names in ``parquet.thrift``, by number.
 _NAMES = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW")
 _GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
-#: Members that the stream of one page may consist of; writers make one.
+#: Maximum number of members in the stream of one page; writers create one.
 _MOST_MEMBERS = 64
 
 
 def decompress(number: int, page: bytes, size: int, codecs: Mapping[str, Codec]) -> bytes:
-    """Return what a page comes to.
+    """Decompress a page.
 
-    :param number: of the codec
-    :param size: how many bytes the file says that it comes to
-    :param codecs: by their names in ``parquet.thrift``
-    :raises MissingCodecError: if the codec is not among them
+    :param number: number of the codec
+    :param size: decompressed size recorded in the file, in bytes
+    :param codecs: codecs by their names in ``parquet.thrift``
+    :raises MissingCodecError: if the codec is missing from ``codecs``
     :raises ParquetError: if the page is broken
     """
     if not 0 <= number < len(_NAMES):
@@ -39,7 +39,7 @@ def decompress(number: int, page: bytes, size: int, codecs: Mapping[str, Codec])
     codec = codecs.get(_NAMES[number])
     if codec is None:
         raise MissingCodecError(_NAMES[number])
-    content = codec(page, size) if size else b""  # of nothing, some writers store nothing
+    content = codec(page, size) if size else b""  # for empty pages, some writers store no bytes
     if len(content) != size:
         raise ParquetError(f"a page comes to {len(content)} bytes, and its header says {size}")
     return content
@@ -81,7 +81,10 @@ def _lz4_raw(page: bytes, size: int) -> bytes:
 
 
 def _lz4(page: bytes, size: int) -> bytes:
-    """Decompress what is called LZ4: by Hadoop's codec as parquet-java has it, else a block, as old parquet-cpp did."""
+    """Decompress the codec LZ4.
+
+    Try Hadoop's form first, as in parquet-java, then a plain block, as in old parquet-cpp.
+    """
     try:
         content = lz4.decompress_hadoop(page, size)
     except lz4.Lz4Error:
@@ -89,7 +92,7 @@ def _lz4(page: bytes, size: int) -> bytes:
     return content if len(content) == size else _lz4_raw(page, size)
 
 
-#: What needs nothing but Python.
+#: Codecs that need only Python.
 STANDARD_CODECS: Mapping[str, Codec] = {
     "UNCOMPRESSED": _stored,
     "SNAPPY": _snappy,

@@ -1,6 +1,6 @@
 """Encodings of differences: DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY.
 
-parquet-format, ``Encodings.md``. They have to do with differences between values, not with Delta Lake.
+parquet-format, ``Encodings.md``. The names refer to differences between values, not to Delta Lake.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from airflow_delta_provider.domain.formats.parquet.bit_packing import unpacked, 
 from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError
 
 _MOST_WIDTH = 64
-#: What Python adds to the bytes of a value.
+#: Bytes that Python adds to the bytes of a value.
 _OBJECT_SIZE = 40
 
 
 def delta_binary_packed(data: bytes, position: int, count: int, bits: int) -> tuple[Sequence[int], int]:
-    """Return ``count`` integers, and the position behind them.
+    """Return ``count`` integers, and the position after them.
 
-    :param bits: of an integer, 32 or 64; what exceeds them wraps around
+    :param bits: number of bits of an integer, 32 or 64; larger values wrap around
     :raises ParquetError: if they are damaged
     """
     block_size, position = varint(data, position)
@@ -47,7 +47,7 @@ def delta_binary_packed(data: bytes, position: int, count: int, bits: int) -> tu
             if missing <= 0:
                 break
             end = position + size * width // 8
-            # The last ones need not be there in full.
+            # The last ones may be incomplete.
             if width > _MOST_WIDTH or end > len(data):
                 raise ParquetError("a page ends within its integers")
             found = unpacked(data[position:end], width)[:missing] if width else bytes(min(size, missing))
@@ -72,10 +72,10 @@ def delta_length_byte_array(data: bytes, position: int, count: int) -> Sequence[
 
 
 def delta_byte_array(data: bytes, position: int, count: int, budget: Budget) -> Sequence[bytes]:
-    """Return ``count`` byte arrays of which each begins like the one before it.
+    """Return ``count`` byte arrays that each share a prefix with the one before.
 
     :raises ParquetError: if they are damaged
-    :raises TooLargeError: if they come to more than the budget
+    :raises TooLargeError: if they exceed the budget
     """
     shared, position = delta_binary_packed(data, position, count, 32)
     suffixes = delta_length_byte_array(data, position, count)

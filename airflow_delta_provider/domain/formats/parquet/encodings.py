@@ -1,4 +1,4 @@
-"""Decoding the values of a page. parquet-format, ``Encodings.md``."""
+"""Decoding of the values of a page. parquet-format, ``Encodings.md``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from airflow_delta_provider.domain.formats.parquet.plain import booleans, byte_s
 from airflow_delta_provider.domain.formats.parquet.schema import PhysicalType, SchemaElement
 from airflow_delta_provider.domain.formats.parquet.values import converted
 
-#: Bytes that an object of Python takes, and a reference to one.
+#: Bytes of a Python object, and of a reference to one.
 _OBJECT_SIZE, _REFERENCE_SIZE = 40, 8
 _RUN_LENGTH_SIZE = 4
 
 
 class Encoding(IntEnum):
-    """How values or levels are written, by the numbers in ``parquet.thrift``."""
+    """Encodings of values or levels, by their numbers in ``parquet.thrift``."""
 
     PLAIN = 0
     PLAIN_DICTIONARY = 2
@@ -43,12 +43,12 @@ _OF_BYTES = (PhysicalType.BYTE_ARRAY, PhysicalType.FIXED_LEN_BYTE_ARRAY)
 def decoded(
     encoding: int, data: bytes, position: int, count: int, element: SchemaElement, budget: Budget
 ) -> Sequence[Any]:
-    """Return ``count`` values of a column, which are not indices of a dictionary.
+    """Return ``count`` values of a column that are not dictionary indices.
 
-    :param position: where the values begin in the page
-    :raises UnsupportedError: if the encoding is one that this code does not know
+    :param position: start of the values in the page
+    :raises UnsupportedError: if the encoding is not supported here
     :raises ParquetError: if they are damaged
-    :raises TooLargeError: if they come to more than the budget
+    :raises TooLargeError: if they exceed the budget
     """
     physical_type = element.physical_type
     budget.take(count * _OBJECT_SIZE + (len(data) - position if physical_type in _OF_BYTES else 0))
@@ -73,12 +73,12 @@ def decoded(
 def looked_up(
     data: bytes, position: int, count: int, dictionary: Sequence[Any] | None, budget: Budget
 ) -> Sequence[Any]:
-    """Return ``count`` values of a page that has their indices in a dictionary.
+    """Return ``count`` values of a page with dictionary indices.
 
-    :param position: where the indices begin, with how many bits each takes
-    :param dictionary: None where the column has none
+    :param position: start of the indices, which is the byte with their bit width
+    :param dictionary: values of the dictionary; None if the column has none
     :raises ParquetError: if they are damaged
-    :raises TooLargeError: if they come to more than the budget, in which each value counts as often as it is used
+    :raises TooLargeError: if they exceed the budget; a value counts as often as it is used
     """
     if dictionary is None:
         raise ParquetError("a page refers to a dictionary, and there is none before it")

@@ -1,4 +1,4 @@
-"""The fields of a schema as a tree: which are structs, lists and maps, and which levels say that they are there.
+"""The fields of a schema as a tree: structs, lists and maps, with the levels at which they exist.
 
 parquet-format, ``LogicalTypes.md`` (Nested Types, with the rules for lists and maps of older writers).
 """
@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, Repetition, SchemaElement
 
-#: How deep fields may nest; those of checkpoints do to some ten levels.
+#: Maximum nesting depth of fields; checkpoints need about ten levels.
 _MOST_LEVELS = 100
-#: Names below a column, as a schema shows them: without the groups that lists and maps put between.
+#: Names below a column, as a schema shows them: without the groups that lists and maps insert.
 Names = tuple[str, ...]
 
 
@@ -21,9 +21,9 @@ Names = tuple[str, ...]
 class Field:
     """One field of a record.
 
-    :param definition: the definition level from which on it is not null
-    :param repetition: in how many lists and maps it lies
-    :param optional: whether it can be null
+    :param definition: lowest definition level at which it is not null
+    :param repetition: number of lists and maps around it
+    :param optional: True if it can be null
     """
 
     name: str
@@ -32,11 +32,11 @@ class Field:
     optional: bool
 
     def leaves(self) -> Iterator[Leaf]:
-        """Yield the columns that it is stored in."""
+        """Yield the columns in its storage, depth-first."""
         raise NotImplementedError
 
     def groups(self) -> Iterator[Field]:
-        """Yield the structs, lists and maps among it and what is below it."""
+        """Yield the structs, lists and maps in this subtree, itself included."""
         raise NotImplementedError
 
 
@@ -44,18 +44,16 @@ class Field:
 class Leaf(Field):
     """A column.
 
-    :param path: in the file, with the groups that lists and maps put between
+    :param path: path in the file, with the groups that lists and maps insert
     """
 
     path: tuple[str, ...]
     element: SchemaElement
 
     def leaves(self) -> Iterator[Leaf]:
-        """Yield the columns that it is stored in."""
         yield self
 
     def groups(self) -> Iterator[Field]:
-        """Yield nothing."""
         return iter(())
 
 
@@ -66,18 +64,18 @@ class Struct(Field):
     fields: tuple[Field, ...]
 
     def leaves(self) -> Iterator[Leaf]:
-        """Yield the columns that it is stored in."""
         for field in self.fields:
             yield from field.leaves()
 
     def groups(self) -> Iterator[Field]:
-        """Yield the structs, lists and maps among it and what is below it."""
         yield self
         for field in self.fields:
             yield from field.groups()
 
     def only(self, wanted: Collection[Names]) -> Struct:
-        """Return the struct with these fields alone, and what is below them; those that are not there are left out.
+        """Return the struct with only the given fields and everything below them.
+
+        Missing fields are ignored.
 
         :raises ParquetError: if two fields have one of the names
         """
@@ -99,38 +97,35 @@ class Struct(Field):
 class Listing(Field):
     """A list, or a map.
 
-    :param items: of a list one field; of a map two, key and value
+    :param items: one field for a list; key and value for a map
     """
 
     items: tuple[Field, ...]
 
     @property
     def item_definition(self) -> int:
-        """The definition level from which on it has items."""
+        """The lowest definition level at which it has items."""
         return self.definition + 1
 
     @property
     def is_map(self) -> bool:
-        """Whether it is a map."""
         return len(self.items) > 1
 
     def leaves(self) -> Iterator[Leaf]:
-        """Yield the columns that it is stored in."""
         for item in self.items:
             yield from item.leaves()
 
     def groups(self) -> Iterator[Field]:
-        """Yield the structs, lists and maps among it and what is below it."""
         yield self
         for item in self.items:
             yield from item.groups()
 
 
 def field_tree(elements: tuple[SchemaElement, ...]) -> Struct:
-    """Return the fields of a schema, below a struct that is a row.
+    """Return the fields of a schema, below a struct that represents a row.
 
-    :param elements: depth-first, the root first, as many as their numbers of children say
-    :raises ParquetError: if a list or a map does not have the form of one
+    :param elements: elements of a consistent tree, depth-first, the root first
+    :raises ParquetError: if a list or a map has an invalid form
     """
     return Struct("", 0, 0, False, _Builder(elements).fields(elements[0].num_children, 0, 0, ()))
 
@@ -141,7 +136,7 @@ class _Builder:
         self._position = 1
 
     def fields(self, count: int, definition: int, repetition: int, path: Names) -> tuple[Field, ...]:
-        """Read fields; groups that hold no column at all are left out."""
+        """Read fields; groups without any column are skipped."""
         if len(path) > _MOST_LEVELS:
             raise ParquetError(f"its schema nests more than {_MOST_LEVELS} levels")
         found = [self._field(definition, repetition, path) for _ in range(count)]
@@ -158,7 +153,7 @@ class _Builder:
         return self._body(definition + optional, repetition, path, optional=optional)
 
     def _body(self, definition: int, repetition: int, path: Names, *, optional: bool) -> Field:
-        """Read a field whose own repetition is accounted for."""
+        """Read a field whose own repetition was already handled."""
         element = self._elements[self._position]
         self._position += 1
         path = (*path, element.name)
@@ -188,7 +183,7 @@ class _Builder:
         return self.fields(1, definition, repetition, (*path, repeated.name))
 
     def _is_item(self, group: SchemaElement, repeated: SchemaElement) -> bool:
-        """Whether the repeated field of a list is the item itself, as older writers have it."""
+        """Return True if the repeated field of a list is the item itself, as in files of older writers."""
         if repeated.num_children != 1 or repeated.name in ("array", f"{group.name}_tuple"):
             return True
         if repeated.logical_type is not None and repeated.logical_type.kind in (LogicalKind.LIST, LogicalKind.MAP):

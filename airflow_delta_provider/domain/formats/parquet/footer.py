@@ -1,8 +1,8 @@
-"""The footer of a Parquet file: how many rows it has, which columns, and what their statistics say.
+"""The footer of a Parquet file: its number of rows, its columns, and their statistics.
 
-parquet-format, ``README.md`` (File format, Metadata) and ``parquet.thrift``. A file ends with the
-metadata, its length in four bytes, and the magic ``PAR1``; so a few bytes from its end show what it
-takes a whole job to count. The row groups, most of the metadata, are not read before they are asked for.
+parquet-format, ``README.md`` (File format, Metadata) and ``parquet.thrift``. A file ends with the metadata, its length
+in four bytes, and the magic ``PAR1``. So a few bytes from its end answer questions that would otherwise need a whole
+job. The row groups, most of the metadata, are read only when they are needed.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from airflow_delta_provider.domain.formats.parquet.thrift_compact import Cursor,
 
 MAGIC = b"PAR1"
 ENCRYPTED_MAGIC = b"PARE"
-#: Bytes that end every file: the length of the metadata, and the magic.
+#: Number of bytes at the end of every file: the length of the metadata, and the magic.
 TRAILER_SIZE = 8
 
 _Read = TypeVar("_Read")
 
 
 class FooterError(Exception):
-    """The file has no footer that can be read; the message says why."""
+    """A file without a readable footer; the message gives the reason."""
 
 
 class EncryptedFooterError(FooterError):
-    """The footer, or what was asked of it, is encrypted."""
+    """A footer that is encrypted, or whose requested part is."""
 
 
 @dataclass(frozen=True)
 class ColumnChunk:
-    """What the metadata says of a column's values in one row group.
+    """Metadata about a column's values in one row group.
 
-    :param num_values: how many there are, nulls included; of a column in a list, one or more per row
-    :param null_count: how many are null, or None where the file does not say
-    :param minimum: a lower bound, by all writers known the least value; None where the file does not say,
+    :param num_values: number of values, including nulls; for a column in a list, one or more per row
+    :param null_count: number of nulls, or None if the file does not record it
+    :param minimum: lower bound, and the least value in files of all known writers; None if the file does not record it,
         and for every column not stored as INT32 or INT64
-    :param maximum: an upper bound, likewise
+    :param maximum: upper bound, with the same restrictions
     """
 
     num_values: int
@@ -56,12 +56,14 @@ class ColumnChunk:
 
 @dataclass(frozen=True)
 class StoredChunk:
-    """Where a column's values of one row group lie in the file, as the metadata says: it need not be true.
+    """The location in the file of a column's values of one row group.
 
-    :param num_values: how many there are, nulls included; of a column in a list, one or more per row
-    :param codec: what its pages are compressed with, by its number in ``parquet.thrift``
-    :param start: where its first page begins
-    :param size: bytes of all its pages, headers included
+    It is recorded in the metadata, which may be wrong.
+
+    :param num_values: number of values, including nulls; for a column in a list, one or more per row
+    :param codec: codec of its pages, by its number in ``parquet.thrift``
+    :param start: start of its first page
+    :param size: size of all its pages in bytes, including headers
     """
 
     num_values: int
@@ -74,7 +76,7 @@ class StoredChunk:
 class Footer:
     """The metadata of a file.
 
-    :param num_rows: rows in the file
+    :param num_rows: number of rows in the file
     """
 
     num_rows: int
@@ -89,34 +91,34 @@ class Footer:
         return self._schema.elements
 
     def leaf(self, path: tuple[str, ...]) -> SchemaElement | None:
-        """Return the leaf column at a path below the root, or None where there is none.
+        """Return the leaf column at a path below the root, or None if there is none.
 
-        :param path: names as the file has them, the groups that lists and maps put between included
+        :param path: names in the file, including the groups that lists and maps insert
         """
         found = self._schema.leaves.get(path)
         return None if found is None else found[1]
 
     def chunks(self, path: tuple[str, ...]) -> tuple[ColumnChunk, ...]:
-        """Return what is said of a leaf column, by row group, in their order.
+        """Return the metadata of a leaf column for each row group, in their order.
 
         :raises KeyError: if there is no such leaf column
         :raises FooterError: if the row groups are damaged
-        :raises EncryptedFooterError: if what the file says of this column is encrypted
+        :raises EncryptedFooterError: if the metadata of this column is encrypted
         """
         return tuple(self._by_row_group(path, _read_chunk))
 
     def stored_chunks(self, path: tuple[str, ...]) -> tuple[StoredChunk, ...]:
-        """Return where the pages of a leaf column lie, by row group, in their order.
+        """Return the location of a leaf column's pages in each row group, in their order.
 
         :raises KeyError: if there is no such leaf column
         :raises FooterError: if the row groups are damaged
-        :raises EncryptedFooterError: if what the file says of this column is encrypted
+        :raises EncryptedFooterError: if the metadata of this column is encrypted
         """
         return tuple(self._by_row_group(path, _read_stored_chunk))
 
     @property
     def row_counts(self) -> tuple[int, ...]:
-        """How many rows each row group has, in their order.
+        """The number of rows in each row group, in their order.
 
         :raises FooterError: if the row groups are damaged
         """
@@ -141,7 +143,7 @@ class Footer:
 
     @cached_property
     def _groups(self) -> list[tuple[int | None, list[int]]]:
-        """By row group, how many rows it has, and where each of its columns begins."""
+        """For each row group, its number of rows and the start of each of its columns' metadata."""
         cursor = Cursor(self._metadata, self._row_groups)
         try:
             return [_row_group(cursor) for _ in range(cursor.list_of(WireType.STRUCT))]
@@ -150,13 +152,13 @@ class Footer:
 
 
 def footer_size(tail: bytes) -> int:
-    """Return how many bytes at the end of the file its metadata takes, with length and magic.
+    """Return the size of the metadata at the end of the file, including length and magic, in bytes.
 
-    It is what the file says: compare it with the file's size before reading that much.
+    The size is the file's own statement: compare it with the file's size before reading that much.
 
-    :param tail: the last bytes of the file, 8 at least
+    :param tail: last bytes of the file, at least 8
     :raises EncryptedFooterError: if the footer is encrypted
-    :raises FooterError: if this is the end of no Parquet file
+    :raises FooterError: if this is not the end of a Parquet file
     """
     if len(tail) < TRAILER_SIZE:
         raise FooterError(f"it is not a Parquet file: {len(tail)} bytes are too few for one")
@@ -171,11 +173,11 @@ def footer_size(tail: bytes) -> int:
 def parse_footer(tail: bytes, like: Footer | None = None) -> Footer:
     """Read a file's metadata.
 
-    :param tail: the last bytes of the file, :func:`footer_size` at least
-    :param like: the footer of another file of the same table: where both have the same schema, byte for
-        byte, it is neither read nor held a second time
+    :param tail: last bytes of the file, at least :func:`footer_size`
+    :param like: footer of another file of the same table. If the schemas are equal byte for byte, it is neither read
+        nor stored a second time
     :raises EncryptedFooterError: if the footer is encrypted
-    :raises FooterError: if this is the end of no Parquet file, or the footer is damaged or not all there
+    :raises FooterError: if this is not the end of a Parquet file, or the footer is damaged or incomplete
     """
     size = footer_size(tail)
     if size > len(tail):
@@ -191,7 +193,7 @@ _VERSION, _SCHEMA, _NUM_ROWS, _ROW_GROUPS = 1, 2, 3, 4
 
 
 def _read_metadata(metadata: bytes, like: Footer | None) -> Footer:
-    """Read the struct FileMetaData as far as to where its row groups begin."""
+    """Read the struct FileMetaData, and only the start of its row groups."""
     cursor = Cursor(metadata)
     schema: Schema | None = None
     schema_end = 0
@@ -208,7 +210,7 @@ def _read_metadata(metadata: bytes, like: Footer | None) -> Footer:
             raise ValueError("it lacks the schema, the number of rows or the row groups")
         if field_id == _SCHEMA and wire_type == WireType.LIST:
             schema = read_schema(cursor)
-            # A schema behind other fields than the version is not found again by its bytes.
+            # A schema after fields other than the version cannot be found again by its bytes.
             schema_end = cursor.position if before <= _VERSION else 0
         elif field_id == _NUM_ROWS and wire_type == WireType.I64:
             num_rows = cursor.integer()
@@ -242,7 +244,7 @@ _INT_SIZES = {PhysicalType.INT32: 4, PhysicalType.INT64: 8}
 
 
 def _row_group(cursor: Cursor) -> tuple[int | None, list[int]]:
-    """Go behind a RowGroup and return how many rows it has, and where each of its ColumnChunks begins."""
+    """Skip a RowGroup. Return its number of rows, and the start of each of its ColumnChunks."""
     rows: int | None = None
     positions: list[int] = []
     field_id = 0
@@ -261,7 +263,7 @@ def _row_group(cursor: Cursor) -> tuple[int | None, list[int]]:
 
 
 def _column_metadata(data: bytes, chunk: dict[int, Any], path: tuple[str, ...]) -> dict[int, Any]:
-    """Return the ColumnMetaData of a ColumnChunk, which has to be this column's."""
+    """Return the ColumnMetaData of a ColumnChunk, which must be of this column."""
     if _META_DATA not in chunk:
         if _CRYPTO_METADATA in chunk:
             raise EncryptedFooterError(f"what its footer says of column {'.'.join(path)} is encrypted")
@@ -302,7 +304,10 @@ def _read_stored_chunk(cursor: Cursor, path: tuple[str, ...], element: SchemaEle
 
 
 def _bounds(statistics: dict[int, Any], element: SchemaElement) -> tuple[int | None, int | None]:
-    """Return minimum and maximum; the deprecated ones compare as signed, which is wrong for unsigned."""
+    """Return minimum and maximum.
+
+    The deprecated ones compare as signed, which is wrong for unsigned integers.
+    """
     size = _INT_SIZES.get(element.physical_type) if element.physical_type is not None else None
     if size is None:
         return None, None

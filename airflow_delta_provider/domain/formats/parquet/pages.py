@@ -1,7 +1,7 @@
-"""The pages that the values of a column lie in, in one row group.
+"""The pages with a column's values in one row group.
 
-parquet-format, ``README.md`` (Data Pages) and ``parquet.thrift``. What a header says is compared with
-what is there before it is believed.
+parquet-format, ``README.md`` (Data Pages) and ``parquet.thrift``. Statements in a header are checked before they are
+used.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from airflow_delta_provider.domain.formats.parquet.thrift_compact import Cursor,
 
 
 class Column(NamedTuple):
-    """What is stored of a column in one row group.
+    """The stored entries of a column in one row group.
 
-    :param definitions: the definition level of each entry, in a byte
-    :param repetitions: likewise its repetition level; empty for a column in no list
-    :param values: those of the entries that have the highest definition level
+    :param definitions: definition level of each entry, in a byte
+    :param repetitions: repetition level of each entry, in a byte; empty for a column in no list
+    :param values: values of the entries with the highest definition level
     """
 
     definitions: bytes
@@ -36,11 +36,11 @@ class Column(NamedTuple):
 def read_column(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[str, Codec], budget: Budget) -> Column:
     """Read a column of one row group.
 
-    :param content: of the file
-    :param codecs: by their names in ``parquet.thrift``
-    :raises MissingCodecError: if the codec of its pages is not among them
+    :param content: content of the file
+    :param codecs: codecs by their names in ``parquet.thrift``
+    :raises MissingCodecError: if the codec of its pages is missing from ``codecs``
     :raises ParquetError: if it is damaged
-    :raises TooLargeError: if it comes to more than the budget
+    :raises TooLargeError: if it exceeds the budget
     """
     definitions, repetitions = [], []
     values: list[Any] = []
@@ -74,28 +74,31 @@ def read_column(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[
 def charge_column(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[str, Codec], budget: Budget) -> None:
     """Charge the budget for a column of one row group, mostly without decoding the column.
 
-    :raises ParquetError: if it is damaged, as far as that is seen
-    :raises TooLargeError: if it comes to more than the budget
+    :raises ParquetError: if it is damaged, as far as that is noticed
+    :raises TooLargeError: if it exceeds the budget
     """
     before = budget.left
     repeated = _most_repeated(content, chunk, leaf, codecs, budget)
     if repeated <= budget.left // _SHARE:
         budget.take(repeated)
-    else:  # only the values themselves tell how much it is
+    else:  # only the values themselves show the size
         budget.give_back_to(before)
         read_column(content, chunk, leaf, codecs, budget)
 
 
-#: Bytes that a slot of a column takes in columnar memory, and a value as an object of Python.
+#: Bytes of a column's slot in columnar memory, and of a value as a Python object.
 _SLOT_SIZE, _VALUE_SIZE = 10, 48
-#: The part of a budget that one column may come to without a closer look.
+#: The part of a budget (one eighth) that one column may need without a closer check.
 _SHARE = 8
-#: What a page may come to before its dictionary is looked at.
+#: Bytes up to which the values of a page are estimated without reading its dictionary.
 _SMALL = 1 << 20
 
 
 def _most_repeated(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[str, Codec], budget: Budget) -> int:
-    """Take from the budget the pages of a column; return how many bytes values may come to that are stored once."""
+    """Charge the budget for the pages of a column, except repeated values.
+
+    Return the maximum bytes of values that are stored once but may be used repeatedly.
+    """
     most = 0
     dictionary: _Page | None = None
     for page in _pages(content, chunk, codecs, budget):
@@ -124,9 +127,9 @@ _HEADERS = {
     _DICTIONARY_PAGE: key(7, WireType.STRUCT),
     _DATA_PAGE_V2: key(8, WireType.STRUCT),
 }
-#: Of all three headers.
+#: Field of all three headers.
 _COUNT = key(1, WireType.I32)
-#: Where each has its encoding.
+#: Field with the encoding in each header.
 _ENCODING = {
     _DATA_PAGE: key(2, WireType.I32),
     _DICTIONARY_PAGE: key(2, WireType.I32),
@@ -139,10 +142,10 @@ _LENGTH_SIZE = 4
 
 
 class _Page:
-    """A page and what its header says, which is that no number of it is negative.
+    """A page and its header. None of its numbers is negative.
 
     :param stored: its bytes in the file
-    :param size: of these bytes, once they are decompressed
+    :param size: number of bytes after decompression
     """
 
     def __init__(
@@ -162,7 +165,7 @@ class _Page:
         return decompress(self._codec, self._stored, self.size, self._codecs)
 
     def levels(self, leaf: Leaf) -> tuple[bytes, bytes, bytes, int]:
-        """Return the definition levels, the repetition levels, and the values with where they begin."""
+        """Return the definition levels, the repetition levels, and the values' bytes with their start."""
         definition, repetition, data, position = self._levels_v2() if self.kind == _DATA_PAGE_V2 else self._levels(leaf)
         count = self.count
         return (
@@ -191,7 +194,7 @@ class _Page:
         return data[start:end], end
 
     def _levels_v2(self) -> tuple[bytes, bytes, bytes, int]:
-        """Levels come first, and are not compressed."""
+        """Split a page of version 2: its levels come first, and are not compressed."""
         definition_start = _number(self._header, _REPETITION_SIZE)
         start = definition_start + _number(self._header, _DEFINITION_SIZE)
         if start > len(self._stored) or start > self.size:
@@ -203,7 +206,7 @@ class _Page:
 
 
 def _pages(content: bytes, chunk: StoredChunk, codecs: Mapping[str, Codec], budget: Budget) -> Iterator[_Page]:
-    """Yield dictionary and data pages. Each takes a byte at least, so they end."""
+    """Yield dictionary and data pages. Each has at least one byte, so the loop ends."""
     end = chunk.start + chunk.size
     if not 0 <= chunk.start <= end <= len(content):
         raise ParquetError(f"its footer places a column at bytes {chunk.start} to {end} of {len(content)}")
@@ -219,7 +222,7 @@ def _pages(content: bytes, chunk: StoredChunk, codecs: Mapping[str, Codec], budg
             stored = content[start : cursor.position]
             if _CRC in header and crc32(stored) != header[_CRC] & 0xFFFFFFFF:
                 raise ParquetError(f"the page at byte {start} does not have the checksum that is stored with it")
-            if kind not in _HEADERS:  # an index, or what a newer format has
+            if kind not in _HEADERS:  # an index, or a page of a newer format
                 continue
             if _HEADERS[kind] not in header:
                 raise ParquetError("a page has no header of its kind")

@@ -1,16 +1,16 @@
-"""What is wrong with a Parquet file whose rows are read."""
+"""Errors in a Parquet file whose rows are read."""
 
 from __future__ import annotations
 
 
 class ParquetError(ValueError):
-    """The rows cannot be read; the message says why."""
+    """Rows that cannot be read; the message gives the reason."""
 
 
 class MissingCodecError(ParquetError):
-    """Pages are compressed by a codec that was not passed in. The file may be whole.
+    """Pages compressed with a codec that was not passed in. The file may be undamaged.
 
-    :param codec: by its name in ``parquet.thrift``
+    :param codec: name of the codec in ``parquet.thrift``
     """
 
     def __init__(self, codec: str) -> None:
@@ -19,8 +19,11 @@ class MissingCodecError(ParquetError):
 
 
 class UnsupportedError(ParquetError):
-    """The file uses what this code does not read. The file may be whole."""
+    """A file that uses features that this code does not support. The file may be undamaged."""
 
 
 class BrokenValueError(ParquetError):
-    """A value is none of its type, such as a text that is not UTF-8. Other columns can be read."""
+    """A value that is invalid for its type, such as a string that is not UTF-8.
+
+    Other columns can be read.
+    """

@@ -35,9 +35,9 @@ def plain(data: bytes, position: int, count: int, element: SchemaElement) -> Seq
 
 
 def byte_stream_split(data: bytes, position: int, count: int, element: SchemaElement) -> Sequence[Any]:
-    """Return ``count`` values whose first bytes come together, then the second ones, and so on.
+    """Return ``count`` values that are stored as all first bytes, then all second bytes, and so on.
 
-    :raises ParquetError: if they end too early, or are of a type that does not have this encoding
+    :raises ParquetError: if they end too early, or this encoding is not allowed for their type
     """
     if element.physical_type in (PhysicalType.BYTE_ARRAY, PhysicalType.BOOLEAN, PhysicalType.INT96):
         raise ParquetError(f"column {element.name} has an encoding that its type does not have")
@@ -50,14 +50,14 @@ def byte_stream_split(data: bytes, position: int, count: int, element: SchemaEle
 
 
 def booleans(bits: Sequence[int]) -> Sequence[bool]:
-    """Return what zeros and ones mean."""
+    """Convert zeros and ones to booleans."""
     return list(map(_BOOLEANS.__getitem__, bits))
 
 
 def value_size(element: SchemaElement) -> int:
-    """Return how many bytes a value takes, of a type whose values all take as many.
+    """Return the size of a value in bytes, for a type whose values have a fixed size.
 
-    :raises ParquetError: if the schema does not say
+    :raises ParquetError: if the schema does not contain it
     """
     if element.physical_type is PhysicalType.INT96:
         return _INT96_SIZE

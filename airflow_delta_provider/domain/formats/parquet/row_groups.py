@@ -1,7 +1,7 @@
 """The rows of a Parquet file, one row group after another.
 
-parquet-format, ``README.md``. It is for what is read where nothing faster is installed: 100,000 rows with ten columns
-take a few seconds.
+parquet-format, ``README.md``. It is for small reads in environments without a faster library: 100,000 rows with ten
+columns take a few seconds.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterE
 from airflow_delta_provider.domain.formats.parquet.pages import Column, charge_column, read_column
 from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError
 
-#: Bytes that a small dict of Python takes.
+#: Bytes of a small Python dict.
 _DICT_SIZE = 232
 
 
 class ParquetFile:
-    """A file of which rows are read.
+    """A file whose rows are read.
 
-    :param content: the whole file
-    :param codecs: by their names in ``parquet.thrift``
-    :param budget: memory that its values may take; by default, as much as its size allows
+    :param content: content of the whole file
+    :param codecs: codecs by their names in ``parquet.thrift``
+    :param budget: memory limit for its values; by default, a limit that depends on its size
     :raises ParquetError: if its footer or its schema is damaged or encrypted
     """
 
@@ -50,15 +50,14 @@ class ParquetFile:
         return self._root.fields
 
     def row_groups(self) -> Iterator[RowGroup]:
-        """Yield the row groups."""
         for index, count in enumerate(self._row_counts):
             yield RowGroup(self._columns, index, count)
 
 
 class RowGroup:
-    """Rows of a file, of which columns are read when they are asked for, each once.
+    """Rows of a file. Columns are read when they are requested, each once.
 
-    :param num_rows: how many there are
+    :param num_rows: number of rows
     """
 
     def __init__(self, columns: _ColumnReader, index: int, num_rows: int) -> None:
@@ -67,24 +66,24 @@ class RowGroup:
         self._index = index
 
     def values(self, field: Field) -> Sequence[Any] | None:
-        """Return the values of a column, one per row; None where all are null.
+        """Return the values of a column, one per row; None if all are null.
 
-        A struct is a dict, a map a dict, a list a list; for others see :mod:`values`.
+        A struct or map is a dict, a list a list; for others see :mod:`values`.
 
         :raises ParquetError: if the column is damaged
-        :raises TooLargeError: if it comes to more than the budget
+        :raises TooLargeError: if it exceeds the budget
         """
         return assembled(field, self._columns(field)).values
 
     def fields(self, struct: Struct, most: int | None = None) -> tuple[int, dict[str, Sequence[Any] | None]]:
-        """Return in how many rows a column is not null, and what its fields are there.
+        """Return the number of rows where a column is not null, and the values of its fields in these rows.
 
-        Of a field that is null in all of these rows, the values are None.
+        The values of a field are None if it is null in all of these rows.
 
-        :param struct: the column, or what is wanted of it: :meth:`Struct.only`
-        :param most: rows after which to end
+        :param struct: the column, or a part of it: :meth:`Struct.only`
+        :param most: maximum number of these rows; None for all
         :raises ParquetError: if the column is damaged
-        :raises TooLargeError: if it comes to more than the budget
+        :raises TooLargeError: if it exceeds the budget
         """
         return fields_of(struct, self._columns(struct), most)
 
@@ -92,7 +91,7 @@ class RowGroup:
         """Charge the budget for a column, if possible without reading the column.
 
         :raises ParquetError: if the column is damaged
-        :raises TooLargeError: if it comes to more than the budget
+        :raises TooLargeError: if it exceeds the budget
         """
         for leaf in field.leaves():
             self._reader.charge(leaf, self._index)
@@ -106,7 +105,7 @@ class RowGroup:
 
 
 class _ColumnReader:
-    """Reads columns, all of them from different bytes of a file."""
+    """Reads columns of a file, and refuses columns that overlap."""
 
     def __init__(self, content: bytes, footer: Footer, codecs: Mapping[str, Codec], budget: Budget) -> None:
         self._content = content
@@ -131,7 +130,7 @@ class _ColumnReader:
         charge_column(self._content, self._chunks_of(leaf)[group], leaf, self._codecs, self._budget)
 
     def take_objects(self, definitions: bytes, definition: int) -> None:
-        """Take from the budget what the dicts or lists of a field take, which few bytes may stand for."""
+        """Charge the budget for a field's dicts or lists: a few bytes can expand to many."""
         self._budget.take(_DICT_SIZE * len(definitions.translate(None, bytes(range(definition)))))
 
     def _chunks_of(self, leaf: Leaf) -> tuple[StoredChunk, ...]:

@@ -1,7 +1,7 @@
-"""The schema of a Parquet file: its elements, and what their types mean.
+"""The schema of a Parquet file: its elements, and the meaning of their types.
 
-parquet-format, ``parquet.thrift`` (SchemaElement) and ``LogicalTypes.md``. Files say a column's meaning
-in two ways, the older of which is the converted type; both are read as a :class:`LogicalType`.
+parquet-format, ``parquet.thrift`` (SchemaElement) and ``LogicalTypes.md``. Files record a column's meaning in two
+forms; the older is the converted type. Both are read as a :class:`LogicalType`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.formats.parquet.thrift_compact import Cursor,
 
 
 class PhysicalType(IntEnum):
-    """How the values of a leaf column are stored."""
+    """The storage type of a leaf column's values."""
 
     BOOLEAN = 0
     INT32 = 1
@@ -27,7 +27,7 @@ class PhysicalType(IntEnum):
 
 
 class Repetition(IntEnum):
-    """How often a field occurs in its parent."""
+    """The number of times that a field occurs in its parent."""
 
     REQUIRED = 0
     OPTIONAL = 1
@@ -35,7 +35,7 @@ class Repetition(IntEnum):
 
 
 class LogicalKind(Enum):
-    """What a column's values are; *unknown* is what a newer format than this code says."""
+    """The kinds of a column's values; ``UNKNOWN`` for kinds of a newer format than this code."""
 
     STRING = "string"
     MAP = "map"
@@ -59,7 +59,7 @@ class LogicalKind(Enum):
 
 
 class TimeUnit(Enum):
-    """What a time or a timestamp counts."""
+    """The unit of a time or a timestamp."""
 
     MILLIS = "millis"
     MICROS = "micros"
@@ -68,15 +68,15 @@ class TimeUnit(Enum):
 
 @dataclass(frozen=True)
 class LogicalType:
-    """What a column's values are.
+    """The type of a column's values.
 
     :param precision: digits of a decimal
     :param scale: digits after the point of a decimal
-    :param bit_width: 8, 16, 32 or 64, of an integer
-    :param signed: of an integer
-    :param unit: of a time or a timestamp
-    :param adjusted_to_utc: of a time or a timestamp: whether it is an instant, not what a clock shows somewhere
-    :param inferred: of a time or a timestamp: whether the file does not say that, but only the older converted type
+    :param bit_width: 8, 16, 32 or 64, for an integer
+    :param signed: True for a signed integer
+    :param unit: unit of a time or a timestamp
+    :param adjusted_to_utc: True if a time or timestamp is an instant, not the local time of a clock
+    :param inferred: True if ``adjusted_to_utc`` of a time or timestamp follows only from the older converted type
     """
 
     kind: LogicalKind
@@ -93,10 +93,10 @@ class LogicalType:
 class SchemaElement:
     """One node of the schema.
 
-    :param physical_type: None for a group
-    :param repetition: None where the file says none, as the root may, or one of a newer format than this code
-    :param type_length: bytes of a FIXED_LEN_BYTE_ARRAY
-    :param logical_type: None where the file says none: the physical type alone is meant
+    :param physical_type: storage type; None for a group
+    :param repetition: repetition; None if the file has none, as for some roots, or one of a newer format than this code
+    :param type_length: size of a FIXED_LEN_BYTE_ARRAY in bytes
+    :param logical_type: logical type; None if the file has none, and only the physical type counts
     """
 
     name: str
@@ -109,15 +109,14 @@ class SchemaElement:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it is a column, not a group."""
         return self.physical_type is not None
 
 
 class Schema:
     """The elements of a schema, depth-first, and its leaf columns by path.
 
-    :param elements: depth-first, the root first
-    :raises ValueError: if the numbers of children do not make one tree of them
+    :param elements: elements, depth-first, the root first
+    :raises ValueError: if the numbers of children do not form one tree
     """
 
     __slots__ = ("elements", "leaves")
@@ -133,7 +132,7 @@ def _leaves(elements: tuple[SchemaElement, ...]) -> dict[tuple[str, ...], tuple[
     if not elements or elements[0].is_leaf:
         raise ValueError("its schema has no root")
     path: tuple[str, ...] = ()
-    left = elements[0].num_children  # children of the group at path that are still to come
+    left = elements[0].num_children  # remaining children of the group at path
     parents: list[tuple[tuple[str, ...], int]] = []
     ordinal = 0
     for element in elements[1:]:
@@ -155,7 +154,7 @@ def _leaves(elements: tuple[SchemaElement, ...]) -> dict[tuple[str, ...], tuple[
     return leaves
 
 
-#: Bounds the length of paths, whose sum would else grow with the square of a damaged schema.
+#: Limits the length of paths. Otherwise their sum would grow with the square of a damaged schema's size.
 _MAX_DEPTH = 200
 
 _TYPE = key(1, WireType.I32)
@@ -176,8 +175,8 @@ _REPETITIONS = dict(enumerate(Repetition))
 def read_element(cursor: Cursor) -> SchemaElement:
     """Read one element.
 
-    :raises ThriftError: if the bytes are no Thrift
-    :raises ValueError: if the element lacks what each must have, or has what none has
+    :raises ThriftError: if the bytes are not Thrift
+    :raises ValueError: if the element lacks a required value, or has an impossible one
     """
     wire = cursor.struct()
     found = wire.get
@@ -216,7 +215,7 @@ def _time(kind: LogicalKind, unit: TimeUnit) -> LogicalType:
     return LogicalType(kind, unit=unit, adjusted_to_utc=True, inferred=True)
 
 
-#: Converted types by number, but for DECIMAL; LogicalTypes.md says what each means today.
+#: Converted types by number, except DECIMAL; LogicalTypes.md has the current meaning of each.
 _CONVERTED_TYPES = {
     0: LogicalType(LogicalKind.STRING),
     1: LogicalType(LogicalKind.MAP),
@@ -251,7 +250,7 @@ def _converted_type(wire: dict[int, Any]) -> LogicalType:
     return _CONVERTED_TYPES.get(number, _UNKNOWN)
 
 
-#: The members of the union LogicalType that say nothing more, by field id.
+#: The members of the union LogicalType without further fields, by field id.
 _PLAIN = {
     1: LogicalType(LogicalKind.STRING),
     2: LogicalType(LogicalKind.MAP),
@@ -299,7 +298,7 @@ def _logical_type(data: bytes, position: int) -> LogicalType:
 def read_schema(cursor: Cursor) -> Schema:
     """Read the list of elements.
 
-    :raises ThriftError: if the bytes are no Thrift
-    :raises ValueError: if the elements make no schema
+    :raises ThriftError: if the bytes are not Thrift
+    :raises ValueError: if the elements do not form a schema
     """
     return Schema(tuple([read_element(cursor) for _ in range(cursor.list_of(WireType.STRUCT))]))

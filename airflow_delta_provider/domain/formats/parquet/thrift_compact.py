@@ -1,8 +1,8 @@
 """The Thrift compact protocol, as far as a Parquet footer needs it.
 
-Thrift, ``doc/specs/thrift-compact-protocol.md``. Nothing here knows of Parquet. Whatever the bytes
-are, reading ends within them: a length is compared with what is left before it is believed, nesting
-has a bound, and what is not asked for is skipped without an object being made of it.
+Thrift, ``doc/specs/thrift-compact-protocol.md``. This module knows nothing about Parquet. For any bytes, reading ends
+within them: a length is checked against the remaining bytes before it is used, nesting has a limit, and values that are
+not requested are skipped without creating objects.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-#: How deep structs and lists may nest; a Parquet footer needs about eight levels.
+#: Maximum nesting depth of structs and lists; a Parquet footer needs about eight levels.
 MAX_DEPTH = 64
-#: An i64 takes at most this many bytes as a varint.
+#: Maximum bytes of an i64 as a varint.
 _MAX_VARINT = 10
 
 
 class ThriftError(Exception):
-    """The bytes are no Thrift; the message says where they go wrong."""
+    """Bytes that are not valid Thrift; the message names the position."""
 
 
 class WireType(IntEnum):
-    """The type of a field or of a list's elements, as it is in the bytes."""
+    """The type of a field or of a list's elements, by its number in the encoding."""
 
     TRUE = 1
     FALSE = 2
@@ -38,7 +38,7 @@ class WireType(IntEnum):
     UUID = 13
 
 
-# Plain ints: an enum member costs a lookup in the loops below.
+# Plain ints, because an enum member costs a lookup in the loops below.
 _TRUE, _FALSE, _BYTE, _I16, _I64, _DOUBLE, _BINARY = 1, 2, 3, 4, 6, 7, 8
 _LIST, _SET, _MAP, _STRUCT, _UUID = 9, 10, 11, 12, 13
 
@@ -46,7 +46,7 @@ _LIST, _SET, _MAP, _STRUCT, _UUID = 9, 10, 11, 12, 13
 def key(field_id: int, wire_type: WireType) -> int:
     """Return the key of a field in the result of :meth:`Cursor.struct`.
 
-    It holds the type, too: a field of another type than the reader's is another field.
+    It includes the type: a field of another type than the reader expects is another field.
     """
     return field_id << 4 | int(wire_type)
 
@@ -54,11 +54,11 @@ def key(field_id: int, wire_type: WireType) -> int:
 class Cursor:
     """Reads values one after another.
 
-    Every method raises :class:`ThriftError` where the bytes are no Thrift or end too early, and
-    leaves the cursor behind what it read.
+    Every method raises :class:`ThriftError` if the bytes are not Thrift or end too early, and moves the cursor past the
+    bytes that it read.
 
-    :param data: the bytes
-    :param position: where to begin
+    :param data: bytes to read
+    :param position: start position
     """
 
     __slots__ = ("data", "position")
@@ -68,7 +68,6 @@ class Cursor:
         self.position = position
 
     def varint(self) -> int:
-        """Read an unsigned integer."""
         data, position = self.data, self.position
         value = shift = 0
         try:
@@ -109,7 +108,7 @@ class Cursor:
         return (previous_id + (head >> 4) if head >> 4 else self.integer()), head & 0x0F
 
     def list_of(self, wire_type: WireType) -> int:
-        """Read the head of a list whose elements have this type and return their number."""
+        """Read the head of a list whose elements must have this type. Return their number."""
         at = self.position
         count, element = self._list_head()
         if count and element != wire_type:
@@ -117,7 +116,7 @@ class Cursor:
         return count
 
     def binary(self) -> bytes:
-        """Read bytes with their length before them."""
+        """Read bytes that follow their length."""
         length = self.varint()
         start = self.position
         end = start + length
@@ -129,8 +128,8 @@ class Cursor:
     def struct(self, depth: int = 0) -> dict[int, Any]:
         """Read a struct's fields, by :func:`key`: numbers, bools and bytes by their value.
 
-        A nested struct, list, set or map is skipped and represented by its position, for another
-        cursor to begin at. A double or a UUID is skipped altogether.
+        A nested struct, list, set or map is skipped and represented by its position, so that another cursor can begin
+        there. A double or a UUID is skipped completely.
         """
         fields: dict[int, Any] = {}
         data = self.data
@@ -168,7 +167,7 @@ class Cursor:
             raise ThriftError("it ends within a struct") from None
 
     def skip(self, wire_type: int, depth: int = 0) -> None:
-        """Go behind a value of a field of this type."""
+        """Skip a value of a field of this type."""
         if depth > MAX_DEPTH:
             raise ThriftError(f"more than {MAX_DEPTH} levels are nested at byte {self.position}")
         if wire_type == _STRUCT:
@@ -182,7 +181,10 @@ class Cursor:
             self._skip_scalar(wire_type)
 
     def _skip_struct(self, depth: int) -> None:
-        """Like :meth:`struct`, for fields that nobody wants: most of a footer, so all in one loop."""
+        """Skip a struct, without collecting fields as :meth:`struct` does.
+
+        It is one loop, because this covers most of a footer.
+        """
         data, position = self.data, self.position
         size = len(data)
         try:
@@ -258,7 +260,10 @@ class Cursor:
         return count, head & 0x0F
 
     def _expect(self, count: int) -> None:
-        """An element takes a byte at least: more elements than bytes are damage."""
+        """Check a number of elements.
+
+        An element has at least one byte, so more elements than bytes are damage.
+        """
         left = len(self.data) - self.position
         if count > left:
             raise ThriftError(f"{count} elements are said to follow byte {self.position}, and {left} bytes do")

@@ -1,7 +1,7 @@
-"""What stored values mean. parquet-format, ``LogicalTypes.md``.
+"""Conversion of stored values to Python values. parquet-format, ``LogicalTypes.md``.
 
-Dates, times and timestamps are texts, as Python's own end with the year 9999: ``2024-02-29``, ``12:30:01.000005``,
-``2024-02-29 12:30:01.000005``, with a ``Z`` behind those that are in UTC.
+Dates, times and timestamps become strings, because Python's own types end with the year 9999: ``2024-02-29``,
+``12:30:01.000005``, ``2024-02-29 12:30:01.000005``. Timestamps in UTC end with ``Z``.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
     TimeUnit,
 )
 
-#: Turns stored values into those of Python.
+#: Function that converts stored values to Python values.
 Conversion = Callable[[Sequence[Any]], Sequence[Any]]
 
 _TEXTS = (LogicalKind.STRING, LogicalKind.ENUM, LogicalKind.JSON)
-#: More than the decimals of any writer have.
+#: Maximum number of digits in a decimal, more than any writer uses.
 _MOST_DIGITS = 1000
 _HALF = Struct("<e")
 _INT96 = Struct("<qi")
 
 
 def converted(values: Sequence[Any], element: SchemaElement) -> Sequence[Any]:
-    """Return what values mean: texts, numbers, booleans; bytes where it is something else.
+    """Convert stored values to strings, numbers or booleans; other types stay bytes.
 
-    :param values: as they are stored; an INT96 as its twelve bytes
-    :raises BrokenValueError: if one is none of its type
+    :param values: stored values; an INT96 as its twelve bytes
+    :raises BrokenValueError: if a value is invalid for its type
     :raises ParquetError: if there is no such type
     """
     conversion = _conversion(element)
@@ -98,11 +98,11 @@ def _decimals(logical: LogicalType, *, as_bytes: bool) -> Conversion:
 
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
-#: The calendar repeats itself after so many years, which have so many days.
+#: The calendar repeats after this number of years, which have this number of days.
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 _JULIAN_EPOCH_DAY = 2_440_588
 _DAY_SECONDS = 86_400
-#: By unit: how many make a second, and digits behind the point.
+#: Units per second, and digits after the point, by unit.
 _UNITS = {TimeUnit.MILLIS: (1_000, 3), TimeUnit.MICROS: (1_000_000, 6), TimeUnit.NANOS: (1_000_000_000, 9)}
 
 
@@ -127,7 +127,10 @@ def _timestamp(value: int, unit: TimeUnit) -> str:
 
 
 def _int96(values: Sequence[bytes]) -> Sequence[str]:
-    """A Julian day behind the nanoseconds of it: how Impala wrote timestamps, and Spark after it."""
+    """Convert INT96 timestamps of Impala and Spark.
+
+    Each has the nanoseconds of the day, then the Julian day number.
+    """
     return [
         _timestamp((day - _JULIAN_EPOCH_DAY) * _DAY_SECONDS * 1_000_000 + nanoseconds // 1000, TimeUnit.MICROS)
         for nanoseconds, day in map(_INT96.unpack, values)

@@ -1,1 +1,1 @@
-"""Sets of row positions, in the bytes that table formats keep them in."""
+"""Sets of row positions, in the binary formats of table formats."""

@@ -1,7 +1,7 @@
 """Roaring bitmaps of 32-bit numbers, read from their portable form.
 
-https://github.com/RoaringBitmap/RoaringFormatSpec. The numbers are split by their upper 16 bits, the
-key, into containers; a container is a sorted array, a bitset or a list of runs of the lower 16 bits.
+https://github.com/RoaringBitmap/RoaringFormatSpec. The numbers are split by their upper 16 bits, the key, into
+containers. A container is a sorted array, a bitset or a list of runs of the lower 16 bits.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ _NO_RUNS_COOKIE = 12346
 _RUNS_COOKIE = 12347
 #: With run containers and fewer containers than this, their offsets are not written.
 _NO_OFFSET_THRESHOLD = 4
-#: Numbers that a container has a place for, and the bytes that a bitset of them takes.
+#: Range of numbers in a container, and the bytes of a bitset for them.
 _SPAN = 1 << 16
 _BITSET_SIZE = _SPAN // 8
-#: A container of more numbers than this that is no list of runs is a bitset.
+#: A container with more numbers is a bitset, unless it is a list of runs.
 _MAX_ARRAY = 4096
-#: From here on it is quicker to set characters and to convert them all than to set bits.
+#: From this number of values on, setting characters and converting them all at once is faster than setting bits.
 _DENSE_ARRAY = 1800
 
 
 class BrokenBitmapError(Exception):
-    """The bytes are no Roaring bitmap; the message says why."""
+    """Bytes that are not a Roaring bitmap; the message gives the reason."""
 
 
 class BeyondLimitError(BrokenBitmapError):
-    """A number in the bitmap reaches the limit."""
+    """A bitmap with a number that reaches the limit."""
 
 
 @dataclass(frozen=True)
 class Bitmap:
     """A set of 32-bit numbers.
 
-    :param bits: the set: bit ``n`` is set where ``n`` is in it
-    :param end: where in the bytes the bitmap ends
+    :param bits: the set: bit ``n`` is set if it contains ``n``
+    :param end: end of the bitmap in the bytes
     """
 
     bits: int
@@ -47,10 +47,10 @@ class Bitmap:
 def read_bitmap(data: bytes, start: int, limit: int) -> Bitmap:
     """Read the bitmap that begins at ``start``.
 
-    The result takes no more than ``limit`` bits, whatever the bytes say.
+    The result never has more than ``limit`` bits.
 
-    :param limit: the first number that must not be in the set
-    :raises BrokenBitmapError: if the bytes are no bitmap, end too early, or a number reaches the limit
+    :param limit: upper limit, exclusive, of the numbers in the set
+    :raises BrokenBitmapError: if the bytes are not a bitmap, end too early, or a number reaches the limit
     """
     keys, cardinalities, runs, position = _read_header(data, start)
     if not keys:
@@ -74,7 +74,7 @@ def read_bitmap(data: bytes, start: int, limit: int) -> Bitmap:
 
 
 def _read_header(data: bytes, start: int) -> tuple[list[int], list[int], int, int]:
-    """Return keys, cardinalities, which containers are runs (as a bit set), and where they begin."""
+    """Return keys, cardinalities, the run containers (as a bit set), and the containers' start."""
     cookie = _number(data, start, 4)
     runs = 0
     if cookie == _NO_RUNS_COOKIE:
@@ -93,7 +93,7 @@ def _read_header(data: bytes, start: int) -> tuple[list[int], list[int], int, in
         raise BrokenBitmapError(f"it is said to have {count} containers")
     descriptions = _halves(data, position, 2 * count)
     position += 4 * count
-    if with_offsets:  # the containers follow one another: where each begins is known without
+    if with_offsets:  # not needed: the containers are contiguous
         position += 4 * count
     return list(descriptions[::2]), [cardinality + 1 for cardinality in descriptions[1::2]], runs, position
 

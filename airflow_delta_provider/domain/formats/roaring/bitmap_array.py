@@ -1,6 +1,6 @@
 """Sets of 64-bit numbers: 32-bit Roaring bitmaps, the buckets, by the upper 32 bits.
 
-PROTOCOL.md of delta-io/delta, Deletion Vector Format; Apache Paimon writes the portable one, too. A set is an int
+PROTOCOL.md of delta-io/delta, Deletion Vector Format; Apache Paimon also writes the portable format. A set is an int
 used as a bit set.
 """
 
@@ -12,10 +12,10 @@ from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapErr
 
 #: The format of PROTOCOL.md.
 _PORTABLE_MAGIC = struct.pack("<I", 1681511377)
-#: The layouts of the number of buckets and of what precedes each bucket, by the bytes of the magic. The
-#: first is the portable one, where that is the bucket's key. The others are RoaringBitmapArray's own,
-#: where it is the bucket's size: delta-io/delta reads it little-endian; the inline example in
-#: PROTOCOL.md, though its text says otherwise, is an older one, big-endian.
+#: Layouts of the number of buckets and of the value before each bucket, by the bytes of the magic. The first format is
+#: the portable one; its value is the bucket's key. The others are RoaringBitmapArray's own, whose value is the bucket's
+#: size. delta-io/delta reads that format little-endian. The inline example in PROTOCOL.md is an older, big-endian one,
+#: although the text there says otherwise.
 _FORMATS = {
     _PORTABLE_MAGIC: ("<Q", "<I"),
     struct.pack("<I", 1681511376): ("<I", "<I"),
@@ -27,10 +27,10 @@ _BUCKET_BITS = 32
 def read_array(data: bytes, limit: int) -> int:
     """Read a set in any of its formats.
 
-    The result takes no more than ``limit`` bits, whatever the bytes say.
+    The result never has more than ``limit`` bits.
 
-    :param limit: the first number that must not be in the set
-    :raises BrokenBitmapError: if the bytes are no such set, end too early, or a number reaches the limit
+    :param limit: upper limit, exclusive, of the numbers in the set
+    :raises BrokenBitmapError: if the bytes are not such a set, end too early, or a number reaches the limit
     """
     try:
         return _read(data, limit)
@@ -48,7 +48,7 @@ def _read(data: bytes, limit: int) -> int:
     position = 4 + struct.calcsize(count_layout)
     rows = 0
     following = 0
-    for index in range(count):  # each takes bytes: a false count ends with them
+    for index in range(count):  # each bucket has bytes, so a false count ends with them
         (head,) = struct.unpack_from(head_layout, data, position)
         position += 4
         bucket = head if portable else index
