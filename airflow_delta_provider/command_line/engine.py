@@ -61,7 +61,7 @@ def choose(
         return EngineChoice(SPARK, "as asked for")
     if wanted == PYTHON:
         if why_spark is not None:
-            raise UsageError(f"{why_spark}, which takes Spark. Use --engine spark.")
+            raise UsageError(f"{why_spark}, which needs Spark. Use --engine spark.")
         return EngineChoice(PYTHON, "as asked for")
     if why_spark := why_spark or _why_rather_spark(tables, parsed):
         return EngineChoice(SPARK, why_spark)
@@ -114,8 +114,8 @@ def opened(choice: EngineChoice, invocation: Invocation, terminal: Terminal, *, 
         return
     if not has_pyspark():
         raise EngineUnavailableError(
-            f"this takes Spark ({choice.why}), and PySpark is not installed. Install pyspark and delta-spark, "
-            "or run it where Spark is."
+            f"this needs Spark ({choice.why}), but PySpark is not installed. Install pyspark and delta-spark, or run "
+            "the command on a machine with Spark."
         )
     yield from _on_spark(invocation, terminal, delta=delta)
 

@@ -24,7 +24,7 @@ MEANINGS = {
     ExitCode.FAULT: "the storage, the engine or the provider failed on a table, or there is no report",
     ExitCode.REFUSED: "a table was refused: it does not exist, or the request is not safe for it",
     ExitCode.VIOLATED: "a table violates a rule",
-    ExitCode.UNDETERMINED: "a table could not be decided, with `--strict`; or a table was not changed because of that",
+    ExitCode.UNDETERMINED: "a table could not be fully checked, with `--strict`; or was not changed for this reason",
     ExitCode.OK: "all is well",
     ExitCode.USAGE: "the command line, or a file that it names, is invalid, or a pattern matches no table",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",

@@ -74,7 +74,7 @@ def _overview() -> str:
 
 def _exit_codes() -> str:
     meanings = (f"  {code.value:<5}{MEANINGS[code].replace('`', '')}" for code in sorted(ExitCode))
-    return "\n".join(["exit codes; of several tables the worst counts (4, 3, 1, 5, 0):", *meanings])
+    return "\n".join(["exit codes; with several tables, the worst one counts (4, 3, 1, 5, 0):", *meanings])
 
 
 def rules_parser(command: str) -> argparse.ArgumentParser:
@@ -83,9 +83,11 @@ def rules_parser(command: str) -> argparse.ArgumentParser:
         prog=f"{PROGRAM} {command}", description=f"{RULE_COMMANDS[command]}.", allow_abbrev=False
     )
     if command == "explain":
-        parser.add_argument("codes", nargs="+", metavar="CODE", help="code of a rule, as findings have it")
+        parser.add_argument("codes", nargs="+", metavar="CODE", help="code of a rule, as shown in findings")
     else:
-        parser.add_argument("--family", action="append", default=[], metavar="PREFIX", help="what codes begin with")
+        parser.add_argument(
+            "--family", action="append", default=[], metavar="PREFIX", help="beginning of the codes to list"
+        )
         parser.add_argument(
             "--severity", action="append", default=[], choices=rules.SEVERITIES, help="severity of the rules to list"
         )
@@ -102,7 +104,8 @@ def warm_up_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
-        help="where to put them (default: worker_cache of [delta_provider] in Airflow's configuration)",
+        help="folder for the jars and the archive (default: worker_cache of [delta_provider] in Airflow's "
+        "configuration)",
     )
     parser.add_argument(
         "--spark-binary",
@@ -114,7 +117,7 @@ def warm_up_parser() -> argparse.ArgumentParser:
         "--delta-jars",
         metavar="JARS",
         help="delta_jars of the tasks: packages, provided, or paths or Maven coordinates of jars (default: packages, "
-        "the release that goes with the installed Spark)",
+        "the release for the installed Spark)",
     )
     parser.add_argument(
         "--repositories", metavar="URLS", help="more Maven repositories to ask for the jars, separated by commas"
@@ -209,10 +212,17 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     about = f"output format (default: text). {'; '.join(f'{name}: {form.about}' for name, form in FORMATS.items())}"
     group.add_argument("--format", choices=tuple(FORMATS), default="text", help=about)
-    group.add_argument("--output", metavar="FILE", help="where to write the result, a path or URI, not standard output")
-    group.add_argument("--report", metavar="FILE", help="write the whole report there, too, as JSON: a path or URI")
+    group.add_argument(
+        "--output", metavar="FILE", help="path or URI to write the result to, instead of standard output"
+    )
+    group.add_argument("--report", metavar="FILE", help="path or URI to also write the whole report to, as JSON")
     group.add_argument("-q", "--quiet", action="store_true", help="show the result and errors only")
-    group.add_argument("-v", "--verbose", action="store_true", help="show more: the engine and why, what Spark prints")
+    group.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="show more: the engine with the reason for its choice, and Spark's output",
+    )
 
 
 def _add_outcome(parser: argparse.ArgumentParser, options: type[Options]) -> None:
@@ -221,13 +231,17 @@ def _add_outcome(parser: argparse.ArgumentParser, options: type[Options]) -> Non
         "--fail-on",
         choices=("error", "warning", "never"),
         default=None,
-        help="lowest severity of findings that fails (default: error)",
+        help="lowest severity of findings that fail the command (default: error)",
     )
-    group.add_argument("--strict", action="store_true", default=None, help="fail on tables that could not be decided")
-    group.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever is reported")
+    group.add_argument(
+        "--strict", action="store_true", default=None, help="also fail if a table could not be fully checked"
+    )
+    group.add_argument("--exit-zero", action="store_true", help="exit with 0, whatever the findings are")
     if not options.changes:
         group.add_argument(
-            "--baseline", metavar="FILE", help="JSON report of an earlier run: fail on findings that are new since"
+            "--baseline",
+            metavar="FILE",
+            help="JSON report of an earlier run: fail only on findings that are new since then",
         )
 
 
@@ -237,7 +251,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=("auto", "python", "spark"),
         default=None,
-        help="python = without a JVM, what reads logs and footers only; auto (default) = python where it can",
+        help="python = without a JVM, for jobs that read only logs and footers; auto (default) = python if possible",
     )
     group.add_argument(
         "--storage",

@@ -99,7 +99,7 @@ def _listed(found: Sequence[Entry]) -> Iterator[str]:
         if of_family:
             yield f"{prefix}  {title}"
             yield from (f"    {entry.code}  {entry.severity:<9}  {entry.title}" for entry in of_family)
-    yield f"{len(found)} rules. `delta-provider explain CODE` says more of one."
+    yield f"{len(found)} rules. `delta-provider explain CODE` shows the details of one."
 
 
 def _listed_in_markdown(found: Sequence[Entry]) -> Iterator[str]:

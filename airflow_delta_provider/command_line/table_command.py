@@ -145,7 +145,7 @@ def _hint(invocation: Invocation, report: JobReport, terminal: Terminal) -> None
             continue
         unlike = any(finding.code == requests.NOT_DELTA.code for finding in table.findings)
         if unlike and not is_catalog_name(table.table):
-            terminal.note(f"To look at all tables below {table.table}, write '{table.table.rstrip('/')}/**'.")
+            terminal.note(f"To name all tables below {table.table}, write '{table.table.rstrip('/')}/**'.")
             return
 
 

@@ -27,7 +27,8 @@ def run_warm_up(words: Sequence[str], terminal: Terminal) -> int:
     except ModuleNotFoundError as error:
         missing = "Airflow" if (error.name or "").startswith(__package__.partition(".")[0]) else error.name
         raise UsageError(
-            f"warm-up prepares workers of Airflow, and {missing} is not installed here. Run it where the tasks run."
+            f"warm-up prepares Airflow workers, but {missing} is not installed here. Run it in the environment of the "
+            "tasks."
         ) from None
     try:
         warmed = warm_up(

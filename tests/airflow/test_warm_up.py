@@ -170,7 +170,7 @@ def test_where_there_is_no_airflow_the_command_says_so(
 ) -> None:
     monkeypatch.setitem(sys.modules, "airflow_delta_provider.hooks.warm_up", None)
     assert main(["warm-up"]) == 2
-    assert "prepares workers of Airflow" in capsys.readouterr().err
+    assert "prepares Airflow workers" in capsys.readouterr().err
 
 
 def test_commands_of_the_guide_can_be_parsed() -> None:

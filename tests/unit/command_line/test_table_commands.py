@@ -216,7 +216,7 @@ class TestTables:
     def test_folder_of_tables_is_refused_with_a_hint(self, lake, capsys):
         sound(lake / "lake" / "a")
         assert main(["audit", "lake"]) == 3
-        assert capsys.readouterr().err == "To look at all tables below ./lake, write './lake/**'.\n"
+        assert capsys.readouterr().err == "To name all tables below ./lake, write './lake/**'.\n"
 
     @pytest.mark.parametrize("name", ["lake/*", "lake/a/_delta_log"])
     def test_but_without_one_where_that_would_not_help(self, name, lake, capsys):
@@ -379,10 +379,10 @@ class TestEngine:
     @pytest.mark.parametrize(
         ("words", "why"),
         [
-            (["audit", "t", "--level", "data"], "audit reads rows with these options, which takes Spark."),
-            (["check-row-tracking", "t"], "check-row-tracking reads rows with these options, which takes Spark."),
+            (["audit", "t", "--level", "data"], "audit reads rows with these options, which needs Spark."),
+            (["check-row-tracking", "t"], "check-row-tracking reads rows with these options, which needs Spark."),
             (["audit", "sales.orders"], "sales.orders is a name in a catalog"),
-            (["drop-feature", "t", "--feature", "typeWidening"], "drop-feature changes tables, which takes Spark."),
+            (["drop-feature", "t", "--feature", "typeWidening"], "drop-feature changes tables, which needs Spark."),
         ],
     )
     def test_what_takes_spark_is_refused_to_the_engine_without_it(self, words, why, lake, capsys):
