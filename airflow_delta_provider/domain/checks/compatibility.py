@@ -14,7 +14,9 @@ FAMILY = RuleFamily(
 _state = FAMILY.of(Scope.STATE)
 
 DECLARE_VERSION = "Declare which version of the engine is used."
-_KEEP = "Keep the table as it is, or first move the engine to a release that supports what is named."
+_KEEP = (
+    "Keep the table as it is, or first move the engine to a release that supports the named features and type changes."
+)
 READ_LOCKED = _state.error(
     1, "an engine cannot read the table", effect="The engine refuses the table, so its jobs fail.", remedy=_KEEP
 )
@@ -24,14 +26,14 @@ WRITE_LOCKED = _state.error(
 SILENT_WRONG_RESULTS = _state.error(
     3,
     "an engine misreads or damages the table without an error",
-    effect="The engine returns wrong values, or writes what other engines misread, and reports nothing.",
-    remedy="Keep that engine away from the table before it has what is named.",
+    effect="The engine returns wrong values, or writes data that other engines misread, and reports no error.",
+    remedy="Keep that engine away from the table before the table has the named features or type changes.",
 )
 UNKNOWN_SUPPORT = _state.undecided(
     4,
     "unknown whether an engine supports the table",
     effect="The engine may refuse the table, or misread it.",
-    remedy="Try the engine on a copy of the table, and add what it does to the profiles of the fleet file.",
+    remedy="Try the engine on a copy of the table, and add its behavior to the profiles of the fleet file.",
 )
 UNIDENTIFIED_WRITER = _state.undecided(
     5,
@@ -55,7 +57,7 @@ PROBE_UNDECIDED = _state.warning(
     8,
     "the installed engine could not be tried on the table",
     effect="Whether it reads the table rests on its profile alone.",
-    remedy="Install the package, or see to what the engine reports, and check again.",
+    remedy="Install the package, or fix the error that the engine reports, and check again.",
 )
 NO_ENGINE_KNOWN = _state.undecided(
     9,

@@ -14,40 +14,43 @@ from airflow_delta_provider.domain.report.finding import Finding
 FAMILY = RuleFamily(
     "DR",
     "drift",
-    "How a table differs from the spec that declares it. Each finding names the commit that brought the difference "
-    "about, as far as the log is kept.",
+    "Differences between a table and its spec. Each finding names the commit that made the difference, if the log "
+    "still has it.",
 )
-_APPLY = "If the spec is right, apply it (apply-migration); if the table is, declare what it has."
+_APPLY = "If the spec is right, apply it (apply-migration); if the table is right, declare its state."
 _spec = FAMILY.of(Scope.SPEC, remedy=_APPLY)
 
 ANOTHER_TABLE = _spec.error(
     1,
     "table has another id",
-    effect="It was replaced, or the spec is for another table; how they differ otherwise says nothing.",
+    effect="The table was replaced, or the spec is for another table; other differences mean nothing then.",
     remedy="Check the location; if the table was replaced on purpose, declare its id.",
 )
 COLUMN_MISSING = _spec.error(
-    2, "declared column is missing", effect="What was built for the declared columns fails, or reads NULL."
+    2, "declared column is missing", effect="Queries and jobs that use the declared column fail, or read NULL."
 )
 OTHER_NAME = _spec.error(
-    3, "column has another name", effect="What was built for the declared name fails, or reads NULL."
+    3, "column has another name", effect="Queries and jobs that use the declared name fail, or read NULL."
 )
 COLUMN_UNDECLARED = _spec.error(
-    4, "column that should not be there", effect="What reads all columns gets one more than declared."
+    4, "column that should not be there", effect="Queries and jobs that read all columns get one more than declared."
 )
 OTHER_TYPE = _spec.error(
-    5, "column has another type", effect="What was built for the declared type fails, overflows or converts."
+    5,
+    "column has another type",
+    effect="Queries and jobs that expect the declared type fail, overflow or convert values.",
 )
 OTHER_NULLABILITY = _spec.error(
     6,
-    "column is nullable, or NOT NULL, other than declared",
-    effect="NULL values reach readers that do not expect them, or writers fail that may write them.",
+    "column has another nullability",
+    effect="NULL values reach readers that do not expect them, or writers fail when they write NULL, which the spec "
+    "allows.",
 )
 OTHER_ORDER = _spec.error(
     7, "columns are in another order", effect="Tools that match columns by position read and write the wrong ones."
 )
 OTHER_COMMENT = _spec.error(
-    8, "column has another comment", effect="Catalogs and people read something else than was declared."
+    8, "column has another comment", effect="Catalogs and people see another comment than declared."
 )
 OTHER_DEFAULT = _spec.error(
     9,
@@ -57,22 +60,22 @@ OTHER_DEFAULT = _spec.error(
 )
 OTHER_GENERATION = _spec.error(
     10,
-    "column is generated otherwise than declared",
+    "column has another generation expression",
     effect="Rows have other values than declared.",
     remedy="If the expression was lost, RESTORE the table to the version before, which loses later rows. Otherwise "
-    "declare what the table has: only a new table can have another expression.",
+    "declare the expression of the table: only a new table can have another one.",
     source="PROTOCOL.md, Generated Columns",
 )
 OTHER_PROPERTY = _spec.error(
     11,
     "table property is not as declared",
-    effect="Engines treat the table otherwise than declared.",
+    effect="Engines treat the table differently than declared.",
     source="PROTOCOL.md, Table Properties",
 )
 FEATURE_MISSING = _spec.error(
     12,
     "declared table feature is not enabled",
-    effect="What relies on the feature does not get it.",
+    effect="Consumers that rely on the feature do not get it.",
     source="PROTOCOL.md, Table Features",
 )
 FEATURE_UNWANTED = _spec.error(
@@ -89,17 +92,17 @@ OTHER_CONSTRAINT = _spec.error(
 )
 OTHER_PARTITIONING = _spec.error(
     15,
-    "table is partitioned otherwise",
+    "table has other partition columns",
     effect="Queries that filter by the declared partition columns read more files.",
 )
 OTHER_CLUSTERING = _spec.error(
     16,
-    "table is clustered otherwise",
+    "table has other clustering columns",
     effect="Queries that filter by the declared columns read more files.",
     source="PROTOCOL.md, Clustered Table",
 )
 OTHER_TABLE_COMMENT = _spec.error(
-    17, "table has another comment", effect="Catalogs and people read something else than was declared."
+    17, "table has another comment", effect="Catalogs and people see another comment than declared."
 )
 
 #: A declared or actual value: one string, several, or nothing.

@@ -56,7 +56,7 @@ def _unknown_features(table: str, state: TableState) -> Iterator[Finding]:
     if newer or unknown:
         what = "the table features {unknown} of {table}" if unknown else "the protocol {protocol} of {table}"
         yield requests.NOT_WRITABLE.found(
-            f"This provider does not know {what}, so it does not know what a commit must comply with.",
+            f"This provider does not know {what}, so it cannot tell which rules a commit must follow.",
             remedy="Use a version of the provider that does.",
             table=table,
             unknown=unknown,
@@ -67,7 +67,8 @@ def _unknown_features(table: str, state: TableState) -> Iterator[Finding]:
 def _iceberg(table: str, state: TableState) -> Iterator[Finding]:
     if kept := iceberg_settings(state.metadata.configuration):
         yield requests.NOT_WRITABLE.found(
-            "{table} is also an Iceberg table ({settings}), which would not follow a commit that no engine writes.",
+            "{table} is also an Iceberg table ({settings}). Its Iceberg readers would not see a commit that no "
+            "engine wrote.",
             remedy="Disable that first.",
             table=table,
             settings=list(kept),

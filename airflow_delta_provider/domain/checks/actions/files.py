@@ -37,7 +37,7 @@ def _is_missing_and_append_only(later: Transition, finding: Finding, _: Details)
 REMOVED_FROM_APPEND_ONLY = _pair.error(
     3,
     "data removed from an append-only table",
-    effect="Readers that follow what is appended to the table do not notice it.",
+    effect="Readers that follow appends to the table do not notice the removal.",
     remedy=Restore(instead="set delta.appendOnly to false if that was intended"),
     source="PROTOCOL.md, Append-only Tables",
     healing=Healing(_is_missing_and_append_only, by_files=True),
@@ -92,8 +92,8 @@ def _rows_not_kept(transition: Transition) -> Iterator[Finding]:
     before, after = _rows(gone), _rows({file.key: file for file in commit.adds}.values())
     if before is not None and after is not None and before != after:
         yield ROWS_NOT_KEPT.found(
-            "All files of the commit are marked as changing no data (dataChange is false), but those that it removes "
-            "had {before:row}, and those that it adds have {after:row}, unless numRecords of one of them is wrong.",
+            "The commit marks all its files as changing no data (dataChange is false), but the removed files had "
+            "{before:row} and the added files have {after:row}, unless numRecords of a file is wrong.",
             path=(commit.removes or commit.adds)[0].path,
             before=before,
             after=after,
@@ -117,7 +117,7 @@ def _is_not_replaced(later: Transition, _: Finding, __: Details) -> bool:
 REMOVED_NOT_LIVE = _pair.error(
     14,
     "removed file not in the table",
-    effect="What was to be removed may still be read: rows twice, or rows that were deleted.",
+    effect="Readers may still see data that was to be removed: rows twice, or rows that were deleted.",
     remedy="Compare the table with its previous version; if it has rows twice, or deleted ones again, RESTORE that "
     "version and write the change again.",
     source=RECONCILIATION,
@@ -282,7 +282,7 @@ def check_paths(twice: Iterable[tuple[str, str]]) -> Iterator[Finding]:
     """
     for path, other in twice:
         yield LIVE_UNDER_TWO_PATHS.found(
-            "The commit adds {path}, which is the same file as {other}, and that is live, too.", path=path, other=other
+            "The commit adds {path}. It is the same file as {other}, which is also live.", path=path, other=other
         )
         return
 

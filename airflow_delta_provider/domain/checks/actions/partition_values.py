@@ -37,7 +37,7 @@ _commit = FAMILY.of(Scope.COMMIT)
 
 NO_PARTITION_VALUES = _commit.error(
     8,
-    "partition values missing, or not those of the partition columns",
+    "partition values missing, or for other columns than the partition columns",
     effect="Readers fail on the table, or read NULL in the partition columns of the file, and filters miss its rows.",
     remedy=WRITE_AGAIN,
     source=ADD_AND_REMOVE,
@@ -144,8 +144,8 @@ def _columns(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
 
 def _missing(add: Mapping[str, Any]) -> Finding:
     return NO_PARTITION_VALUES.found(
-        "{path} is added without partitionValues, which every add action must have: an empty map where the table has "
-        "no partitions.",
+        "{path} is added without partitionValues, which every add action must have: an empty map if the table has no "
+        "partitions.",
         path=_path(add),
     )
 

@@ -40,7 +40,8 @@ MALFORMED_STATISTICS = _commit.error(
 CONTRADICTORY_STATISTICS = _commit.error(
     19,
     "statistics contradict themselves",
-    effect="Readers that skip files by statistics miss rows, and those that answer from statistics answer wrongly.",
+    effect="Readers that skip files by statistics miss rows, and readers that answer queries from statistics return "
+    "wrong results.",
 )
 
 
@@ -152,7 +153,7 @@ def _nulls(kind: ColumnKind, count: Any, rows: Any, stats: Mapping[str, Any], pa
 
 def _not_of_type(kind: ColumnKind, part: str, value: Any, path: Any) -> Finding:
     return MALFORMED_STATISTICS.found(
-        "The column {column} has the type {type}, but {part} of {path} says {value!r} of it.",
+        "The column {column} has the type {type}, but {part} of {path} gives {value!r} for it.",
         path=path,
         column=kind.name,
         type=kind.of,

@@ -20,12 +20,12 @@ _pair = FAMILY.of(Scope.PAIR, _SOURCE)
 NO_TIMESTAMP = FAMILY.of(Scope.COMMIT, _SOURCE).error(
     1,
     "in-commit timestamp missing or not first",
-    effect="Readers that look for a version by its time, or follow the table by time, fail or go wrong.",
+    effect="Readers that look for a version by its time, or follow the table by time, fail or use wrong versions.",
     remedy=_CANNOT_BE_REPAIRED,
 )
 TIMESTAMP_NOT_LATER = _pair.error(
     2,
-    "in-commit timestamp not after that of the previous version",
+    "in-commit timestamp not later than the previous version's",
     effect="Readers that look for a version by its time get the wrong one.",
     remedy=_CANNOT_BE_REPAIRED,
     needs=(Need.STATE, Need.COMMIT),
@@ -47,7 +47,8 @@ def _timestamp(transition: Transition) -> Iterator[Finding]:
     before = None if previous is None else previous.info.get("inCommitTimestamp")
     if has_timestamps(transition.before) and isinstance(before, int) and int(now or 0) <= before:
         yield TIMESTAMP_NOT_LATER.found(
-            "The inCommitTimestamp of the commit is {now}, which is not after {before}, that of the previous version.",
+            "The inCommitTimestamp of the commit is {now}, which is not later than {before}, the timestamp of the "
+            "previous version.",
             now=now,
             before=before,
         )

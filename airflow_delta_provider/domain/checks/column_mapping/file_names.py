@@ -42,8 +42,8 @@ PARTITION_VALUES = _commit.error(
 STATISTICS = _commit.error(
     15,
     "statistics not by physical name",
-    effect="Readers find no statistics for the column and cannot skip the file; where that name is or was another "
-    "column's physical name, they skip rows that should be read.",
+    effect="Readers find no statistics for the column and cannot skip the file; if another column has or had that "
+    "name as its physical name, they skip rows that should be read.",
     leads_to=(NO_STATISTICS,),
 )
 

@@ -44,8 +44,9 @@ def until_path_of_column_is_free(finding: Finding, state: TableState) -> StillOp
 REUSED_PATH = FAMILY.of(Scope.HISTORY).error(
     16,
     "physical path of a dropped column used again",
-    effect="Dropped values come back in the new column, or the table cannot be read where the types differ.",
-    remedy="Drop the column, and add it again with an engine with column mapping, which gives it a new physical name.",
+    effect="Dropped values come back in the new column, or the table cannot be read if the types differ.",
+    remedy="Drop the column, and add it again with an engine that supports column mapping, which gives it a new "
+    "physical name.",
     source=PATH,
     healing=_HEALING,
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.COLUMN_IDS),
@@ -126,7 +127,7 @@ class PhysicalPaths:
                 continue
             reported.add(path)
             yield REUSED_PATH.found(
-                "The commit adds {column} (id {id}), which data files store at {at}, where they also hold a column "
+                "The commit adds {column} (id {id}), which data files store at {at}, the physical path of a column "
                 "that was dropped before (id {dropped}).",
                 column=field.column,
                 id=field.id,

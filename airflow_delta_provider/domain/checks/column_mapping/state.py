@@ -116,7 +116,7 @@ def _ids(state: TableState) -> Iterator[Finding]:
 NO_PHYSICAL_NAME = _state.error(
     3,
     "physical name missing",
-    effect="It is unknown under which name data files store the column: engines refuse the table or read NULL.",
+    effect="The column's name in data files is unknown: engines refuse the table or read NULL.",
     remedy=_ADD_AGAIN,
     follows_from=causes("CM09", "CM02", FIELD_OF_SCHEMA_MISSING),
 )
@@ -163,7 +163,7 @@ def _duplicate_ids(state: TableState) -> Iterator[Finding]:
 DUPLICATE_PATH = _state.error(
     5,
     "two columns have the same physical path",
-    effect="Both columns read the same values, or one of them made-up ones, and writes fail or mix them.",
+    effect="Both columns read the same values, or one of them reads made-up values, and writes fail or mix them.",
     remedy=RESTORE,
     source=PATH,
     threads=("delta-io/delta#6939",),

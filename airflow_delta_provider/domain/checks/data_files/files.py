@@ -165,7 +165,7 @@ def rewritten_otherwise(
     """
     if expected[0] != found[0]:
         yield ROWS_DIFFER.found(
-            "The files that were to replace those of {table} have {now:row}; {before} should be there.",
+            "The new files for {table} have {now:row} instead of {before}.",
             table=table,
             now=found[0],
             before=expected[0],
@@ -173,7 +173,7 @@ def rewritten_otherwise(
     for name, total in expected[1].items():
         if found[1].get(name) != total:
             yield ROWS_DIFFER.found(
-                "{column} has other values in the files that were to replace those of {table} than the cast gives.",
+                "In the new files for {table}, {column} has other values than the cast returns.",
                 table=table,
                 column=path_text((name,)),
             )

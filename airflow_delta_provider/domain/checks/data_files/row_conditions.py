@@ -35,7 +35,7 @@ class BrokenCondition:
 CONSTRAINT_BROKEN = _data.error(
     6,
     "rows that break a constraint",
-    effect="Who relies on the constraint gets wrong results, and writers that rewrite the rows fail.",
+    effect="Queries that rely on the constraint return wrong results, and writers that rewrite the rows fail.",
     source="PROTOCOL.md, CHECK Constraints and Column Invariants",
 )
 NULL_NOT_ALLOWED = _data.error(
@@ -47,7 +47,7 @@ NULL_NOT_ALLOWED = _data.error(
 )
 OTHER_THAN_GENERATED = _data.error(
     8,
-    "value of a generated column is not what its expression gives",
+    "value of a generated column differs from its expression",
     effect="Engines that derive filters from the expression skip the rows.",
     source="PROTOCOL.md, Generated Columns",
 )
@@ -55,8 +55,8 @@ CONDITION_NOT_EVALUATED = _data.undecided(
     9,
     "condition on rows that could not be checked",
     effect="Rows may break it.",
-    remedy="Check the rows with the engine that wrote them; where it is about a time zone, audit with that of the "
-    "writer (spark.sql.session.timeZone).",
+    remedy="Check the rows with the engine that wrote them; if the condition depends on a time zone, audit with the "
+    "time zone of the writer (spark.sql.session.timeZone).",
     source="PROTOCOL.md, CHECK Constraints, Column Invariants and Generated Columns",
 )
 _RULES: dict[ConditionKind, Rule] = {
@@ -69,7 +69,7 @@ _SAID = {
     ConditionKind.CHECK: "{path} has {rows:row} that {subject}, {expression!r}, does not allow",
     ConditionKind.INVARIANT: "{path} has {rows:row} that {subject}, {expression!r}, does not allow",
     ConditionKind.NOT_NULL: "{path} has {rows:row} with NULL in {column}, which is NOT NULL",
-    ConditionKind.GENERATED: "{path} has {rows:row} in which {column} is not {expression!r}, by which it is generated",
+    ConditionKind.GENERATED: "{path} has {rows:row} whose {column} differs from {expression!r}, which generates it",
 }
 
 
@@ -81,7 +81,7 @@ def broken_condition(found: BrokenCondition, since: int | None = None) -> Findin
     """
     condition = found.condition
     rule = _RULES[condition.kind] if found.certain else CONDITION_NOT_EVALUATED
-    older = "" if since is None else "; the file was there before the condition, which version {version} brought"
+    older = "" if since is None else "; the file is older than the condition, which version {version} added"
     doubt = "" if found.certain else ", as far as this session can tell: {depends}"
     return rule.found(
         f"{_SAID[condition.kind]}{doubt}{older}.",

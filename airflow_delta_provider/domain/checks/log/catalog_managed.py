@@ -21,8 +21,9 @@ from airflow_delta_provider.domain.report.finding import Finding
 MANAGED_BY_CATALOG = FAMILY.of(Scope.STATE).undecided(
     6,
     "the catalog knows more than the log",
-    effect="There may be commits that the directory does not hold yet, so what it says is not the table.",
-    remedy="Check the table where its catalog lets it be read.",
+    effect="Some commits may not be in the directory yet, so the directory may not show the current state of the "
+    "table.",
+    remedy="Check the table in a place where it can be read through its catalog.",
     source="PROTOCOL.md, Catalog-managed tables",
 )
 
@@ -66,7 +67,7 @@ def why_undecidable(state: TableState) -> Iterator[Finding]:
     if unknown:
         yield UNKNOWN_FEATURE.found(
             "The protocol has the reader feature {unknown}, which this version of the provider does not know.",
-            effect="It may change what the log means.",
+            effect="The feature may change the meaning of the log.",
             remedy="Update the provider.",
             unknown=unknown,
             version=state.version,

@@ -24,15 +24,15 @@ _checkpoints = FAMILY.of(
 DOMAIN_NOT_IN_CHECKPOINT = _checkpoints.error(
     5,
     "checkpoint lacks domain metadata",
-    effect="Readers and writers that start from the checkpoint, as most do, lose the domain: without that of row "
-    "tracking they assign row ids twice.",
+    effect="Readers and writers that start from the checkpoint, as most do, lose the domain. Without the domain of "
+    "row tracking they assign row ids twice.",
     remedy="Delete the checkpoint while the commits are still kept, and update the engine that wrote it.",
     threads=("delta-io/delta-kernel-rs#1716",),
 )
 CONTRADICTING_CHECKPOINT = _checkpoints.error(
     7,
     "checkpoint contradicts the commits that it replaces",
-    effect="Readers that start from the checkpoint see another table than those that replay the commits.",
+    effect="Readers that start from the checkpoint see another table than readers that replay the commits.",
     remedy="Find out which is right. If it is the commits, delete the checkpoint; otherwise restore them from a backup "
     "or another replica of the log.",
 )

@@ -28,7 +28,7 @@ _Key = tuple[str, Hashable]
 CONTRADICTING_COMPACTION = HISTORY.error(
     12,
     "log compaction file contradicts its commits",
-    effect="Readers that use it see another table than those that replay the commits, or fail.",
+    effect="Readers that use the file see another table than readers that replay the commits, or fail.",
     remedy="Delete the file, which only saves readers work, and update the engine that wrote it.",
     source="PROTOCOL.md, Log Compaction Files",
     follows_from=ANY_COMMIT,

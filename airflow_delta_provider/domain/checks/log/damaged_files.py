@@ -12,8 +12,8 @@ from airflow_delta_provider.domain.report.finding import Finding
 DAMAGED_COMMIT = FAMILY.of(Scope.COMMIT).error(
     9,
     "commit damaged",
-    effect="Engines fail on this version and on later ones, unless they start from a later checkpoint, or silently "
-    "skip what they cannot read, as Delta Spark does with an empty commit.",
+    effect="Engines fail on this version and on later ones, unless they start from a later checkpoint. Some silently "
+    "skip unreadable parts, as Delta Spark does with an empty commit.",
     remedy=BRING_BACK,
 )
 
@@ -22,7 +22,7 @@ DAMAGED_COMMIT = FAMILY.of(Scope.COMMIT).error(
 def damaged_commit(version: int, error: Exception) -> Finding:
     text = str(error)
     return DAMAGED_COMMIT.found(
-        "{error}. What the commit did is not checked.",
+        "{error}. The changes of the commit are not checked.",
         version=version,
         path=f"_delta_log/{commit_name(version)}",
         error=Prose(text[:1].upper() + text[1:]),

@@ -38,7 +38,8 @@ def check_names(names: Collection[str]) -> Iterator[Finding]:
 WITHOUT_COMMIT = HISTORY.error(
     17,
     "file of the log is ahead of the commits",
-    effect="Readers take its version for the newest, and fail or show what was never committed; writers may skip it.",
+    effect="Readers take its version for the newest one, and fail or show data that was never committed; writers may "
+    "skip the version.",
     remedy="If the commit was lost, restore it from a backup or another replica of the log; otherwise delete the file.",
     source=f"{CHECKPOINTS}; PROTOCOL.md, Version Checksum File",
 )
@@ -53,7 +54,7 @@ def check_versions(names: Collection[str]) -> Iterator[Finding]:
     for version, name in derived_versions(names):
         if version > newest:
             yield WITHOUT_COMMIT.found(
-                "{name} is of version {version}, but the newest commit is that of version {newest}.",
+                "{name} is for version {version}, but the newest commit is version {newest}.",
                 version=version,
                 path=f"_delta_log/{name}",
                 name=name,
@@ -78,7 +79,7 @@ def check_oldest(names: Collection[str]) -> Iterator[Finding]:
     first = min(checkpoints, default=None)
     if oldest > 0 and first is not None and first > oldest:
         yield UNREADABLE_COMMITS.found(
-            "The oldest commit is that of version {version}, but the oldest checkpoint is that of version {first}.",
+            "The oldest commit is version {version}, but the oldest checkpoint is for version {first}.",
             version=oldest,
             first=first,
         )

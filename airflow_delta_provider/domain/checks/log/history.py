@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.report.verdict import Severity
 HISTORY_NOT_KEPT = HISTORY.undecided(
     1,
     "older commits are not kept",
-    effect="What earlier commits did cannot be checked, except for the state that they led to.",
+    effect="Earlier commits cannot be checked, only the state that they led to.",
     remedy="Audit the table more often than its log is cleaned up.",
     source="PROTOCOL.md, Metadata Cleanup",
     reported_once=True,
@@ -32,17 +32,17 @@ def not_kept(first: int, since: int | None) -> Finding:
     if since is not None:
         return HISTORY_NOT_KEPT.found(
             "The log no longer leads to version {since}, only to version {version} and later ones.",
-            effect="What was committed up to that version cannot be checked, except for the state that it led to.",
-            remedy=f"Audit the table more often than its log is cleaned up, or since a version from {first} on.",
+            effect="Commits up to that version cannot be checked, only the state that they led to.",
+            remedy=f"Audit the table more often than its log is cleaned up, or since version {first} or a later one.",
             version=first,
             since=since,
         )
     return HISTORY_NOT_KEPT.found(
         "The log is kept from version {version} on.",
-        effect="What earlier commits did cannot be checked, except for the state that they led to; violations in that "
-        "state may be old.",
-        remedy=f"To audit only what comes after that, give since_version={first} "
-        f"(--since-version {first}), or a state_path (--state-path).",
+        effect="Earlier commits cannot be checked, only the state that they led to; violations in that state may be "
+        "old.",
+        remedy=f"To audit only later commits, set since_version={first} (--since-version {first}), or a state_path "
+        "(--state-path).",
         version=first,
     )
 
@@ -55,10 +55,10 @@ def state_of_older_release(version: int, codes: Sequence[str]) -> Finding:
     :param codes: codes of the rules that need more of the past
     """
     return HISTORY_NOT_KEPT.found(
-        "An older release of this package audited the table up to version {version} and saved too little for {codes}, "
-        "and the log no longer has what those rules need of earlier commits.",
-        effect="Whether later commits broke these rules is unknown to this audit.",
-        remedy="Nothing: the next audits have what they need.",
+        "An older release of this package audited the table up to version {version} and saved too little for "
+        "{codes}. The log no longer has the earlier commits that those rules need.",
+        effect="This audit cannot tell whether later commits broke these rules.",
+        remedy="No action is needed: the next audits have the data that they need.",
         version=version,
         codes=list(codes),
     )
@@ -106,7 +106,7 @@ def out_of_time(version: int, last: int, seconds: float | None) -> Finding:
     """Return the finding about an audit that stopped before ``version``; the newest version is ``last``."""
     return OUT_OF_TIME.found(
         "The audit took more than {seconds:g} seconds and stopped before version {version}; the newest version is "
-        "{last}. What was found up to then is reported.",
+        "{last}. Findings up to then are reported.",
         version=version,
         last=last,
         seconds=seconds or 0.0,
@@ -122,7 +122,7 @@ def out_of_time_reading(version: int, read: str, files: int, seconds: float | No
     """
     return OUT_OF_TIME.found(
         "The audit took more than {seconds:g} seconds and stopped while it read data files: of {files:file} it read "
-        "{read}. All commits were checked, and what was found up to then is reported.",
+        "{read}. All commits were checked, and findings up to then are reported.",
         version=version,
         read=Prose(read),
         files=files,
