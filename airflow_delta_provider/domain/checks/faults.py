@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
 
-FAMILY = RuleFamily(
-    "FT", "faults", "What the provider or the platform failed to do. Faults say nothing about the table."
-)
+FAMILY = RuleFamily("FT", "faults", "Failures of the provider or the platform. They say nothing about the table.")
 _platform = FAMILY.of(Scope.PLATFORM)
 
 STORAGE = _platform.error(

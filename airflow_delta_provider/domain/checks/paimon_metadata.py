@@ -43,7 +43,7 @@ UNSUITED_OPTIONS = _state.error(
 NEXT_ROW_ID_OR_SNAPSHOTS = _history.error(
     3,
     "nextRowId missing or lowered, or a snapshot missing",
-    effect="Ids are assigned a second time, or what happened between two snapshots is unknown.",
+    effect="Ids are assigned a second time, or the changes between two snapshots are unknown.",
     remedy=_ROLL_BACK,
 )
 GROWTH = _pair.error(
@@ -139,7 +139,7 @@ ROWS_NOT_READ = _state.undecided(
     18,
     "rows cannot be checked",
     effect="Whether ids and sequence numbers of rows are right is not known.",
-    remedy="Fix what the other findings say about the table's metadata first.",
+    remedy="First fix the problems of the table's metadata that the other findings report.",
 )
 METADATA_NOT_READ = _state.undecided(
     21,

@@ -13,7 +13,7 @@ _WIDENING = "PROTOCOL.md, Type Widening"
 FAMILY = RuleFamily(
     "RQ",
     "requests",
-    "Why a request is refused for a table. A refused table was not changed, unless its report says so.",
+    "Reasons to refuse a request for a table. A refused table was not changed, unless its report says so.",
 )
 _rule = FAMILY.of(Scope.REQUEST).error
 
@@ -94,7 +94,7 @@ NOT_REMOVABLE = _rule(30, "feature that cannot be dropped", remedy="Keep the fea
 FEATURE_IN_USE = _rule(
     31,
     "feature is still needed",
-    remedy="Remove that first, or drop what needs the feature in the same request.",
+    remedy="First remove every use of the feature, or drop the features that need it in the same request.",
     source=_FEATURES,
 )
 REWRITE_NOT_ALLOWED = _rule(
@@ -119,7 +119,9 @@ ROW_ID_LOSS = _rule(
 COLUMN_EXISTS = _rule(
     50, "column already exists", remedy="Choose another name, or drop or rename the existing column first."
 )
-COLUMN_NEEDED = _rule(51, "column is required", remedy="Keep the column, or first remove it from what needs it.")
+COLUMN_NEEDED = _rule(
+    51, "column is required", remedy="Keep the column, or first remove it from everything that uses it."
+)
 UNSUPPORTED_COLUMN = _rule(
     52,
     "column cannot be added with this type",
@@ -184,7 +186,7 @@ NOT_TOGETHER = _rule(
 TABLE_EXISTS = _rule(58, "target location is not empty", remedy="Choose a directory that is empty or does not exist.")
 NULLS_FOUND = _rule(
     70,
-    "a column that shall be NOT NULL holds NULL",
+    "column that is to be NOT NULL contains NULL",
     effect="Readers that rely on NOT NULL would fail on these rows or return wrong results.",
     remedy="Update or delete these rows, or leave the column nullable.",
 )
@@ -235,9 +237,9 @@ NOT_ADDITIVE = _rule(
 )
 NEEDS_REWRITE = _rule(
     60,
-    "change that only rewriting the data can make",
-    remedy="If the data may be rewritten, set rewrite: true on the column, or on the table. Otherwise declare what the "
-    "table has.",
+    "change that needs the data to be rewritten",
+    remedy="If the data may be rewritten, set rewrite: true on the column, or on the table. Otherwise declare the "
+    "table's current state.",
     source=_WIDENING,
 )
 DROP_OR_RENAME = _rule(
@@ -249,7 +251,7 @@ DROP_OR_RENAME = _rule(
 )
 ONLY_AT_CREATION = _rule(
     62,
-    "declared what only a new table can have",
+    "declaration that only a new table can satisfy",
     remedy="Take it out of the spec, or copy the table to a new one.",
 )
 ANOTHER_TABLE = _rule(
@@ -271,13 +273,13 @@ UNUSABLE_EXPRESSION = _rule(
 NOT_APPROVED = _rule(
     78,
     "plan that nobody approved",
-    remedy="Have the plan approved. If a policy lets it be applied unasked, pass the policy to what applies the plan, "
-    "too.",
+    remedy="Have the plan approved. If a policy allows it without approval, also pass the policy to the job that "
+    "applies the plan.",
 )
 UNDECLARABLE = _rule(
     66,
     "table that no spec can declare",
-    remedy="Correct what is named in the table, or write a spec that leaves it out.",
+    remedy="Correct the named parts of the table, or write a spec that leaves them out.",
 )
 UNREAD_LOG = _rule(
     67,

@@ -128,7 +128,7 @@ def check_descriptor(vector: DeletionVector, num_rows: int | None) -> None:
         deleted_rows(inline_bitmap(vector), vector, num_rows)
         return
     if not vector.offset:
-        raise BrokenDeletionVectorError("it begins at byte 0 of its file, where the file's version is")
+        raise BrokenDeletionVectorError("it begins at byte 0 of its file, which holds the file's version")
     if vector.cardinality == 0 and vector.size_in_bytes > _LARGEST_EMPTY:
         raise BrokenDeletionVectorError(f"it deletes no row, but has {vector.size_in_bytes} bytes")
     if vector.storage_type == "p" and not (is_absolute(vector.path_or_inline) and is_uri(vector.path_or_inline)):
@@ -165,7 +165,7 @@ def inline_bitmap(vector: DeletionVector) -> bytes:
     except ValueError as error:
         raise BrokenDeletionVectorError(f"it is not Z85: {error}") from error
     if not vector.size_in_bytes <= len(decoded) < vector.size_in_bytes + 4:
-        raise BrokenDeletionVectorError(f"it has {len(decoded)} bytes where {vector.size_in_bytes} are said")
+        raise BrokenDeletionVectorError(f"it has {len(decoded)} bytes, but its descriptor says {vector.size_in_bytes}")
     return decoded[: vector.size_in_bytes]
 
 

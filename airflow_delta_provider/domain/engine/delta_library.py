@@ -50,9 +50,9 @@ def delta_coordinates(spark: str) -> str:
     if not fitting:
         known = ", ".join(f"{line} from {line}.{min(releases)}" for line, releases in _DELTA_FOR_SPARK.items())
         raise UnknownSparkError(
-            f"No Delta release is known to go with Spark {spark}. Known are Spark {known}; for another, name Delta's "
-            "jars in delta_jars (--delta-jars), by path or by Maven coordinates (group:artifact:version), or set it to "
-            "'provided'."
+            f"No Delta release is known for Spark {spark}. The known releases of Spark are {known}; for another one, "
+            "name Delta's jars in delta_jars (--delta-jars), by path or by Maven coordinates "
+            "(group:artifact:version), or set it to 'provided'."
         )
     return coordinates_of(fitting[-1], spark)
 

@@ -238,7 +238,9 @@ def _profile(
     known = [*also, *(known for profile in profiles.values() for known in _names_of(profile))]
     hint = did_you_mean(name, known) if isinstance(name, str) else ""
     listed = ", ".join(profiles)
-    raise FleetError(where, f"there is no engine {name!r}.{hint or f' Known are {listed}; profiles adds others.'}")
+    raise FleetError(
+        where, f"there is no engine {name!r}.{hint or f' The known engines are {listed}; profiles adds others.'}"
+    )
 
 
 def _names(name: str, profile: Profile, version: str | None) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def _kubernetes(text: str, rest: str) -> tuple[str, int]:
     scheme = (match["scheme"] or "https").lower() if match else ""
     if match is None or scheme not in _PORTS:
         raise MasterError(
-            f"The Spark master {text!r} is malformed. Name the API server as k8s://https://HOST:PORT; http works, too."
+            f"The Spark master {text!r} is malformed. Name the API server as k8s://https://HOST:PORT; http also works."
         )
     return match["host"].strip("[]"), _port(text, match["port"] or str(_PORTS[scheme]))
 
@@ -97,7 +97,7 @@ def _host(text: str, host: str) -> str:
         return host.strip("[]")
     why = "a host name with an underscore" if "_" in host else "that host name"
     raise MasterError(
-        f"The Spark master {text!r} is malformed: Spark does not take {why}. Use another, or an IP address."
+        f"The Spark master {text!r} is malformed: Spark does not accept {why}. Use another, or an IP address."
     )
 
 

@@ -97,7 +97,7 @@ def parse_yaml(text: str) -> Any:
     try:
         yaml = import_module("yaml")
     except ImportError:
-        raise YamlError("reading YAML takes PyYAML: pip install PyYAML. JSON can be read without.") from None
+        raise YamlError("reading YAML needs PyYAML: pip install PyYAML. JSON can be read without.") from None
     if len(text) > MOST_CHARACTERS:
         raise YamlError(f"it has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read")
     try:

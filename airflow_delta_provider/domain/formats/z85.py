@@ -31,7 +31,7 @@ def decode_z85(text: str) -> bytes:
     try:
         digits = [_DIGITS[character] for character in text]
     except KeyError as error:
-        raise ValueError(f"it has the character {error}, which Z85 has not") from None
+        raise ValueError(f"it has the character {error}, which Z85 does not have") from None
     decoded = bytearray()
     for start in range(0, len(digits), 5):
         a, b, c, d, e = digits[start : start + 5]

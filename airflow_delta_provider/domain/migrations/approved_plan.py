@@ -70,7 +70,7 @@ def check_approved(approved: ApprovedPlan, now: MigrationPlan, *, moved: str | N
     table = now.table.text
     if not approved.is_intact:
         yield requests.OTHER_PLAN.found(
-            "The plan for {table} was edited: its digest is not that of its parts.", table=table
+            "The plan for {table} was edited: its digest does not match its content.", table=table
         )
     elif approved.table_id != now.before.metadata.id:
         yield requests.ANOTHER_TABLE.found(
@@ -81,7 +81,7 @@ def check_approved(approved: ApprovedPlan, now: MigrationPlan, *, moved: str | N
         )
     elif moved is not None:
         yield requests.OTHER_PLAN.found(
-            "{table} is no longer what the plan was made on (version {planned}): {moved}.",
+            "{table} has changed since the plan was made (version {planned}): {moved}.",
             table=table,
             planned=approved.version,
             moved=moved,
@@ -92,7 +92,7 @@ def check_approved(approved: ApprovedPlan, now: MigrationPlan, *, moved: str | N
         said = tuple(map(_said, shown["steps"]))
         if left != approved.steps[len(approved.steps) - len(left) :]:
             yield requests.OTHER_PLAN.found(
-                "{table} now needs other steps than those that were approved: {steps}.",
+                "{table} now needs other steps than the approved ones: {steps}.",
                 table=table,
                 steps=[step["explanation"] for step in now.to_json()["steps"]],
             )

@@ -62,7 +62,7 @@ class _Place:
         if last & _INLINE:
             size = last & ~_INLINE
             if size > _MOST_INLINE:
-                raise PaimonFormatError(f"a partition has a value of {size} bytes where {_MOST_INLINE} fit")
+                raise PaimonFormatError(f"a partition has a value of {size} bytes, but only {_MOST_INLINE} fit")
             return self.row[self.start : self.start + size]
         return self.pointed(self.unpack("4xI"), self.unpack("I"))
 
@@ -80,7 +80,7 @@ def read_partition(data: bytes, fields: tuple[DataField, ...]) -> tuple[Any, ...
         raise PaimonFormatError(f"a partition has {len(data)} bytes, which is not a row")
     arity = int.from_bytes(data[:_ARITY_SIZE], "big")
     if arity != len(fields):
-        raise PaimonFormatError(f"a partition has {arity} values, where the table has {len(fields)} partition columns")
+        raise PaimonFormatError(f"a partition has {arity} values, but the table has {len(fields)} partition columns")
     row = data[_ARITY_SIZE:]
     head = (arity + 63 + _KIND_BITS) // 64 * _WORD
     if len(row) < head + arity * _WORD:

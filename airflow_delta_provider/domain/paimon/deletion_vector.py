@@ -50,8 +50,8 @@ def deleted_rows(content: bytes, vector: VectorRange, row_count: int) -> int:
         raise PaimonFormatError(f"the deletion vector of {vector.data_file} is damaged: {error}") from error
     if vector.cardinality is not None and rows.bit_count() != vector.cardinality:
         raise PaimonFormatError(
-            f"the deletion vector of {vector.data_file} deletes {rows.bit_count()} rows, where its index manifest "
-            f"says {vector.cardinality}"
+            f"the deletion vector of {vector.data_file} deletes {rows.bit_count()} rows, but its index manifest says "
+            f"{vector.cardinality}"
         )
     return rows
 

@@ -64,7 +64,7 @@ def found_elsewhere(finding: Finding, names: str) -> Finding:
 
     Live rows of files that the commit did not touch have these ids.
     """
-    evidence = f"{finding.evidence} Live rows of {names}, which the commit did not touch, have such ids, too."
+    evidence = f"{finding.evidence} Live rows of {names}, which the commit did not touch, also have such ids."
     found = replace(finding, code=rules.REPEATED_ID.code, severity=rules.REPEATED_ID.severity, evidence=evidence)
     return rules.REPEATED_ID.worded(found)
 

@@ -22,8 +22,7 @@ from airflow_delta_provider.domain.report.finding import Finding
 
 #: Effect of rows that were merged from a branch on the table's readers.
 BRANCH_EFFECT = (
-    "Consumers that read changes by _SEQUENCE_NUMBER miss these rows; their ids are not those that they have in the "
-    "branch."
+    "Consumers that read changes by _SEQUENCE_NUMBER miss these rows; their ids differ from their ids in the branch."
 )
 
 
@@ -69,7 +68,7 @@ def check_snapshots(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) ->
 def missing_snapshots(before: Snapshot, after: Snapshot, missing: Sequence[int]) -> Finding:
     """Return a finding: snapshots are missing between two others."""
     finding = rules.NEXT_ROW_ID_OR_SNAPSHOTS.found(
-        "Between snapshots {before} and {after} there is no {missing}. What those commits did is not checked.",
+        "Between snapshots {before} and {after} there is no {missing}. The changes of those commits are not checked.",
         path=snapshot_path(missing[0]),
         before=before.id,
         after=after.id,

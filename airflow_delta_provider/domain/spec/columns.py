@@ -29,11 +29,11 @@ def known_keys(said: Said, keys: Mapping[str, Key], problems: Problems) -> dict[
         if key in keys:
             found[key] = value
         elif isinstance(key, str):
-            hint = did_you_mean(key, keys) or f" Known are {', '.join(keys)}."
+            hint = did_you_mean(key, keys) or f" The known keys are {', '.join(keys)}."
             problems.add(value, f"unknown key {key!r}.{hint}", key=True)
         else:
             text = value.key_mark.text if value.key_mark else repr(key)
-            problems.add(value, f"unknown key {text}. Known are {', '.join(keys)}.", key=True)
+            problems.add(value, f"unknown key {text}. The known keys are {', '.join(keys)}.", key=True)
     return found
 
 

@@ -47,7 +47,7 @@ UNFIT = {
     "both versions": (
         table("icebergCompatV1", "icebergCompatV2", **V1, **V2, **MAPPED),
         "icebergCompatV2",
-        "icebergCompatV1 is enabled, too",
+        "icebergCompatV1 is also enabled",
     ),
     "lists in the first version": (
         table("icebergCompatV1", schema=LISTS, **V1, **MAPPED),

@@ -44,7 +44,7 @@ def test_default_that_is_a_text_without_quotes_is_found_with_its_place(capsys):
 
 def test_constraint_that_names_no_column_is_found_with_its_place(capsys):
     said = plan(capsys, "table: ./t\nconstraints:\n  a: id > 0\n  b: nope > 0")
-    assert "The CHECK constraint b (nope > 0; spec.yaml, line 4, column 6) names nope, which no column is" in said
+    assert "The CHECK constraint b (nope > 0; spec.yaml, line 4, column 6) names nope, but there is no such" in said
 
 
 def test_missing_table_that_another_is_to_be_like_is_named_with_its_place(capsys):

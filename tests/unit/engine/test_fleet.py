@@ -73,7 +73,7 @@ def test_policies_at_the_top_are_about_all_tables():
             "engines: [{engine: deltalak}]",
             "line 1, column 20: engines[0].engine: there is no engine 'deltalak'. Did",
         ),
-        ("engines: [{engine: Oracle}]", "Known are Delta Spark, "),
+        ("engines: [{engine: Oracle}]", "The known engines are Delta Spark, "),
         ("engines: [{version: 1.0.0}]", "engines[0]: it has no engine"),
         (
             "engines:\n- engine: Polars\n  vesion: 2.1.0",

@@ -102,7 +102,7 @@ def test_release_of_delta_follows_that_of_spark(spark, coordinates):
 
 
 def test_spark_without_a_known_release_of_delta_is_said_with_the_remedy():
-    known = r"Known are Spark 4\.2 from 4\.2\.0.*3\.5 from 3\.5\.2.*delta_jars"
+    known = r"The known releases of Spark are 4\.2 from 4\.2\.0.*3\.5 from 3\.5\.2.*delta_jars"
     for spark in ("9.9.9", "4.3.0", "3.5.1", "3.5.0", "3.4.4"):
         with pytest.raises(UnknownSparkError, match=rf"Spark {spark}\. {known}"):
             delta_coordinates(spark)

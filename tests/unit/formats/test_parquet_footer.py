@@ -378,7 +378,7 @@ def test_deprecated_bounds_of_unsigned_numbers_are_not_believed():
     [
         (list_of(group()), "lacks a column"),
         (list_of(group(chunk(b"other"))), "column other where c belongs"),
-        (list_of(group(b"\x00")), "says nothing of column c"),
+        (list_of(group(b"\x00")), "no metadata of column c"),
         (list_of(group(chunk(b"c", field(5, WireType.BINARY, binary(b"123"))))), "8 bytes has 3"),
         (list_of(group(chunk(b"c", field(3, WireType.I64, i32(4))))), "3 values and 4 nulls"),
         (list_of(group(chunk(b"c", field(3, WireType.I64, i32(-1))))), "3 values and -1 nulls"),
@@ -454,8 +454,8 @@ def test_length_beyond_the_end_is_damage_before_anything_is_made_of_it(wire_type
         (ended(b"")[:-1] + b"0", "not a Parquet file"),
         (ended(b""), "ends within a struct"),
         (ended(b"\x00"), "lacks the schema"),
-        (ended(b"\x00")[1:], "9 bytes, of which only 8"),
-        (b"\xff\xff\xff\xffPAR1", "of which only 8"),
+        (ended(b"\x00")[1:], "9 bytes, but only 8"),
+        (b"\xff\xff\xff\xffPAR1", "but only 8"),
     ],
 )
 def test_what_ends_no_parquet_file_is_refused(content, message):

@@ -122,11 +122,11 @@ def test_a_partition_as_paimon_wrote_it_is_read() -> None:
     ("data", "types", "message"),
     [
         (b"", ["INT"], "has 0 bytes"),
-        (_row(["INT", "INT"], [1, 2])[0], ["INT"], "has 2 values, where the table has 1"),
+        (_row(["INT", "INT"], [1, 2])[0], ["INT"], "has 2 values, but the table has 1"),
         (_row(["INT"], [1])[0][:-1], ["INT"], "has only 15 bytes"),
         (_row(["STRING"], ["x" * 20])[0][:-8], ["STRING"], "that its 32 do not hold"),
         (_row(["BYTES"], [b"\xff\xfe"])[0], ["STRING"], "p0 is not UTF-8"),
-        (_row(["INT"], [1])[0][:-1] + b"\x88", ["STRING"], "8 bytes where 7 fit"),
+        (_row(["INT"], [1])[0][:-1] + b"\x88", ["STRING"], "8 bytes, but only 7 fit"),
         (_row(["INT"], [1 << 30])[0], ["DATE"], "p0 is damaged"),
         (_row(["BIGINT"], [1 << 62])[0], ["TIMESTAMP(3)"], "p0 is damaged"),
         (_row(["INT"], [1])[0], ["VARIANT"], "of type VARIANT, which is not known"),

@@ -127,7 +127,7 @@ def test_type_is_the_same_however_it_is_written(text):
             "{name: a, typ: int}",
             "orders.yaml, line 2, column 13: columns[0].typ: unknown key 'typ'. Did you mean 'type'?",
         ),
-        ("{name: a, on: 1}", "line 2, column 13: columns[0].on: unknown key on. Known are name, type"),
+        ("{name: a, on: 1}", "line 2, column 13: columns[0].on: unknown key on. The known keys are name, type"),
         (
             "{name: a, type: bignt}",
             "line 2, column 19: columns[0].type: 'bignt' is not a primitive SQL type. Did you mean",

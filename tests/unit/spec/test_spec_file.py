@@ -84,7 +84,7 @@ def test_values_of_python_may_be_of_one_table_or_a_list_of_them():
         ("tables: [null]", "tables[0]: says nothing"),
         (
             "tables: [{table: /t}]\ncolumns: []",
-            "line 2, column 1: columns: unknown key 'columns'. Known are defaults, tables",
+            "line 2, column 1: columns: unknown key 'columns'. The known keys are defaults, tables",
         ),
         ("tables: [{table: /t}]\ndefault: {}", "unknown key 'default'. Did you mean 'defaults'?"),
         ("defaults: {table: /t}\ntables: [{table: /t}]", "line 1, column 12: defaults.table: unknown key 'table'"),

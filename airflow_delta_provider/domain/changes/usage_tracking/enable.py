@@ -129,7 +129,7 @@ def _lockout(plan: Plan, writers: Mapping[str, int]) -> Finding:
     wrote = " Recent writers of the table that would be locked out: {writers}." if writers else ""
     readers = ""
     if plan.protocol_after.min_reader_version > plan.protocol_before.min_reader_version:
-        readers = f" Readers that do not support {COLUMN_MAPPING} are locked out, too."
+        readers = f" Readers that do not support {COLUMN_MAPPING} are also locked out."
     return requests.WRITER_LOCKOUT.found(
         f"{{feature}} would lock every engine out of writing to {{table}}.{wrote} Also locked out, in every known "
         "version: {engines}. The protocol would change from {before} to {after}.",

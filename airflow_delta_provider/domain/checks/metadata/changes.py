@@ -53,7 +53,7 @@ def _several_in_first(commit: Commit) -> Iterator[Finding]:
     if len(commit.metadata) > 1:
         differ = len({(m.id, m.schema_string) for m in commit.metadata}) > 1
         yield SEVERAL_METADATA.found(
-            "The commit has {actions} metaData actions, where one is allowed"
+            "The commit has {actions} metaData actions, but only one is allowed"
             + (", and they differ." if differ else "."),
             actions=len(commit.metadata),
             differ=differ,

@@ -58,7 +58,7 @@ def _clustered_and_partitioned(state: TableState) -> Iterator[Finding]:
             else "The table is partitioned by {partitioned}, but the protocol has clustering; only one is allowed.",
             # Delta Spark partitions a table that was clustered: it cannot remove the feature.
             severity=None if columns else Severity.WARNING,
-            effect=None if columns else "Engines that go by the feature take the table for a clustered one.",
+            effect=None if columns else "Engines that rely on the feature treat the table as clustered.",
             partitioned=list(map(str, state.metadata.partition_columns)),
             clustered=[".".join(parts[0]) for parts in columns],
         )
@@ -120,7 +120,7 @@ def check_clustering_statistics(add: Mapping[str, Any], paths: Iterable[Physical
     """
     for column in _without_statistics(add, paths)[:1]:
         yield NO_STATISTICS.found(
-            "The file {path} has no statistics of {column}, by which the table is clustered.",
+            "The file {path} has no statistics for the clustering column {column}.",
             path=str(add.get("path")),
             column=column,
         )
@@ -132,7 +132,7 @@ def _is_clustered_by(later: Transition, finding: Finding, _: Details) -> bool:
 
 NEW_WITHOUT_STATISTICS = FAMILY.of(Scope.PAIR, CLUSTERED).warning(
     34,
-    "clustered by a column of which older files have no statistics",
+    "clustered by a column without statistics in older files",
     effect="Queries by the column cannot skip these files until they are rewritten.",
     remedy="Write the files again with statistics of the column, for example with OPTIMIZE … FULL; let the table keep "
     "statistics of a column before it is clustered by it.",
@@ -153,7 +153,7 @@ def check_newly_clustered(add: Mapping[str, Any], paths: Iterable[PhysicalPath])
     """
     for column in _without_statistics(add, paths):
         yield NEW_WITHOUT_STATISTICS.found(
-            "The commit clusters the table by {column}, of which the file {path} has no statistics.",
+            "The commit clusters the table by {column}, but the file {path} has no statistics for it.",
             path=str(add.get("path")),
             column=column,
         )

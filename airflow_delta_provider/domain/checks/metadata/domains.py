@@ -165,7 +165,7 @@ def _are_alike(one: str, other: str) -> bool:
 OTHER_IMAGE = FAMILY.of(Scope.PAIR).warning(
     33,
     "domain removed with another configuration than it had",
-    effect="Readers are unaffected; programs that follow the log do not see what was removed.",
+    effect="Readers are unaffected; programs that follow the log do not see the removed configuration.",
     remedy="Update the engine that wrote the commit.",
     source="PROTOCOL.md, Domain Metadata",
     healing=Healing(_stays_open),

@@ -105,7 +105,7 @@ def _off_sequence(state: TableState) -> Iterator[Finding]:
 IDENTITY_CHANGED = _pair.warning(
     24,
     "identity column defined again",
-    effect="New values may be equal to those of other rows, and do not continue the sequence.",
+    effect="New values may repeat values of other rows, and do not continue the sequence.",
     remedy=RESTORE,
 )
 _FIXED = ("start", "step", "allowExplicitInsert")
@@ -179,8 +179,8 @@ def _set_back(transition: Transition) -> Iterator[Finding]:
             yield IDENTITY_SET_BACK.found(
                 f"The commit {'restores an earlier version, and ' if is_restore else ''}sets the identity column "
                 f"{{column}} back from {{before}} to {'its start' if now is None else '{after}'}.",
-                effect="The next rows get values that were assigned before: to rows of versions that can still be "
-                "restored, if to no others. Delta Spark keeps the highest mark."
+                effect="The next rows get values that were assigned before, at least to rows of versions that can "
+                "still be restored. Delta Spark keeps the highest mark."
                 if is_restore
                 else None,
                 remedy="If nothing else keeps the values, nothing needs to be done. Otherwise RESTORE the version "

@@ -111,7 +111,7 @@ def _values_other_than_strings(state: TableState) -> Iterator[Finding]:
         values = {key: state.metadata.configuration[key] for key in keys}
         shown = ", ".join(f"{key} ({value})" for key, value in values.items())
         yield UNKNOWN_TYPE_OR_VALUE.found(
-            "Values of table properties must be strings, but those of {shown} are not.",
+            "Values of table properties must be strings, but these are not: {shown}.",
             shown=Prose(shown[:MOST_TEXT]),
             values=values,
         )

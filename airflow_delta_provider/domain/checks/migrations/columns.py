@@ -45,9 +45,9 @@ def _dropped(plan: PlannedMigration) -> Iterator[Finding]:
 COLUMN_RENAMED = _plan.warning(
     2,
     "column is renamed",
-    effect="Whatever finds the column by its old name fails, or reads NULL: queries, views, jobs, writers.",
-    remedy="Change what uses the old name at the same time; or add a column with the new name, and drop the old one "
-    "once nothing uses it.",
+    effect="Queries, views, jobs and writers that use the old name fail, or read NULL.",
+    remedy="Change all uses of the old name at the same time; or add a column with the new name, and drop the old "
+    "one once nothing uses it.",
 )
 
 
@@ -63,8 +63,8 @@ def _renamed(plan: PlannedMigration) -> Iterator[Finding]:
 TYPE_CHANGED = _plan.warning(
     3,
     "type of a column changes",
-    effect="What expects the old type fails or converts: typed readers, tables that are filled from this one, writers "
-    "with a schema of their own.",
+    effect="Consumers and writers that expect the old type fail or convert values: typed readers, tables that are "
+    "filled from this one, writers with a schema of their own.",
     remedy="Change the schemas of readers and of the tables downstream first.",
 )
 NARROWED = _plan.warning(
@@ -171,7 +171,7 @@ def _partitions(plan: PlannedMigration) -> Iterator[Finding]:
     for each in plan.retyped:
         if len(each.path) == 1 and each.path[0].lower() in partitions and not plan.rewrites_all:
             yield PARTITION_WIDENED.found(
-                "{column}, by which the table is partitioned, changes from {old} to {new}.",
+                "The partition column {column} changes from {old} to {new}.",
                 column=path_text(each.path),
                 old=sql_name(each.old),
                 new=sql_name(each.new),

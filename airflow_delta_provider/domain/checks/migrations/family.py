@@ -7,6 +7,6 @@ from airflow_delta_provider.domain.checks.rule import RuleFamily
 FAMILY = RuleFamily(
     "MG",
     "migrations",
-    "What a migration breaks, loses or cannot undo. These rules look at the plan, before anything is changed; a policy "
-    "file says what each of them weighs, by table.",
+    "Changes of a migration that break consumers, lose data or cannot be undone. These rules check the plan before "
+    "anything is changed; a policy file sets their severities, by table.",
 )

@@ -49,7 +49,7 @@ _plan = FAMILY.of(Scope.PLAN)
 RESERVED_WORD = _plan.warning(
     10,
     "name is a reserved word",
-    effect="Queries have to quote it; those that do not fail, or mean something else.",
+    effect="Queries must quote the name; without quotes they fail, or mean something else.",
     remedy="Choose another name.",
     source="Keywords of Spark SQL 4.2 (SELECT * FROM sql_keywords()), Trino documentation, Reserved keywords",
 )
@@ -112,7 +112,7 @@ def _change_data_names(plan: PlannedMigration) -> Iterator[Finding]:
 LONG_NAME = _plan.warning(
     13,
     "name is longer than 255 bytes",
-    effect="Delta takes it, but AWS Glue does not, and a file system may refuse the directory of a partition.",
+    effect="Delta accepts the name, but AWS Glue does not, and a file system may refuse the directory of a partition.",
     remedy="Choose a shorter name.",
     source="AWS Glue Web API Reference, Column",
 )
@@ -133,7 +133,7 @@ NAME_USED_AGAIN = _plan.warning(
     14,
     "name of a column that was dropped",
     effect="Time travel and change data show another column under the name. Engines that distinguish case, and files "
-    "that were written without column mapping, mix up the two where only the case differs.",
+    "that were written without column mapping, mix up the two if only the case differs.",
     remedy="Choose a name that the table never had.",
 )
 

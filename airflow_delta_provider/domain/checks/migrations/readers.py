@@ -65,7 +65,7 @@ def _readers_of_changes(plan: PlannedMigration) -> Iterator[Finding]:
         yield CHANGE_DATA_BREAKS.found(
             "The table has the change data feed, and the migration overwrites the table.",
             effect="The change data of this commit has every row as deleted and as inserted.",
-            remedy="Make sure that what reads the feed can take so many changes, or leave this version out.",
+            remedy="Make sure that readers of the feed can process so many changes, or let them skip this version.",
         )
 
 

@@ -31,7 +31,7 @@ CONSTRAINT_DROPPED = _plan.warning(
 )
 UNSTABLE_CONSTRAINT = _plan.warning(
     19,
-    "constraint depends on when, by whom or how it is evaluated",
+    "constraint depends on more than the values of the row",
     effect="A row that was valid when it was written may fail when an UPDATE, MERGE or OPTIMIZE writes it again.",
     remedy="Compare columns with each other or with constants.",
     source="PROTOCOL.md, CHECK Constraints",
@@ -79,7 +79,7 @@ def _unstable(expression: str, plan: PlannedMigration) -> list[str]:
 UNKNOWN_PROPERTY = _plan.error(
     20,
     "property with the prefix delta. that Delta does not know",
-    effect="Delta Spark refuses to set it; where it is set all the same, it has no effect.",
+    effect="Delta Spark refuses to set it; if it is set in another way, it has no effect.",
     remedy="Correct the name; for a property of your own, leave out the prefix.",
     source="PROTOCOL.md, Table Properties; DeltaConfig.scala of Delta Spark v4.4.0",
 )
@@ -106,7 +106,7 @@ def _properties(plan: PlannedMigration) -> Iterator[Finding]:
 CLUSTERING_ENDS = _plan.warning(
     21,
     "clustering ends",
-    effect="What is written from then on is not clustered, so queries that filter by these columns read more and more "
+    effect="Data written from then on is not clustered, so queries that filter by these columns read more and more "
     "files.",
     remedy="Name the columns to cluster by instead.",
     source="PROTOCOL.md, Clustered Table",
@@ -124,7 +124,7 @@ PARTITIONING_CHANGES = _plan.warning(
     "table gets another partitioning",
     effect="Queries that filter by the old partition columns read all files; jobs that overwrite partitions replace "
     "other rows than before.",
-    remedy="Check what reads and overwrites single partitions; clustering may do without partitions.",
+    remedy="Check the jobs that read or overwrite single partitions; clustering may make partitions unnecessary.",
 )
 
 
@@ -163,7 +163,7 @@ def _rewrite(plan: PlannedMigration) -> Iterator[Finding]:
 ROW_IDS_LOST = _plan.warning(
     24,
     "rewrite gives rows other row ids",
-    effect="Whatever keeps row ids takes every row for a new one.",
+    effect="Consumers that keep row ids take every row for a new one.",
     remedy="Add a column with the new type, fill it with UPDATE, which keeps row ids, and drop the old one.",
     source="PROTOCOL.md, Row Tracking",
 )
@@ -199,7 +199,7 @@ HISTORY_PROTECTED = _plan.warning(
     "dropping a feature adds checkpointProtection",
     effect="Writers that do not support checkpointProtection are locked out, and old history is cleaned up only as a "
     "whole. RESTORE does not undo it.",
-    remedy="Drop the feature with TRUNCATE HISTORY, where its history is not needed.",
+    remedy="If the history is not needed, drop the feature with TRUNCATE HISTORY.",
     source="RFC checkpoint-protection.md",
 )
 
@@ -253,8 +253,8 @@ def nearest(name: str) -> str | None:
 
 NOT_AS_DECLARED = FAMILY.of(Scope.OUTCOME).error(
     40,
-    "the table is not what was declared, although every step was done",
-    effect="What relies on the declared state may fail.",
+    "table differs from its declared state, although every step was done",
+    effect="Queries and jobs that rely on the declared state may fail.",
     remedy="Check the table's history for another writer, and run the migration again.",
 )
 

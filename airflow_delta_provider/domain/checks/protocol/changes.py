@@ -63,7 +63,7 @@ SEVERAL_PROTOCOLS = _commit.error(
 def _several_in_first(commit: Commit) -> Iterator[Finding]:
     if len(commit.protocols) > 1:
         yield SEVERAL_PROTOCOLS.found(
-            "The commit has {actions} protocol actions, where one is allowed ({protocols}).",
+            "The commit has {actions} protocol actions ({protocols}), but only one is allowed.",
             actions=len(commit.protocols),
             protocols=" and ".join(map(str, commit.protocols[:_MOST_PROTOCOLS])),
         )

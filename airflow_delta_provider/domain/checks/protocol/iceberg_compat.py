@@ -34,7 +34,7 @@ NOT_ICEBERG_COMPATIBLE = FAMILY.of(Scope.STATE, SOURCE).error(
     "table incompatible with Iceberg, though it has to be",
     effect="The table cannot be converted for Iceberg readers, which see an old version of it or wrong rows, and Delta "
     "writers refuse to write.",
-    remedy="Remove what is incompatible, or set delta.enableIcebergCompatV1 or -V2 to false.",
+    remedy="Remove the incompatible parts, or set delta.enableIcebergCompatV1 or -V2 to false.",
     follows_from=causes("TF11", "TF12"),
     shows="metaData",
 )
@@ -78,7 +78,7 @@ def _settings(compat: Feature, state: TableState) -> Iterator[tuple[str, str]]:
     if not state.metadata.properties.is_mapped:
         yield COLUMN_MAPPING.name, "the column mapping mode is none"
     if compat == ICEBERG_COMPAT_V2 and _is_active(state, ICEBERG_COMPAT_V1):
-        yield ICEBERG_COMPAT_V1.name, f"{ICEBERG_COMPAT_V1} is enabled, too"
+        yield ICEBERG_COMPAT_V1.name, f"{ICEBERG_COMPAT_V1} is also enabled"
 
 
 def _foreign_type(compat: Feature, state: TableState) -> Iterator[tuple[str, str]]:

@@ -55,7 +55,7 @@ def no_protocol(version: int) -> Finding:
 UNKNOWN_VERSION = _state.undecided(
     20,
     "unknown protocol version",
-    effect="What such a protocol requires of readers and writers cannot be checked.",
+    effect="The requirements of such a protocol for readers and writers cannot be checked.",
     remedy="Check whether a newer release of the provider knows it.",
 )
 
@@ -255,8 +255,8 @@ def _writers_feature_for_readers(state: TableState) -> Iterator[Finding]:
 PREVIEW_AND_STABLE = _state.warning(
     16,
     "a feature and its preview both listed",
-    effect="Engines that do not know the preview are locked out unnecessarily, and engines differ in which of the two "
-    "they follow.",
+    effect="Engines that do not know the preview are locked out unnecessarily. Some engines follow the preview, "
+    "others the stable feature.",
     remedy="Drop the preview: ALTER TABLE … DROP FEATURE.",
     source=NAMES,
 )
@@ -274,7 +274,7 @@ def _previews(state: TableState) -> Iterator[Finding]:
 UNKNOWN_FEATURE = _state.undecided(
     17,
     "unknown feature",
-    effect="Engines that do not know the feature refuse the table, and what it requires cannot be checked.",
+    effect="Engines that do not know the feature refuse the table, and its requirements cannot be checked.",
     remedy="Check whether another name is meant, or whether a newer release of the provider knows it.",
     source=NAMES,
     threads=("delta-io/delta-kernel-rs#2557",),
@@ -291,8 +291,10 @@ def _unknown_features(state: TableState) -> Iterator[Finding]:
             f"The protocol lists an unknown feature {{feature!r}}, for {{of}}.{meant}",
             effect=None
             if of_readers
-            else "Readers may ignore the feature. Writers that do not know it must refuse the table, and what it "
-            "requires cannot be checked.",
+            else (
+                "Readers may ignore the feature. Writers that do not know it must refuse the table, and its "
+                "requirements cannot be checked."
+            ),
             feature=name,
             of="readers and writers" if of_readers else "writers",
             meant=known,

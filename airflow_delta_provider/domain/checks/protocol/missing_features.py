@@ -37,7 +37,7 @@ _state = FAMILY.of(Scope.STATE, TABLE_FEATURES, follows_from=causes("TF09", "TF1
 MISSING_DEPENDENCY = _state.error(
     8,
     "a feature's dependency is missing",
-    effect="Engines refuse the table, or write it without what the feature relies on.",
+    effect="Engines refuse the table, or write it without the feature that this one relies on.",
     remedy="Write a protocol action that adds the required feature, as the next commit of the log: Delta Spark refuses "
     "the table.",
 )
@@ -102,7 +102,7 @@ def _orphans(state: TableState) -> Iterator[Finding]:
 FEATURE_NEEDED = _state.error(
     22,
     "column or constraint that needs a feature the table lacks",
-    effect="Some engines refuse the table, others do not enforce what the column or constraint asks for.",
+    effect="Some engines refuse the table, others do not enforce the rules of the column or constraint.",
     remedy=ENABLE,
     threads=("delta-io/delta-kernel-rs#2189", "trinodb/trino#20898", "delta-io/delta-rs#2882"),
     shows="metaData",

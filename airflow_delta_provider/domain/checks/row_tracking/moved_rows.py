@@ -132,7 +132,7 @@ REPLACED_ROWS = _data.warning(
 def _replaced_rows(moves: RowMoves, moved: MovedRows) -> Iterator[Finding]:
     if replaces_rows(moves) and not moved.kept + moved.other_version.count + moved.foreign.count:
         yield REPLACED_ROWS.found(
-            "The commit removed all {removed:file} of the table and added {added}, in which no row kept its id.",
+            "The commit removed all {removed:file} of the table and added {added}; no row kept its id.",
             removed=len(moves.taken),
             added=len(moves.new),
         )

@@ -91,7 +91,7 @@ NO_MATERIALIZED_NAMES = _state.error(
 MATERIALIZED_NAME_TAKEN = _state.error(
     4,
     "name of a materialized column is taken",
-    effect="Readers mix up the column's values and those of row tracking.",
+    effect="Readers mix up the column's values with the values of row tracking.",
     remedy="Rename the column if the table has column mapping; otherwise drop row tracking and enable it again, which "
     "assigns every row a new id.",
 )

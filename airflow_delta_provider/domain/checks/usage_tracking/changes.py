@@ -95,7 +95,8 @@ def _not_tracked(transition: Transition) -> Iterator[Finding]:
 NAME_NOT_UNIQUE = _pair.error(
     7,
     "new column without a unique physical name",
-    effect="Data files may have a dropped column under that name, and its values are read as those of the new one.",
+    effect="Data files may have a dropped column under that name. Its values are then read as values of the new "
+    "column.",
     remedy="Drop the column, and add it with an engine that supports usage tracking.",
 )
 

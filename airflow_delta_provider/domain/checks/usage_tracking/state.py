@@ -121,7 +121,7 @@ def _names(state: TableState) -> Iterator[Finding]:
     if other:
         yield OTHER_NAMES.found(
             "{property} is false, but data files store {column} under the physical name {name!r}"
-            + (", and {more:more column has|more columns have} other names, too." if len(other) > 1 else "."),
+            + (", and {more:more column has|more columns have} other names as well." if len(other) > 1 else "."),
             column=other[0].column,
             property=DROPPED_OR_RENAMED,
             name=other[0].name,

@@ -95,8 +95,8 @@ def watchable_feature(name: object) -> str:
         raise FeatureConditionError(f"{name!r} is not a table feature known here.{did_you_mean(name, FEATURES)}")
     if feature.catalog_managed:
         raise FeatureConditionError(
-            f"{feature.name} cannot be waited for: with it the catalog, not the table's directory, says what the "
-            "table is. Ask the catalog."
+            f"{feature.name} cannot be waited for: its tables are defined by a catalog, not by their directories. Ask "
+            "the catalog."
         )
     return feature.name
 

@@ -53,7 +53,7 @@ def _stored(page: bytes, size: int) -> bytes:
 def _snappy(page: bytes, size: int) -> bytes:
     try:
         if snappy.decompressed_size(page) != size:
-            raise ParquetError("a page does not come to as many bytes as its header says")
+            raise ParquetError("a page's size differs from its header")
         return snappy.decompress(page)
     except snappy.SnappyError as error:
         raise ParquetError(f"a page cannot be decompressed: {error}") from None

@@ -80,13 +80,13 @@ def delta_byte_array(data: bytes, position: int, count: int, budget: Budget) -> 
     shared, position = delta_binary_packed(data, position, count, 32)
     suffixes = delta_length_byte_array(data, position, count)
     if shared and min(shared) < 0:
-        raise ParquetError("a value begins like a negative number of bytes of another")
+        raise ParquetError("a value has a negative prefix length")
     budget.take(sum(shared) + _OBJECT_SIZE * count)
     found: list[bytes] = []
     before = b""
     for length, suffix in zip(shared, suffixes):
         if length > len(before):
-            raise ParquetError(f"a value begins like {length} bytes of one that has {len(before)}")
+            raise ParquetError(f"a value has a prefix of {length} bytes, but the value before it has {len(before)}")
         before = before[:length] + suffix
         found.append(before)
     return found

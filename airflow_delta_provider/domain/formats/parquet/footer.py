@@ -181,7 +181,7 @@ def parse_footer(tail: bytes, like: Footer | None = None) -> Footer:
     """
     size = footer_size(tail)
     if size > len(tail):
-        raise FooterError(f"its footer has {size} bytes, of which only {len(tail)} are there")
+        raise FooterError(f"its footer has {size} bytes, but only {len(tail)} are there")
     metadata = tail[len(tail) - size : len(tail) - TRAILER_SIZE]
     try:
         return _read_metadata(metadata, like)
@@ -266,8 +266,8 @@ def _column_metadata(data: bytes, chunk: dict[int, Any], path: tuple[str, ...]) 
     """Return the ColumnMetaData of a ColumnChunk, which must be of this column."""
     if _META_DATA not in chunk:
         if _CRYPTO_METADATA in chunk:
-            raise EncryptedFooterError(f"what its footer says of column {'.'.join(path)} is encrypted")
-        raise ValueError(f"it says nothing of column {'.'.join(path)} in a row group")
+            raise EncryptedFooterError(f"its footer's metadata of column {'.'.join(path)} is encrypted")
+        raise ValueError(f"it has no metadata of column {'.'.join(path)} in a row group")
     metadata = Cursor(data, chunk[_META_DATA]).struct()
     if _NUM_VALUES not in metadata or _PATH_IN_SCHEMA not in metadata:
         raise ValueError("a column of a row group lacks its path or its number of values")

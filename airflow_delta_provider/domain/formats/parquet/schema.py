@@ -187,7 +187,7 @@ def read_element(cursor: Cursor) -> SchemaElement:
     if (number := found(_TYPE)) is not None:
         physical_type = _PHYSICAL_TYPES.get(number)
         if physical_type is None:
-            raise ValueError(f"its schema has the physical type {number}, which Parquet has not")
+            raise ValueError(f"its schema has the physical type {number}, which Parquet does not have")
     children = found(_NUM_CHILDREN, 0)
     if children < 0 or (children and physical_type is not None):
         raise ValueError("its schema has an element with an impossible number of children")

@@ -58,7 +58,7 @@ def read_bitmap(data: bytes, start: int, limit: int) -> Bitmap:
     if any(key >= following for key, following in pairwise(keys)):
         raise BrokenBitmapError("its containers are out of order")
     if keys[-1] * _SPAN >= limit:
-        raise BeyondLimitError(f"it has a number of {keys[-1] * _SPAN} or more, where all are below {limit}")
+        raise BeyondLimitError(f"it has a number of {keys[-1] * _SPAN} or more, but all must be below {limit}")
     bits = bytearray((keys[-1] + 1) * _BITSET_SIZE)
     for index, key in enumerate(keys):
         if runs >> index & 1:
@@ -69,7 +69,7 @@ def read_bitmap(data: bytes, start: int, limit: int) -> Bitmap:
             position = _set_bitset(data, position, bits, key)
     value = int.from_bytes(bits, "little")
     if value >> limit:
-        raise BeyondLimitError(f"it has the number {value.bit_length() - 1}, where all are below {limit}")
+        raise BeyondLimitError(f"it has the number {value.bit_length() - 1}, but all must be below {limit}")
     return Bitmap(value, position)
 
 

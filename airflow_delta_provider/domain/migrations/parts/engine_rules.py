@@ -70,7 +70,7 @@ def _wrong_in(listed: str, metadata: Metadata) -> Iterator[str]:
         elif path not in types:
             yield f"there is no column {text}"
         elif not (len(path) > 1 or isinstance(types[path], StructType) or has_bounds(types[path])):
-            yield f"{text} is of the type {sql_name(types[path])}, of which there are no bounds"
+            yield f"{text} is of the type {sql_name(types[path])}, which has no bounds"
         elif path in seen:
             yield f"it has {text} twice"
         seen.add(path)
@@ -98,7 +98,7 @@ def _clustering(draft: MigrationDraft) -> Iterator[Finding]:
             continue
         unfit = not has_bounds(types[path])
         yield requests.NOT_CLUSTERABLE.found(
-            "{column} is of the type {type}, of which there are no statistics to cluster by."
+            "{column} is of the type {type}, which has no statistics to cluster by."
             if unfit
             else "{column} would be a clustering column without statistics: the table keeps statistics of others only.",
             column=path_text(column),

@@ -96,7 +96,7 @@ def cluster(draft: MigrationDraft) -> None:
         evidence = "{table} is partitioned, so it cannot be clustered."
         draft.refusals.append(
             requests.NEEDS_REWRITE.found(
-                evidence, remedy="Declare partition_by: [] with rewrite: true, too.", table=draft.table.text
+                evidence, remedy="Also declare partition_by: [] with rewrite: true.", table=draft.table.text
             )
         )
     known = {lowered(column.parts) for column in all_columns(draft.state.metadata.schema)}

@@ -66,7 +66,7 @@ def _check_cast(draft: MigrationDraft, column: Column, cast: steps.Cast) -> Iter
     yield from check_dependents(column, draft.state.metadata)
     if _needs_zone(cast) and draft.spec.time_zone is None:
         yield requests.NEEDS_TIME_ZONE.found(
-            "{column} is {type} and should be {asked}: which moment a date and time is, depends on the time zone.",
+            "{column} is {type} and should be {asked}: the moment of a date and time depends on the time zone.",
             column=column,
             type=cast.old,
             asked=cast.new,
@@ -116,7 +116,8 @@ def add_constraints(draft: MigrationDraft) -> None:
         if unknown.names and unknown.certain:
             draft.refusals.append(
                 requests.UNKNOWN_COLUMN.found(
-                    "The CHECK constraint {constraint} ({expression}{place}) names {names}, which no column is called.",
+                    "The CHECK constraint {constraint} ({expression}{place}) names {names}, but there is no such "
+                    "column.",
                     subject=constraint.name,
                     constraint=constraint.name,
                     expression=constraint.expression,
