@@ -105,7 +105,7 @@ def get_provider_info() -> dict[str, Any]:
                     "result_path": {
                         "description": (
                             "Folder through which drivers in deploy mode cluster send their reports: a path or a URI "
-                            "that drivers and workers both reach, as Hadoop writes it. Files there are removed when "
+                            "that drivers and workers both reach, as Hadoop writes it. Files there are removed after "
                             "they were read."
                         ),
                         "version_added": "0.1.0",
@@ -117,8 +117,8 @@ def get_provider_info() -> dict[str, Any]:
                         "description": (
                             "Cache directory on the worker, or in its image, for resolved jars and class archives, "
                             "which `delta-provider warm-up` puts there. Empty means delta_provider in AIRFLOW_HOME. "
-                            "Nothing in it is used that another user than the task's, root, or the owner of this "
-                            "package could have written."
+                            "Files in it are ignored unless only the task's user, root, or the owner of this package "
+                            "could have written them."
                         ),
                         "version_added": "0.1.0",
                         "type": "string",
@@ -128,8 +128,8 @@ def get_provider_info() -> dict[str, Any]:
                     "class_data_sharing": {
                         "description": (
                             "Let the first driver on a local master write an archive of Spark's classes (about 20 "
-                            "seconds longer, 180 MB), from which later ones load them, and start faster. For "
-                            "long-lived workers; an archive that an image has is used in any case."
+                            "seconds longer, 180 MB), from which later drivers load them, and start faster. For "
+                            "long-lived workers; an archive in the image is always used."
                         ),
                         "version_added": "0.1.0",
                         "type": "boolean",

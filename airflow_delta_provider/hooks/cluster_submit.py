@@ -97,10 +97,10 @@ class ClusterSubmitHook(SparkSubmitHook):
             self._yarn_rm_base_url = HadoopConfiguration(self._environment()).resource_manager()
             if self._yarn_rm_base_url is None:
                 raise DeltaConnectionError(
-                    "To follow an application on YARN takes the REST API of its resource manager. Set "
-                    "yarn_resourcemanager_webapp_address in the extra of the connection "
-                    f"{self._conn_id!r}, or durable=False on the task: then spark-submit waits on the worker, and a "
-                    "try that follows a killed worker starts over."
+                    "Following an application on YARN needs the REST API of its resource manager. Set "
+                    f"yarn_resourcemanager_webapp_address in the extra of the connection {self._conn_id!r}, or "
+                    "durable=False on the task: then spark-submit waits on the worker, and a try that follows a "
+                    "killed worker starts over."
                 ) from error
             return self._yarn_rm_base_url
 

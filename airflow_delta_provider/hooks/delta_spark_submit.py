@@ -325,19 +325,19 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
             raise DeltaJobError(masked_text(f"{crash}\n\n{crash.traceback}")) from failure
         except ValueError as error:
             raise DeltaJobError(
-                f"The report could not be read: {error}. What the job has done is not known; the next try looks at its "
+                f"The report could not be read: {error}. The changes of the job are unknown; the next try checks its "
                 "tables first."
             ) from failure
         if report is not None:
             return report
         if self._submit_sp is not None and self._submit_sp.returncode in _KILLED and not self._killed:
             raise DeltaJobError(
-                "The driver was ended by signal 9, so nothing is known of its tables. It is likely that memory ran "
-                f"out: raise driver_memory or the worker's limit.\n{failure}"
+                "The driver was ended by signal 9, so the state of its tables is unknown. Memory probably ran out: "
+                f"raise driver_memory or the worker's limit.\n{failure}"
             ) from failure
         details = f"\n{failure}" if failure else "" if self.detaches else " spark-submit ended with exit code 0."
         raise DeltaJobError(
-            "The job ended without a report, so nothing is known of its tables. "
+            "The job ended without a report, so the state of its tables is unknown. "
             f"{masked_text(self._channel.explain_absence())}{details}"
         ) from failure
 

@@ -42,7 +42,7 @@ def check_master(text: str, conn_id: str) -> SparkMaster:
         raise DeltaConnectionError(f"{error} Correct the connection {conn_id!r}.") from None
     if master.kind is MasterKind.KUBERNETES and not _has_kubernetes():
         raise DeltaConnectionError(
-            f"The Spark master is {text}, for which SparkSubmitHook needs a package that the worker lacks. Install "
+            f"The Spark master is {text}, but the worker lacks the package that SparkSubmitHook needs for it. Install "
             "airflow-delta-provider[kubernetes] there, or apache-airflow-providers-cncf-kubernetes."
         )
     return master
@@ -69,7 +69,7 @@ def check_before_submit(binary: str, master: SparkMaster, environment: Mapping[s
     if "JAVA_HOME" not in settings and "PATH" not in settings:
         _check_java(environment, spark, _JAVA_FOR_SPARK.get(major, _NEWEST_JAVA) if major else None)
     if master.kind is MasterKind.MESOS and major is not None and major > 3:
-        raise DeltaConnectionError(f"The Spark master is {master.text}, and Spark {spark} knows no Mesos any more.")
+        raise DeltaConnectionError(f"The Spark master is {master.text}, and Spark {spark} no longer supports Mesos.")
     if master.kind is MasterKind.YARN and "CONF_DIR" not in settings:
         _check_hadoop_configuration(environment)
     proxied = master.kind is MasterKind.KUBERNETES and any(
@@ -94,12 +94,14 @@ def _spark_env(binary: str, environment: Mapping[str, str]) -> str:
 def _check_java(environment: Mapping[str, str], spark: str | None, needed: int | None) -> None:
     """Check the Java that Spark's scripts would start: from JAVA_HOME, or else from PATH."""
     wanted = f"Java {needed or _NEWEST_JAVA}"
-    remedy = f"Install {wanted} on the worker, or set JAVA_HOME where the worker runs or in env_vars."
+    remedy = f"Install {wanted} on the worker, or set JAVA_HOME in the worker's environment or in env_vars."
     home = environment.get("JAVA_HOME")
     if home:
         java = os.path.join(home, "bin", "java")
         if not (os.path.isfile(java) and os.access(java, os.X_OK)):
-            raise DeltaConnectionError(f"JAVA_HOME is {home} on the worker, where there is no bin/java. {remedy}")
+            raise DeltaConnectionError(
+                f"JAVA_HOME is {home}, but there is no bin/java in that folder on the worker. {remedy}"
+            )
     else:
         found = shutil.which("java", path=environment.get("PATH"))
         if found is None:
@@ -135,13 +137,13 @@ def _check_hadoop_configuration(environment: Mapping[str, str]) -> None:
     folders = {name: environment[name] for name in FOLDERS if environment.get(name)}
     if not folders:
         raise DeltaConnectionError(
-            "The Spark master is yarn, and neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set on the worker. Set one to "
-            "the folder with yarn-site.xml, where the worker runs or in env_vars."
+            "The Spark master is yarn, and neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set on the worker. Set one "
+            "to the folder with yarn-site.xml, in the worker's environment or in env_vars."
         )
     if not any(os.path.isdir(folder) for folder in folders.values()):
         listed = " and ".join(f"{name} is {folder}" for name, folder in folders.items())
         raise DeltaConnectionError(
-            f"The Spark master is yarn, and {listed}, where there is no folder on the worker. Set it to the folder "
+            f"The Spark master is yarn, and {listed}, but there is no such folder on the worker. Set it to the folder "
             "with yarn-site.xml."
         )
 
@@ -165,7 +167,7 @@ def _check_reachable(master: SparkMaster) -> None:
         failures[host, port] = failure
     said = "; ".join(f"{host}:{port}: {why}" for (host, port), why in (silent | failures).items())
     raise DeltaJobError(
-        f"The Spark master {master.text} cannot be reached from the worker: {said}. Nothing was submitted. See that "
+        f"The Spark master {master.text} cannot be reached from the worker: {said}. Nothing was submitted. Check that "
         "it runs, and that host and port of the connection are right."
     )
 

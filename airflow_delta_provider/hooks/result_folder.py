@@ -73,7 +73,7 @@ class ResultFolder:
             self._filesystem.makedirs(self._here, exist_ok=True)
             self._filesystem.pipe_file(path, content)
             if self._filesystem.cat_file(path) != content:
-                raise OSError("what was written is not what is read")
+                raise OSError("the content that was read differs from the content that was written")
             self._filesystem.rm_file(path)
 
         try:

@@ -113,7 +113,7 @@ def _check_folder(folder: Path) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise FolderError(f"{folder} cannot be written to by user {os.geteuid()}.")
     if why := untrusted(folder):
-        raise FolderError(f"Tasks would not use what is in {folder}: {why}")
+        raise FolderError(f"Tasks would not use the files in {folder}: {why}")
 
 
 def _write(

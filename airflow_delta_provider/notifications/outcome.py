@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 #: Verdicts of fully checked tables: a finding that was not reported there does not exist.
 _LOOKED_AT = {Verdict.PASS.value, Verdict.VIOLATED.value}
 _WELL = {TaskInstanceState.SUCCESS, TaskInstanceState.SKIPPED}
-_NO_REPORT = "No report exists: nothing is known of the tables."
+_NO_REPORT = "No report exists: the state of the tables is unknown."
 _DIED = "The worker died, or Airflow ended the task from outside: the callback was given no exception. See the log."
 _NO_FINDINGS = "The report lists no findings; the task's log has it."
 

@@ -49,7 +49,7 @@ class StateFile:
         except FileNotFoundError:
             return Remembered()
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            log.warning("%s is not what this notifier writes (%s); it is started over", self._path, error)
+            log.warning("%s is not a state file of this notifier (%s); it is replaced by a new one", self._path, error)
             return Remembered()
 
     def _content(self) -> bytes:

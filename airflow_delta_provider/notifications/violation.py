@@ -88,7 +88,7 @@ class DeltaViolationNotifier(BaseNotifier):
         #: Id of this notifier's recipients, the same in every copy of the notifier.
         self.recipients = uuid.uuid4().hex
         if remind_after is not None and state_path is None:
-            raise DeltaRequestError("remind_after needs state_path: without it, when a finding was sent is unknown.")
+            raise DeltaRequestError("remind_after needs state_path, which records when findings were sent.")
         if max_findings < 1:
             raise DeltaRequestError(f"max_findings is {max_findings}; it has to be 1 or more.")
 

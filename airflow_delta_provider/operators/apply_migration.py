@@ -88,7 +88,7 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
         self.allow_rewrite = allow_rewrite
         self.check_literals()
         if self._has_to_be_approved and plan is None:
-            raise DeltaRequestError(f"{self.task_id}: approval is of plans, so pass plan.")
+            raise DeltaRequestError(f"{self.task_id}: an approval is for a plan, so pass plan.")
 
     def request(self, context: Context) -> JobRequest:
         """Return the request, built from the rendered arguments, with the approver of the plans.

@@ -63,7 +63,7 @@ def approver(answer: Any, plans: Mapping[str, Any], assigned: Collection[str] = 
         raise DeltaNotApprovedError(f"{name} ({identity}) may not approve the migration of {tables}.")
     if answer.get("digest") != digest_of_all(asked):
         raise DeltaNotApprovedError(
-            f"{name} approved another plan for {tables}: its digest is {answer.get('digest')}, and that of this one is "
-            f"{digest_of_all(asked)}. Clear the task that asks for approval, so that this plan is shown."
+            f"{name} approved another plan for {tables}: its digest is {answer.get('digest')}, but the digest of this "
+            f"plan is {digest_of_all(asked)}. Clear the task that asks for approval, so that this plan is shown."
         )
     return str(identity) if name in (None, identity) else f"{name} ({identity})"

@@ -78,7 +78,7 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
         asked = to_approve(self.plans)
         if not asked:
             changes = any(plan["steps"] for plan in self.plans.values())
-            raise AirflowSkipException("The policy lets it be applied unasked" if changes else "Nothing to do")
+            raise AirflowSkipException("The policy allows it without approval" if changes else "Nothing to do")
         self._check_granted(asked)
         self.subject = self.subject or f"Apply the migration of {', '.join(asked)}?"
         self.body = _body(asked.values(), self._pages(context["ti"]))

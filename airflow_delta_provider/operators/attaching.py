@@ -52,7 +52,7 @@ class AttachingOperator(SparkSubmitOperator):
             failure = error
             if state.is_kept and self._may_run(hook.driver, context):
                 raise DeltaJobError(
-                    f"What becomes of the driver {hook.driver} is not known yet. The next try attaches to it.\n{error}"
+                    f"The outcome of the driver {hook.driver} is not known yet. The next try attaches to it.\n{error}"
                 ) from error
         try:
             hook.receive(failure)
@@ -76,8 +76,8 @@ class AttachingOperator(SparkSubmitOperator):
             is_active = hook.driver is not None and self.is_job_active(self.get_job_status(hook.driver, context))
         except Exception as error:
             raise DeltaJobError(
-                f"The cluster does not say what became of the driver {hook.driver} of an earlier try: {error}. Nothing "
-                "was submitted."
+                f"The cluster does not report the state of the driver {hook.driver} of an earlier try: {error}. "
+                "Nothing was submitted."
             ) from error
         if is_active and not state.is_of_request:
             self.log.info("The driver %s of an earlier try does something else, and is killed", hook.driver)
@@ -98,7 +98,7 @@ class AttachingOperator(SparkSubmitOperator):
         try:
             return bool(self.is_job_active(self.get_job_status(driver, context)))
         except Exception as error:
-            self.log.warning("The cluster does not say what becomes of the driver %s: %s", driver, error)
+            self.log.warning("The cluster does not report the state of the driver %s: %s", driver, error)
             return True
 
     def _forget_submission(self) -> None:

@@ -36,7 +36,7 @@ class DagFiles:
         """
         if argument not in self._bounded:
             raise DeltaRequestError(
-                f"{argument} was rendered to {value!r}. A file is read only where the DAG itself names one: write the "
+                f"{argument} was rendered to {value!r}. A file is read only if the DAG itself names it: write the "
                 "argument so that its own text ends in .yaml or .yml, or in / for a folder of specs."
             )
         return file_of(operator, argument, value, context, bounded=self._bounded[argument])

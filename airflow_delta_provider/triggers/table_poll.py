@@ -48,7 +48,7 @@ class Tick:
                 await action()
             except Exception as error:
                 log.warning(
-                    "What was reported of a table could not be stored; a restart would report it again. %r",
+                    "A reported event of a table could not be stored; a restart would report it again. %r",
                     error,
                 )
         self.over = True

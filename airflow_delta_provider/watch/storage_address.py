@@ -44,7 +44,7 @@ class StorageAddress:
         name = TableName.parse(table)
         if name.location is None:
             raise TableNameError(
-                f"{table!r} is a catalog name; to resolve it takes a JVM, and this sensor never starts one. Give "
+                f"{table!r} is a catalog name; resolving it needs a JVM, and this sensor never starts one. Give "
                 "the table's location, a path or a URI: DESCRIBE DETAIL shows it."
             )
         if "://" not in name.location and not name.location.startswith(("/", "file:/")):

@@ -131,7 +131,7 @@ def test_job_without_a_report_is_a_retryable_error_that_says_why(
     spark_submit.does(behaviour)
     with pytest.raises(DeltaJobError, match=says) as caught:
         make_hook().run()
-    assert "nothing is known of its tables" in str(caught.value)
+    assert "the state of its tables is unknown" in str(caught.value)
 
 
 def test_error_in_the_job_shows_its_own_traceback(spark_submit: FakeSparkSubmit) -> None:

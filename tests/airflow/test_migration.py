@@ -119,7 +119,7 @@ def test_nobody_is_asked_where_there_is_nothing_to_do_or_the_policy_says_so(tabl
         approve(plans_of(table, {"columns": [{"name": "id"}]})).execute(Asked().context)
     policy = {"tables": [{"table": "*", "approve_without_asking": ["additive"]}]}
     unasked = plans_of(table, policy=policy)
-    with pytest.raises(AirflowSkipException, match="policy lets it be applied unasked"):
+    with pytest.raises(AirflowSkipException, match="policy allows it without approval"):
         approve(unasked).execute(Asked().context)
     assert approver(None, unasked) is None
 

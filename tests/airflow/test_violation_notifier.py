@@ -176,7 +176,7 @@ class TestReport:
         DeltaViolationNotifier(notifiers=[recorder])(context)
         (sent,) = recorder.sent
         assert sent.delta.subject == "Delta NO REPORT: the task failed in nightly.audit"
-        assert "No report exists: nothing is known of the tables. The worker died" in sent.text
+        assert "No report exists: the state of the tables is unknown. The worker died" in sent.text
         assert sent.delta.verdict is None
 
     @pytest.mark.parametrize("pushed", [None, report(finding())], ids=["nothing pushed", "pushed before"])
@@ -211,7 +211,10 @@ class TestReport:
     def test_is_missing_where_the_job_ended_without_one(self, error: Any) -> None:
         recorder = Recorder()
         DeltaViolationNotifier(notifiers=[recorder])(run(error))
-        assert "No report exists: nothing is known of the tables. DeltaJobError: exit code 137" in recorder.sent[0].text
+        assert (
+            "No report exists: the state of the tables is unknown. DeltaJobError: exit code 137"
+            in recorder.sent[0].text
+        )
 
     def test_is_missing_where_xcom_cannot_be_read(self) -> None:
         recorder = Recorder()

@@ -160,7 +160,7 @@ def test_folder_that_cannot_be_used_is_an_error_of_usage(tmp_path: Path, capsys:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o777)
     assert main(["warm-up", "--folder", str(tmp_path / "shared")]) == 2
-    assert f"Tasks would not use what is in {tmp_path}/shared: every user can write" in capsys.readouterr().err
+    assert f"Tasks would not use the files in {tmp_path}/shared: every user can write" in capsys.readouterr().err
     assert main(["warm-up", "--delta-jars", "maven"]) == 2
     assert "delta_jars is 'maven'" in capsys.readouterr().err
 

@@ -96,7 +96,7 @@ def test_manager_that_is_gone_while_the_driver_runs_leaves_it_to_a_later_try(
     with pytest.raises(DeltaJobError, match=r"is not known yet\. The next try attaches to it") as unknown:
         run(widen(), store)
     cutting.join()
-    with pytest.raises(DeltaJobError, match=r"does not say what became of .* Nothing was submitted") as silent:
+    with pytest.raises(DeltaJobError, match=r"does not report the state of .* Nothing was submitted") as silent:
         run(widen(), store, attempt=2)
     assert all(may_be_retried(error.value) for error in (unknown, silent))
     way_to_yarn.restore()

@@ -149,7 +149,7 @@ def test_task_that_fails_without_a_report_is_told_as_such(tables: Tables) -> Non
     states, (mail,) = tables.run("broken_task")
     assert states == ["failed"]
     assert mail.subject == "Delta NO REPORT: the task failed in broken_task.crash"
-    assert "No report exists: nothing is known of the tables. MemoryError: &lt;all of it&gt;" in mail.html
+    assert "No report exists: the state of the tables is unknown. MemoryError: &lt;all of it&gt;" in mail.html
 
 
 def test_event_is_emitted_for_the_violated_table_only(tables: Tables) -> None:

@@ -84,8 +84,8 @@ def unreadable_demands(why: object, fleet: TableFleet) -> tuple[tuple[Member, Fi
         (
             subject.member,
             UNKNOWN_SUPPORT.found(
-                "{engine} must stay able to {uses} this table. The features and type changes that the table demands "
-                "cannot be read: {why}.",
+                "{engine} must stay able to {uses} this table. The features and type changes of the table cannot be "
+                "read: {why}.",
                 subject=subject.member.name,
                 engine=subject.member.name,
                 uses=_verbs(subject.must),

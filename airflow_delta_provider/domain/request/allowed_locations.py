@@ -61,7 +61,7 @@ def check_path(argument: str, path: str, allowed: Sequence[str]) -> Finding | No
     metadata = _METADATA & {segment.casefold() for segment in path.split("/")}
     if metadata:
         return requests.LOCATION_NOT_ALLOWED.found(
-            "{argument} is {place!r}, inside {folder} of a table, where only the table itself may be written.",
+            "{argument} is {place!r}, inside {folder} of a table. Only the table itself may be written there.",
             remedy=_OWN_FOLDER,
             argument=argument,
             place=path,
@@ -84,7 +84,8 @@ def check_outside_data(argument: str, path: str, table: str) -> Finding | None:
     if rest.startswith(("_", ".")):
         return None
     return requests.LOCATION_NOT_ALLOWED.found(
-        "{argument} is {place!r}, in the folder of the table {table}, where VACUUM deletes what is not the table's.",
+        "{argument} is {place!r}, in the folder of the table {table}. There, VACUUM deletes files that are not part "
+        "of the table.",
         remedy=_OWN_FOLDER,
         argument=argument,
         place=path,

@@ -80,7 +80,7 @@ class AuditOptions(SavesState):
         argument="tables",
     )
     seconds_per_table: float | None = option(
-        Seconds(), "time limit per table: what is found until then is reported", metavar="SECONDS", templated=False
+        Seconds(), "time limit per table; findings up to then are reported", metavar="SECONDS", templated=False
     )
 
     @property

@@ -40,13 +40,13 @@ class KeepsFleet(ChangeOptions):
 
     fleet: Mapping[str, Any] | None = option(
         FleetFile(),
-        "engines that read and write tables, and which of them have to stay able to, a YAML or JSON file: nothing is "
-        "changed if that locks one of these out, or if it is unknown whether it does",
+        "fleet file, YAML or JSON: the engines that use the tables, and which of them must keep access; a change "
+        "that locks one of these out, or may do so, is refused",
         metavar="FILE",
     )
     accept_unknown: tuple[str, ...] = option(
         Names(),
-        "engine of the fleet whose support of the changed table is unknown and may stay so",
+        "engine of the fleet that is accepted although its support of the changed table is unknown",
         metavar="ENGINE",
     )
 
@@ -75,7 +75,7 @@ class LocksWritersOut(ChangeOptions):
     """Options of a change that may leave no engine able to write to the table."""
 
     acknowledge_writer_lockout: bool = option(
-        Flag(), "allow columnMappingUsageTracking (experimental), with which no engine can write to the table"
+        Flag(), "allow columnMappingUsageTracking (experimental); with it, no engine can write to the table"
     )
 
 
@@ -118,10 +118,10 @@ class WidenTypesOptions(UpgradesProtocol):
         metavar="PATH=TYPE",
         one="one column with its new type",
     )
-    enable_type_widening: bool = option(Flag(), "set delta.enableTypeWidening first, where it is off")
+    enable_type_widening: bool = option(Flag(), "set delta.enableTypeWidening first, if it is off")
     verify: str = option(
         Choice(("data", "log")),
-        "what to verify afterwards: values and log (data, the default), or the log only",
+        "what to verify afterwards: data (default) = values and log; log = the log only",
         default="data",
     )
 
@@ -172,13 +172,12 @@ class DisableColumnMappingOptions(RewritesFiles):
 
     strategy: str = option(
         Choice(("auto", "metadata-only", "rewrite")),
-        "how: metadata-only where that is proven to be safe, else a rewrite if allowed (auto, the default); or one of "
-        "the two",
+        "auto (default) = metadata-only if that is proven to be safe, else a rewrite if allowed; or one of the two",
         default="auto",
     )
     verify: str = option(
         Choice(("footers", "full")),
-        "what to compare afterwards: schema, files and the nulls of every column (footers, the default); full = also "
+        "what to compare afterwards: footers (default) = schema, files and the nulls of every column; full = also "
         "all rows",
         default="footers",
     )
@@ -213,4 +212,4 @@ class CreateTableOptions(LocksWritersOut):
             if name not in self.columns:
                 raise RequestError("{partition_by} names {name!r}, which is not one of {columns}.", name=name)
         if len(self.partition_by) == len(self.columns):
-            raise RequestError("{partition_by} names all columns. At least one has to lie in the data files.")
+            raise RequestError("{partition_by} names all columns. At least one has to be in the data files.")

@@ -41,7 +41,7 @@ class CheckCompatibilityOptions(ReadsFiles):
     )
     fleet: Mapping[str, Any] | None = option(
         FleetFile(),
-        "engines that read and write tables, and which of them have to stay able to, a YAML or JSON file",
+        "fleet file, YAML or JSON: the engines that use the tables, and which of them must keep access",
         metavar="FILE",
     )
     probe: bool = option(Flag(), "also open the table with the deltalake package that is installed, and read one row")

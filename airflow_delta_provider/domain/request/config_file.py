@@ -166,7 +166,7 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
     try:
         parser = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     except ImportError:
-        raise ConfigError(f"{name}: reading TOML on Python 3.10 takes tomli: pip install tomli.") from None
+        raise ConfigError(f"{name}: reading TOML on Python 3.10 needs tomli: pip install tomli.") from None
     try:
         return dict(parser.loads(text))
     except ValueError as error:

@@ -64,7 +64,7 @@ KINDS: Mapping[str, Kind] = {
         ),
         Kind(
             "init-spec",
-            "Write the spec of existing tables: what declares them as they are",
+            "Generate a spec from existing tables",
             example="lake/orders --out orders.yaml",
             options="domain.request.migration_options:InitSpecOptions",
             job="jobs.migrations.init_spec:run",
@@ -90,7 +90,7 @@ KINDS: Mapping[str, Kind] = {
         ),
         Kind(
             "check-drift",
-            "Check whether tables still are what is declared of them",
+            "Compare tables with their specs",
             example="--spec tables/",
             options="domain.request.migration_options:CheckDriftOptions",
             job="jobs.migrations.drift:run",
@@ -99,7 +99,7 @@ KINDS: Mapping[str, Kind] = {
         ),
         Kind(
             "check-compatibility",
-            "Find out which engines a table locks out, or would lock out with more features",
+            "Show which engines cannot use a table, now or with more features",
             example="lake/orders --feature rowTracking --fleet fleet.yaml",
             options="domain.request.check_compatibility:CheckCompatibilityOptions",
             job="jobs.migrations.compatibility:run",
@@ -117,7 +117,7 @@ KINDS: Mapping[str, Kind] = {
         ),
         Kind(
             "plan-migration",
-            "Plan what makes tables what is declared of them",
+            "Plan the changes that bring tables to their declared state",
             example="--spec tables/orders.yaml",
             options="domain.request.migration_options:PlanMigrationOptions",
             job="jobs.changes.kinds:plan_migration",
@@ -126,7 +126,7 @@ KINDS: Mapping[str, Kind] = {
         ),
         Kind(
             "apply-migration",
-            "Make tables what is declared of them, as planned and approved",
+            "Apply a spec or an approved plan",
             example="--spec tables/orders.yaml --allow-protocol-upgrade",
             options="domain.request.migration_options:ApplyMigrationOptions",
             job="jobs.changes.kinds:apply_migration",

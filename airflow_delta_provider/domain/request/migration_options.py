@@ -40,8 +40,8 @@ class HasPolicy(Options):
 
     policy: Mapping[str, Any] | None = option(
         PolicyFile(),
-        "what rules about plans and drift weigh, what is accepted, and which plans need no approval, a YAML or JSON "
-        "file",
+        "policy file, YAML or JSON: severities of rules about plans and drift, accepted findings, and plans that "
+        "need no approval",
         metavar="FILE",
     )
 
@@ -52,7 +52,7 @@ class JudgesPlans(DeclaresTables, HasPolicy):
 
     fleet: Mapping[str, Any] | None = option(
         FleetFile(),
-        "engines that read and write tables, and which of them have to stay able to, a YAML or JSON file",
+        "fleet file, YAML or JSON: the engines that use the tables, and which of them must keep access",
         metavar="FILE",
     )
 
@@ -127,18 +127,18 @@ class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
     kind: ClassVar[str] = "apply-migration"
 
     spec: tuple[Mapping[str, Any], ...] = option(
-        Specs(), "what tables should be: a YAML or JSON file, or a folder of them; planned now", metavar="FILE"
+        Specs(), "declared state of tables: a YAML or JSON file, or a folder of them; planned now", metavar="FILE"
     )
     plan: tuple[Mapping[str, Any], ...] = option(
-        Plans(), "approved plans, as a report has them, instead of specs: a JSON file", metavar="FILE"
+        Plans(), "approved plans from a report, instead of specs: a JSON file", metavar="FILE"
     )
     unasked: tuple[str, ...] = option(
         Names(),
-        "table whose plan nobody was asked about: applied only if the policy lets it be, as the table is now",
+        "table whose plan nobody was asked to approve: applied only if the policy allows it for the current table",
         metavar="TABLE",
         argument="approval",
     )
-    approved_by: str | None = option(Person(), "who approved the plan; goes into each commit", metavar="NAME")
+    approved_by: str | None = option(Person(), "who approved the plan; recorded in each commit", metavar="NAME")
 
     @property
     def declared_tables(self) -> tuple[str, ...]:

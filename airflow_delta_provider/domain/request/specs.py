@@ -84,9 +84,9 @@ class DeclaresTables(Options):
 
     spec: tuple[Mapping[str, Any], ...] = option(
         Specs(),
-        "what tables should be: a YAML or JSON file, or a folder of them",
+        "declared state of tables: a YAML or JSON file, or a folder of them",
         metavar="FILE",
-        one="one table with what it should be",
+        one="one table with its declared state",
     )
 
     @property

@@ -155,7 +155,7 @@ def _is_pattern(name: TableName) -> bool:
 
 def _pattern_refused(name: TableName) -> RequestError:
     return RequestError(
-        "{text!r} is a pattern, which this kind of job does not take. Name each table.{literal}",
+        "{text!r} is a pattern, which this kind of job does not accept. Name each table.{literal}",
         text=name.text,
         literal="" if name.location is None else f" If that is the table's name, write {name.sql}.",
     )

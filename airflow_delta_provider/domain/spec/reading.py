@@ -244,7 +244,7 @@ def _check_together(given: Mapping[str, Said], spec: TableSpec, problems: Proble
     """Check for keys that contradict each other."""
     for feature in spec.drop_features:
         if feature in spec.features:
-            problems.add(given["drop_features"], f"{feature!r} is under features, too. Keep one of them")
+            problems.add(given["drop_features"], f"{feature!r} is also under features. Keep one of them")
     if spec.partition_by and spec.cluster_by:
         problems.add(given["cluster_by"], "a table is partitioned or clustered, not both", key=True)
     if spec.exact and spec.like is None and not ("columns" in given and given["columns"].value):

@@ -121,8 +121,10 @@ def file_text(tables: Sequence[Written], *, as_json: bool = False, head: bool = 
 
 
 def _head(tables: Sequence[Written]) -> Iterable[str]:
-    yield "What this file does not name is left alone. Drop columns by listing them under drop, rename them by"
-    yield "renamed_from: what is only taken out of this file stays in the table."
+    yield (
+        "Anything that this file does not name stays as it is. Drop columns by listing them under drop, rename them by"
+    )
+    yield "renamed_from: a column that is only removed from this file stays in the table."
     for each in tables:
         yield ""
         yield f"{each.spec.get('table', 'The table')}: as of version {each.version}"

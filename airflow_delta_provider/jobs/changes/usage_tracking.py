@@ -42,7 +42,7 @@ class EnableTracking(EnableFeatures):
             raise CommitRefusedError(*planned.refusals)
         if planned.plan.steps[:1] != (step,):
             raise TableMovedError(
-                f"Another writer changed {self.table.name.text}, and what was planned no longer fits. Nothing was done."
+                f"Another writer changed {self.table.name.text}, and the plan no longer fits. Nothing was done."
             )
         return super().edit(step, base)
 

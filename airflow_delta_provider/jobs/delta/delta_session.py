@@ -45,7 +45,7 @@ class DeltaSession(TableSession):
 
         :raises RuntimeError: if there is none; the message explains how to provide it
         """
-        raise RuntimeError("To change tables takes Spark with Delta Lake. Use the engine spark.")
+        raise RuntimeError("Changing tables needs Spark with Delta Lake. Use the engine spark.")
 
     def open_log(self, location: str) -> TableLog:
         """Return the log of the table at a location. Nothing is read yet."""
@@ -95,7 +95,7 @@ class DeltaSession(TableSession):
         if found not in (None, DELTA):
             return requests.NOT_DELTA.found(
                 "{table} is an {format} table, not a Delta table.",
-                remedy=_OF_OTHER_FORMATS.get(found, "Name a Delta table: this job takes no other."),
+                remedy=_OF_OTHER_FORMATS.get(found, "Name a Delta table: this job accepts no other."),
                 table=text,
                 format=found,
             )

@@ -59,7 +59,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
         planned = demands_with(state, options.features, widenings) if options.plans else None
     except (ValueError, BrokenLogError) as error:
         unknown = UNKNOWN_SUPPORT.found(
-            "What the table demands of engines cannot be read: {why}.", version=state.version, why=Prose(error)
+            "The features and type changes of the table cannot be read: {why}.", version=state.version, why=Prose(error)
         )
         return TableReport.judged(name, *findings, unknown, **known)
     findings += check_table(now, planned, fleet, writers)

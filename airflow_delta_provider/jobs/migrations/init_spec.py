@@ -32,7 +32,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
         TableSpec.from_json(spec)
     except SpecError as error:
         refusal = requests.UNDECLARABLE.found(
-            "What {table} has cannot be declared, counted from 0: {problems}",
+            "A spec cannot declare parts of {table} (positions count from 0): {problems}",
             table=name,
             problems=Prose(" ".join(map(str, error.problems))),
         )

@@ -32,7 +32,7 @@ def row_history(
         raise UnknownRowsError("which files are live is not known for sure")
     files = [*history.beginning.values(), *(file for change in history.changes for file in change.added)]
     if unknown := sorted({file.schema_id for file in files} - history.schemas.keys()):
-        raise UnknownRowsError(f"schema {', '.join(map(str, unknown))}, by which files were written, cannot be read")
+        raise UnknownRowsError(f"files were written with schema {', '.join(map(str, unknown))}, which cannot be read")
     if not history.schemas:
         raise UnknownRowsError("no schema can be read")
     known: dict[str | None, tuple[IndexFile, ...]] = {None: ()}

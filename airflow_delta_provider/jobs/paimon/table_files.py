@@ -50,6 +50,6 @@ class TableFiles(DataFiles):
             path = self._layout.index_file_path(file)
             content = self._storage.read(self._place(path))
             if len(content) != file.size:
-                raise PaimonFormatError(f"{path} has {len(content)} bytes, where its index manifest says {file.size}")
+                raise PaimonFormatError(f"{path} has {len(content)} bytes, but its index manifest says {file.size}")
             self._last_index = file, content
         return self._last_index[1]

@@ -109,7 +109,7 @@ def _job_of(request: JobRequest, session: DeltaSession) -> str:
         return kind.job
     if kind.reading_job is None or request.options.needs_rows:
         does = "changes tables" if request.options.changes else "reads rows or asks a catalog with these options"
-        raise RequestError("{kind} {does}, which takes Spark. Use the engine spark.", kind=kind.name, does=does)
+        raise RequestError("{kind} {does}, which needs Spark. Use the engine spark.", kind=kind.name, does=does)
     return kind.reading_job
 
 

@@ -60,6 +60,6 @@ def refuse_catalog_managed(table: str, head: TableHead) -> None:
     managed = sorted(head.protocol.features.intersection(CATALOG_MANAGED))
     if managed:
         raise CatalogManagedTableError(
-            f"{table} is managed by a catalog ({managed[0]}, version {head.version}): its newest commits "
-            "need not be in its directory, so the directory does not show what the table is now. Ask the catalog."
+            f"{table} is managed by a catalog ({managed[0]}, version {head.version}): its newest commits may not be "
+            "in its directory, so the directory does not show the current table. Ask the catalog."
         )

@@ -159,7 +159,7 @@ def test_demands_that_cannot_be_read_withhold_the_change_from_engines_that_must_
     plan = Plan(TABLE, (step,), state.protocol, state.protocol)
     preflight = Preflight.of(plan, state, fleet({"must_stay_readable_by": ["Delta Spark 4.4.0"]}), NOBODY)
     (finding,) = with_lockouts(plan, (), preflight).undecided
-    assert "the table demands cannot be read" in finding.message
+    assert "type changes of the table cannot be read" in finding.message
     assert with_lockouts(plan, (), preflight, ["Delta Spark"]).undecided == ()
 
 

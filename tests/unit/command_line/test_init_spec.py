@@ -32,7 +32,7 @@ def test_file_of_a_table_declares_it_as_it_is(lake, capsys):
     (report,) = JobReport.from_json(json.loads(capsys.readouterr().out)).tables
     text = lake.joinpath("t.yaml").read_text(encoding="utf-8")
     (spec,) = parse_file(text, "t.yaml")
-    assert text.startswith("# What this file does not name is left alone.")
+    assert text.startswith("# Anything that this file does not name stays as it is.")
     assert TableSpec.from_json(report.spec) == spec
     assert spec.table == report.table == "./t"
     replay = Replay(with_files=False)
@@ -99,6 +99,6 @@ def test_table_that_cannot_be_declared_has_no_spec(lake, capsys, name, message):
     assert main(["init-spec", "t", "--out", "t.yaml"]) != 0
     said = " ".join(capsys.readouterr().out.split())
     assert "RQ66" in said
-    assert "cannot be declared, counted from 0: " + message in said
+    assert "(positions count from 0): " + message in said
     assert "damaged" not in said
     assert not lake.joinpath("t.yaml").exists()

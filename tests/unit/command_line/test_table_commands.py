@@ -550,7 +550,7 @@ def test_flags_may_stand_between_tables(lake, capsys):
 
 def test_changes_take_no_pattern(capsys):
     assert main(["drop-feature", "lake/*", "--feature", "typeWidening"]) == 2
-    assert "is a pattern, which this kind of job does not take" in one_line(capsys)
+    assert "is a pattern, which this kind of job does not accept" in one_line(capsys)
 
 
 class TestSpecs:

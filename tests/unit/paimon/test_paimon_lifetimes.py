@@ -284,4 +284,4 @@ def test_rows_of_files_whose_schema_cannot_be_read_are_said_not_to_have_been_rea
     report = check(table.root, level="data")
 
     assert told(report.findings) == [("PM14", 17, None), ("PM18", 0, None)]
-    assert "schema 0, by which files were written, cannot be read" in report.findings[-1].message
+    assert "files were written with schema 0, which cannot be read" in report.findings[-1].message

@@ -218,7 +218,7 @@ def test_what_is_wrong_with_a_column_is_said_with_its_place(text, message):
             "features[0]: there is no table feature 'rowTrakcing'. Did you mean 'rowTracking'?",
         ),
         ("features: [delta.rowTracking]", "Did you mean 'rowTracking'?"),
-        ("features: [rowTracking]\ndrop_features: [rowTracking]", "'rowTracking' is under features, too"),
+        ("features: [rowTracking]\ndrop_features: [rowTracking]", "'rowTracking' is also under features"),
         ("properties: {delta.enableChangeDataFeeed: true}", "Did you mean 'delta.enableChangeDataFeed'?"),
         ("properties: {delta.enableChangeDataFeed: yes}", "YAML reads yes as true. Write that"),
         ("properties: {delta.appendOnly: maybe}", "'maybe' is not true or false"),

@@ -99,7 +99,7 @@ def report_href(origin: Origin) -> str:
 
 
 def _about(looks: Sequence[LatestLook], reach: Reach) -> str:
-    said = f"What tasks of the last {reach.days} days found out last about each table, for each kind of job."
+    said = f"Latest results of tasks of the last {reach.days} days, for each table and kind of job."
     if reach.cut:
         said += " There are very many reports: of the older ones, only the last of each task counts."
     if reach.crowded:

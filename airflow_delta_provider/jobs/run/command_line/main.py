@@ -180,14 +180,14 @@ def parser() -> argparse.ArgumentParser:
             metavar="TABLE",
             help=f"path, URI or catalog name; may be repeated{_default_tables(options)}",
         )
-        command.add_argument("--report", required=True, metavar="FILE", help="where to write the report: a path or URI")
+        command.add_argument("--report", required=True, metavar="FILE", help="path or URI to write the report to")
         add_options(command, options)
         if options.changes:
             command.add_argument("--dry-run", action="store_true", help="plan and report, change nothing")
         command.add_argument("--format", choices=("text", "json"), default="text", help="output format (default: text)")
         add_allowed_locations(command)
         command.add_argument("--master", help="Spark master (default: spark-defaults, else local[*])")
-        command.add_argument("--verbose", action="store_true", help="show what Spark prints, on standard error")
+        command.add_argument("--verbose", action="store_true", help="show Spark's output on standard error")
         command.add_argument("--delta-jars", help="packages, provided, or paths or Maven coordinates of jars")
         command.set_defaults(dry_run=False, options=options, error=command.error)
     return whole

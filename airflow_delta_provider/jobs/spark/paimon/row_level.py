@@ -223,7 +223,7 @@ class RowLevel:
         yield rules.UNREAD.found(
             "The rows that the commits of snapshots {snapshots} moved were not compared with those before: files that "
             "the table no longer has cannot be read.",
-            effect="What these commits did is not part of the proof.",
+            effect="The changes of these commits are not part of the proof.",
             remedy="",
             version=comparisons[0].snapshot.id,
             snapshots=listed(str(comparison.snapshot.id) for comparison in comparisons),
