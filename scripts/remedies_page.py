@@ -32,7 +32,7 @@ and audit the table again. The column of an engine has the result:
 
 The damage is in the log alone: the files that these tables name do not exist, and the engines are told not to look for
 them. Delta Spark is also told to go back further than `delta.deletedFileRetentionDuration`: it refuses that by default.
-RESTORE takes away all rows that were written since. The remedy in a report names the version to go back to, these rows,
+RESTORE removes all rows that were written since. The remedy in a report names the version to go back to, these rows,
 and, if there is one, the way without that loss first. If the log leads to no earlier version, it does not name RESTORE.
 """
 _STATEMENTS = """\

@@ -52,4 +52,4 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not a text in UTF-8.") from None
+        raise ConfigError(f"{path} is not UTF-8 text.") from None

@@ -36,7 +36,7 @@ def _named_by(argument: str) -> Iterator[str]:
     except OSError as error:
         raise UsageError(f"{argument}: the file cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{argument}: the file is not a text in UTF-8.") from None
+        raise UsageError(f"{argument}: the file is not UTF-8 text.") from None
     for line in lines:
         name = f" {line}".partition(" #")[0].strip()
         if name:

@@ -69,7 +69,7 @@ def settings_options(
             options.append("--load-spark-defaults")
         else:
             log.warning(
-                "spark-defaults.conf is not read: where it lies does not follow from %s. Set SPARK_HOME or "
+                "spark-defaults.conf is not read: its folder does not follow from %s. Set SPARK_HOME or "
                 "SPARK_CONF_DIR on the worker if there is one.",
                 binary,
             )

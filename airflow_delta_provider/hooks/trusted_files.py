@@ -40,7 +40,7 @@ def untrusted(path: Path) -> str | None:
                 if why := _open_to_others(folder, status, by_owner_only=bool(status.st_mode & stat.S_ISVTX)):
                     return why
     except OSError as error:
-        return f"{path} cannot be looked at: {error.strerror}."
+        return f"{path} cannot be inspected: {error.strerror}."
     return None
 
 

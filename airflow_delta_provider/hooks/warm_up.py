@@ -158,5 +158,5 @@ def _notes(folder: Path) -> Iterator[str]:
     elif os.geteuid() not in (0, installed_by()):
         yield (
             f"Tasks of other users will not use it: it belongs to user {os.geteuid()}, who has not installed this "
-            "package. Run this as root, or as the user who has, for those."
+            "package. For those tasks, run this as root, or as the user who installed it."
         )

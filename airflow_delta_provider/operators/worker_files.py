@@ -84,7 +84,7 @@ def read_entries(argument: str, file: Path) -> Sequence[Any]:
         raise DeltaRequestError(f"{argument}: {file} holds no list. Put one entry per line, each after '- '.")
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, (str, Mapping)):
-            raise DeltaRequestError(f"{argument}: entry {number} of {file} is neither a text nor a mapping")
+            raise DeltaRequestError(f"{argument}: entry {number} of {file} is neither a string nor a mapping")
     return entries
 
 
@@ -106,7 +106,7 @@ def read_document(argument: str, place: Path, document: Document) -> Any:
     except OSError as error:
         raise DeltaRequestError(f"{argument}: {file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise DeltaRequestError(f"{argument}: {file} is not a text in UTF-8") from None
+        raise DeltaRequestError(f"{argument}: {file} is not UTF-8 text") from None
     except YamlError as error:
         where = f" in line {error.line}, column {error.column}" if error.line else f": {error}"
         raise DeltaRequestError(f"{argument}: {place} is not YAML{where}") from None
@@ -125,7 +125,7 @@ def read_config_file(file: Path) -> Config:
     except OSError as error:
         raise DeltaRequestError(f"config: {file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise DeltaRequestError(f"config: {file} is not a text in UTF-8") from None
+        raise DeltaRequestError(f"config: {file} is not UTF-8 text") from None
     except ConfigError as error:
         raise DeltaRequestError(f"config: {error}") from None
     if config.fail_on == "never":

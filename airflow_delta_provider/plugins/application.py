@@ -72,8 +72,8 @@ def show_task(dag_id: str, run_id: str, task_id: str, session: SessionDep, map_i
         return _answer(
             message_page(
                 "No Delta report",
-                "This task has pushed none. Tasks of airflow-delta-provider do at the end of a try, unless they are "
-                "set not to push XComs, or could not run their job at all: then their log says why.",
+                "This task has pushed none. Tasks of airflow-delta-provider push one at the end of each try, unless "
+                "they are set not to push XComs, or could not run their job: then their log says why.",
                 "A task that asks for an approval shows the plan in its form. The report is on the page of the task "
                 "that planned.",
                 links=(("All Delta tables", _TABLES),),

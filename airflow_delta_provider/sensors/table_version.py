@@ -54,7 +54,7 @@ class DeltaTableVersionSensor(ChangeSensor):
             if is_literal(version) and is_literal(after_version):
                 self._wanted()
             if after_last_seen and (version, after_version) != (None, None):
-                raise ValueError("after_last_seen goes with neither version nor after_version. Leave those out.")
+                raise ValueError("after_last_seen cannot be combined with version or after_version. Leave those out.")
 
     def timeout_message(self) -> str:
         """Return the message for a timeout."""

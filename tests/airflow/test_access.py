@@ -177,10 +177,10 @@ def test_files_lie_in_the_bundle_or_where_it_is_allowed(
     [
         (f"password: {SECRET}", "holds no list"),
         (SECRET, "holds no list"),
-        (f"- [{SECRET}]", "entry 1 of .* is neither a text nor a mapping"),
+        (f"- [{SECRET}]", "entry 1 of .* is neither a string nor a mapping"),
         (f"a: '{SECRET}", "is not YAML in line 1, column"),
         (f"- x\n- {SECRET}: : {SECRET}", "is not YAML in line 2, column"),
-        (b"\xff" + SECRET.encode(), "is not a text in UTF-8"),
+        (b"\xff" + SECRET.encode(), "is not UTF-8 text"),
     ],
 )
 def test_errors_say_where_a_file_is_wrong_and_nothing_of_what_it_holds(

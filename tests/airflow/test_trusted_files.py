@@ -29,7 +29,7 @@ def test_what_only_this_user_can_write_is_trusted(jar: Path) -> None:
 
 
 def test_what_is_not_there_is_not_trusted(tmp_path: Path) -> None:
-    assert untrusted(tmp_path / "none.jar") == f"{tmp_path}/none.jar cannot be looked at: No such file or directory."
+    assert untrusted(tmp_path / "none.jar") == f"{tmp_path}/none.jar cannot be inspected: No such file or directory."
 
 
 @pytest.mark.parametrize("levels", [0, 1, 2])

@@ -139,7 +139,7 @@ def test_links_of_the_tab_lead_to_rules_and_to_the_list(site: Site) -> None:
     site.open_tab("audit")
     links = f"[...{FRAME}.querySelectorAll('a')]"
     browser.value(f"{links}.find(a => a.textContent.includes('Documentation of MD03')).click()")
-    browser.wait_for(f"{FRAME}.body.innerText.includes('Looks at')")
+    browser.wait_for(f"{FRAME}.body.innerText.includes('Checks')")
     assert RULES["MD03"].remedy in site.text()
     site.open_tab("audit")
     browser.value(f"{links}.find(a => a.textContent === 'All Delta tables').click()")

@@ -89,9 +89,9 @@ def _lockouts(plan: Plan) -> Iterator[str]:
     reading = _newly(Access.READ, reader_features(before), reader_features(after))
     writing = [engine for engine in _newly(Access.WRITE, before.features, after.features) if engine not in reading]
     if reading:
-        yield f"Known not to read the table then: {', '.join(reading)}."
+        yield f"Engines that are known not to read the table then: {', '.join(reading)}."
     if writing:
-        yield f"Known not to write it then: {', '.join(writing)}."
+        yield f"Engines that are known not to write it then: {', '.join(writing)}."
 
 
 def _newly(access: Access, before: Collection[str], after: Collection[str]) -> list[str]:

@@ -84,10 +84,10 @@ class Restore(str):
 
 def _loss(place: Place) -> str:
     if place.newest == place.version:
-        return f"RESTORE takes away the rows that version {place.version} wrote."
+        return f"RESTORE removes the rows that version {place.version} wrote."
     return (
-        f"RESTORE takes away all rows that versions {place.version} to {place.newest} wrote, good ones among "
-        "them: copy those first."
+        f"RESTORE removes all rows that versions {place.version} to {place.newest} wrote, including good ones: copy "
+        "those first."
     )
 
 

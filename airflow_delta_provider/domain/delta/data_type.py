@@ -230,7 +230,7 @@ _STEPS = {"elementType": "element", "keyType": "key", "valueType": "value"}
 
 def _field_from_json(wire: Mapping[str, Any], levels: int) -> StructField:
     if not isinstance(wire["name"], str):
-        raise ValueError("the name of a field is not text")
+        raise ValueError("the name of a field is not a string")
     data_type = type_from_json(wire["type"], levels)
     metadata = wire.get("metadata")
     if not isinstance(metadata, (Mapping, type(None))):

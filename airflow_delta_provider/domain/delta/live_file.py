@@ -120,7 +120,7 @@ def num_records(stats: Any) -> int | None:
     if stats is None or type(stats) is int:
         return stats
     if not isinstance(stats, str):
-        raise ValueError("its stats are no text")
+        raise ValueError("its stats are not a string")
     # Engines write it first. The rest, with bounds for every column, then need not be read.
     if match := _LEADING_NUM_RECORDS.match(stats):
         return int(match[1])

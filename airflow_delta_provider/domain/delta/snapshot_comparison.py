@@ -137,7 +137,7 @@ class SnapshotComparison:
                 yield key, parsed_differences(add, self._metadata, logged[key].get("stats"))
         for key, add in self._unlike.items():
             if key not in logged:
-                yield key, ["what is said"]
+                yield key, ["some fields"]
                 continue
             fields = file_differences(logged[key], add)
             if not fields:  # engines may write statistics in another form, and carry them on

@@ -180,7 +180,7 @@ def _engines(where: tuple[str | int, ...], entry: Any, profiles: Mapping[str, Pr
     for version in versions:
         name = given.get("name")
         if name is not None and not (isinstance(name, str) and name.strip()):
-            raise FleetError((*where, "name"), f"it is {name!r}; it has to be a text.")
+            raise FleetError((*where, "name"), f"it is {name!r}; it has to be a string.")
         yield _Engine(
             name=name or " ".join(filter(None, (profile.name, version))),
             profile=profile,

@@ -66,7 +66,7 @@ def text_of(body: Mapping[str, Any], key: str) -> str:
     """
     value = body[key]
     if not isinstance(value, str):
-        raise ValueError(f"its {key} is {_shown(value)}, not a text")
+        raise ValueError(f"its {key} is {_shown(value)}, not a string")
     return value
 
 
@@ -79,7 +79,7 @@ def texts_of(body: Mapping[str, Any], key: str) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f"its {key} is {_shown(value)}, not a list of texts")
+        raise ValueError(f"its {key} is {_shown(value)}, not a list of strings")
     return tuple(value)
 
 

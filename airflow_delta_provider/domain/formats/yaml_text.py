@@ -183,7 +183,7 @@ class _Composer:
         if event.tag not in (None, "!", expected):
             raise _at(event, f"the tag {_shown(event.tag)} is not taken. Write the plain value")
         if self._awaits_key():
-            raise _at(event, "a key is a list or a mapping; it has to be a text")
+            raise _at(event, "a key is a list or a mapping; it has to be a string")
         if len(self._open) == MOST_LEVELS:
             raise _at(event, f"it is nested more than {MOST_LEVELS} deep")
         mark = Mark(event.start_mark.line + 1, event.start_mark.column + 1)
@@ -199,7 +199,7 @@ class _Composer:
         value, mark, size = self._anchors[event.anchor]
         self._add(Mark(event.start_mark.line + 1, event.start_mark.column + 1), size)
         if self._awaits_key() and isinstance(value, (dict, list)):
-            raise _at(event, "a key is a list or a mapping; it has to be a text")
+            raise _at(event, "a key is a list or a mapping; it has to be a string")
         self._take(value, mark)
 
     def _add(self, mark: Mark, values: int) -> None:

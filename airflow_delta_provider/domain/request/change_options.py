@@ -172,7 +172,8 @@ class DisableColumnMappingOptions(RewritesFiles):
 
     strategy: str = option(
         Choice(("auto", "metadata-only", "rewrite")),
-        "auto (default) = metadata-only if that is proven to be safe, else a rewrite if allowed; or one of the two",
+        "auto (default) = metadata-only if that is proven to be safe, else a rewrite if allowed; metadata-only, "
+        "rewrite = only that",
         default="auto",
     )
     verify: str = option(

@@ -60,7 +60,7 @@ class CheckRowTrackingOptions(ReadsFiles):
             )
         if self.key_columns and version is None:
             raise RequestError(
-                "{key_columns} is {value!r} without {compare_to_version}. Give the version since which keys have to "
-                "have kept their row ids, or leave out {key_columns}.",
+                "{key_columns} is {value!r} without {compare_to_version}. Give the version to compare the keys with, "
+                "or leave out {key_columns}.",
                 value=list(self.key_columns),
             )

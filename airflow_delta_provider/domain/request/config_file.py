@@ -17,7 +17,7 @@ NAME, PYPROJECT = "delta-provider.toml", "pyproject.toml"
 _TOOL = ("tool", "delta-provider")
 _HEADER = re.compile(r"\s*\[{1,2}\s*([^\[\]]+?)\s*\]{1,2}\s*(?:#.*)?")
 _KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
-_TYPES: Mapping[type, str] = {str: "a text", bool: "true or false", list: "a list", dict: "a table"}
+_TYPES: Mapping[type, str] = {str: "a string", bool: "true or false", list: "a list", dict: "a table"}
 
 
 class ConfigError(ValueError):
@@ -231,7 +231,7 @@ class _Reader:
     def _texts(self, where: tuple[str, ...], values: Sequence[Any]) -> tuple[str, ...]:
         for value in values:
             if not isinstance(value, str) or not value:
-                raise self._error(where, f"{'.'.join(where)} has {value!r}; it has to be a list of texts.")
+                raise self._error(where, f"{'.'.join(where)} has {value!r}; it has to be a list of strings.")
         return tuple(values)
 
     def _settings(self, where: tuple[str, ...], given: Mapping[str, Any]) -> dict[str, str]:
@@ -247,7 +247,7 @@ class _Reader:
             elif isinstance(value, (str, int, float)):
                 yield f"{above}{key}", str(value)
             else:
-                raise self._error((*where, key), f"{'.'.join((*where, key))} is {value!r}; it has to be a text.")
+                raise self._error((*where, key), f"{'.'.join((*where, key))} is {value!r}; it has to be a string.")
 
     def _check_type(self, where: tuple[str, ...], value: Any, wanted: type) -> None:
         if not isinstance(value, wanted):

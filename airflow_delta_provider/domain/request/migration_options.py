@@ -111,7 +111,7 @@ class Person(Value):
 
     def checked(self, option: str, value: Any) -> str | None:
         if value is not None and not isinstance(value, str):
-            raise RequestError("{option} has to be a text, not {value!r}.", option=option, value=value)
+            raise RequestError("{option} has to be a string, not {value!r}.", option=option, value=value)
         return value
 
     def from_template(self, option: str, value: Any) -> Any:

@@ -207,7 +207,7 @@ class Properties(Pairs):
     """Values of table properties by name; numbers and booleans become the strings that Delta stores."""
 
     mapped: ClassVar[str] = "names to values"
-    wanted: ClassVar[str] = "a text, a number or a boolean"
+    wanted: ClassVar[str] = "a string, a number or a boolean"
 
     def from_text(self, text: str) -> tuple[str, str]:
         """Split at the first ``=``: a value may contain more."""

@@ -102,7 +102,7 @@ class DeclaresTables(Options):
         if not (tables := tuple(tables)):
             place = self.spec[0].get(_PLACES, {}).get("")
             raise RequestError(
-                "{place} names no table. Write which one it is of (table: …), or give {table}.",
+                "{place} names no table. Add its table (table: …), or give {table}.",
                 place=place or "The spec",
             )
         for table in tables:

@@ -235,7 +235,7 @@ def _default(said: Said, problems: Problems) -> Text:
     if said.value is None:
         return None
     if said.value == "":
-        problems.add(said, "is empty. For the empty text write \"''\", for no default null")
+        problems.add(said, "is empty. For the empty string write \"''\", for no default null")
         return None
     return _checked(said, read_value(said, problems), wrong_default, problems)
 

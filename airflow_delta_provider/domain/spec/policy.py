@@ -156,7 +156,7 @@ def _reasons(
 ) -> Iterator[str]:
     conditions = policy.approve_without_asking
     if conditions is None:
-        yield "The policy lets no plan for this table be applied without approval."
+        yield "The policy allows no plan for this table without approval."
         return
     severities = [finding.severity for finding in findings if finding.is_open]
     if errors := severities.count(Severity.ERROR):
@@ -230,7 +230,7 @@ def _texts(given: Any, what: str) -> tuple[str, ...]:
     """Return a list of strings; a single string counts as a list of one."""
     listed = (given,) if isinstance(given, str) else () if given is None else given
     if not isinstance(listed, (list, tuple)) or not all(isinstance(text, str) for text in listed):
-        raise PolicyError(f"{what} is {given!r}; it has to be a list of texts.")
+        raise PolicyError(f"{what} is {given!r}; it has to be a list of strings.")
     return tuple(listed)
 
 

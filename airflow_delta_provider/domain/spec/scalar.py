@@ -13,7 +13,7 @@ def read_text(said: Said, problems: Problems) -> str | None:
     """Return a string that is not empty; None, with a problem, for anything else."""
     value = said.value
     if not isinstance(value, str):
-        problems.add(said, f"has to be a text, not {described(said)}")
+        problems.add(said, f"has to be a string, not {described(said)}")
     elif not value:
         problems.add(said, "is empty")
     elif not _is_unicode(value):
@@ -34,7 +34,7 @@ def read_value(said: Said, problems: Problems) -> str | None:
             return text
         problems.add(said, f"YAML reads {said.text} as {text}. Write that, or put it in quotes")
         return None
-    problems.add(said, f"has to be a text, a number or a boolean, not {described(said)}")
+    problems.add(said, f"has to be a string, a number or a boolean, not {described(said)}")
     return None
 
 

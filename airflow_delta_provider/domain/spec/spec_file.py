@@ -138,7 +138,7 @@ def _table(item: Said, defaults: Mapping[Any, Any], name: str, problems: Problem
     if is_mapping(item.value):
         whole = Said(with_defaults(item.value, defaults), item.path, item.mark)
         if "table" not in item.value:
-            problems.add(item, "has no table: write which one it is")
+            problems.add(item, "has no table: add it")
     else:
         whole = item
     return _Declared(spec_of(whole, problems), item, name, alone=False)

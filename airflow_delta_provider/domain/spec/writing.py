@@ -121,10 +121,8 @@ def file_text(tables: Sequence[Written], *, as_json: bool = False, head: bool = 
 
 
 def _head(tables: Sequence[Written]) -> Iterable[str]:
-    yield (
-        "Anything that this file does not name stays as it is. Drop columns by listing them under drop, rename them by"
-    )
-    yield "renamed_from: a column that is only removed from this file stays in the table."
+    yield ("Anything that this file does not name stays as it is. Drop columns by listing them under drop, rename")
+    yield "them by renamed_from: a column that is only removed from this file stays in the table."
     for each in tables:
         yield ""
         yield f"{each.spec.get('table', 'The table')}: as of version {each.version}"

@@ -110,7 +110,7 @@ def understand(error: BaseException) -> EngineError | None:
     if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
         return replace(failed(message), of_disk=error.errno in _OF_DISK)
     if isinstance(error, UnicodeError):
-        half = f"A text is not valid Unicode: {message}."
+        half = f"A string is not valid Unicode: {message}."
         return EngineError(requests.ENGINE_REFUSED, Verdict.REFUSED, "", half, "Pass it in UTF-8.")
     return None
 

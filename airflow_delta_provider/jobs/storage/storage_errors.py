@@ -61,7 +61,7 @@ class OutOfMemoryError(StorageError):
     """
 
     def __init__(self, what: str) -> None:
-        remedy = "Give the job more memory, or let it run when less of it is used."
+        remedy = "Give the job more memory, or let it run when less memory is in use."
         super().__init__(f"Not enough memory: {masked_text(what)} does not fit", remedy, retryable=True)
 
 
@@ -85,14 +85,14 @@ _NO_CREDENTIALS = _Meaning(
     "AZURE_STORAGE_ACCOUNT; profiles in ~/.aws need boto3.",
 )
 _BAD_CREDENTIALS = _Meaning(
-    "the storage does not accept the credentials", "Give others; they may have expired, or be those of another account."
+    "the storage does not accept the credentials", "Use others; these may have expired, or belong to another account."
 )
 _DENIED = _Meaning(
     "no permission",
-    "Give the credentials access to list and read what is below the location, and to write state and reports.",
+    "Allow the credentials to list and read everything below the location, and to write state and reports.",
 )
 _WRONG_REGION = _Meaning(
-    "the bucket is in another region than the one that was asked",
+    "the bucket is in another region than the requested one",
     "Set AWS_REGION to the region of the bucket, which the header x-amz-bucket-region of any answer names: "
     "curl --head https://BUCKET.s3.amazonaws.com.",
 )
@@ -108,7 +108,7 @@ _NAME = _Meaning(
 )
 _OPTION = _Meaning("the storage does not know an option", "Check the names of the storage options.")
 _CHANGED = _Meaning("somebody else wrote the file meanwhile", "Run the job again.")
-_UNCONDITIONAL = _Meaning("the storage has no writes under a condition", "Write without one.")
+_UNCONDITIONAL = _Meaning("the storage does not support conditional writes", "Write without a condition.")
 _OTHER = _Meaning("the storage failed", "If it persists, check the location, network and credentials.", retryable=True)
 
 _ERRORS = {

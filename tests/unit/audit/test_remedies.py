@@ -53,7 +53,7 @@ def test_restore_names_the_version_and_the_rows_that_it_takes_away(wrong, tmp_pa
     table, version = damaged(wrong, lambda table: table.append().append())
     said = remedies(dated(table, days=1), tmp_path)["AC03", version]
     assert f"RESTORE the table to version {version - 1}" in said
-    assert f"takes away all rows that versions {version} to {table.version} wrote" in said
+    assert f"removes all rows that versions {version} to {table.version} wrote" in said
     assert "Delta Spark refuses" not in said
 
 
@@ -82,7 +82,7 @@ def test_nothing_older_is_named_if_there_is_nothing_older(rule):
         assert said.endswith(".")
     later = rule.remedy.at(Place(7, at_or_before=False, oldest=0, newest=7))
     assert "RESTORE the table to version 6" in later
-    assert "takes away the rows that version 7 wrote" in later
+    assert "removes the rows that version 7 wrote" in later
 
 
 def test_a_remedy_without_loss_comes_first():

@@ -52,8 +52,8 @@ def test_feature_in_any_case_is_the_feature():
 
 def test_refused_upgrade_names_the_engines_that_it_newly_locks_out():
     (refusal,) = plan("rowTracking", allow=False).refusals
-    assert "Known not to read" not in refusal.effect
-    assert "Known not to write it then: Delta Spark before 3.2, delta-rs (deltalake), Polars," in refusal.effect
+    assert "known not to read" not in refusal.effect
+    assert "known not to write it then: Delta Spark before 3.2, delta-rs (deltalake), Polars," in refusal.effect
 
 
 def test_upgrade_that_was_not_allowed_is_refused_with_the_plan_and_the_remedy():

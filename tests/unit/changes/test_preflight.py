@@ -56,7 +56,7 @@ def test_the_refusal_of_an_upgrade_names_the_recent_writers_first():
         "Recent writers that would be locked out: delta-rs 1.4.0. "
         "delta-rs 1.4.0 wrote 3 commits in the last 7 days, most recently version 9. It would be locked out of writing"
     )
-    assert "Known not to write it then" in refusal.effect
+    assert "known not to write it then" in refusal.effect
     assert refusal.effect in refusal.message
     assert "Delta Spark 4.4.0" not in refusal.effect
     assert plan.notes[-1].startswith("delta-rs 1.4.0 wrote")

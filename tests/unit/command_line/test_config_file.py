@@ -129,8 +129,8 @@ def test_nearest_file_upwards_is_found(tmp_path):
         ('\nlevel = "rows"', "line 2: level is 'rows'; it has to be one of log, footers, data."),
         ('tables = [{ owner = "x" }]', "line 1: entry 1 of tables names no table."),
         ("tables = [3]", "line 1: entry 1 of tables names no table."),
-        ("exclude = [3]", "line 1: exclude has 3; it has to be a list of texts."),
-        ("[storage]\nregion = [1]", "line 2: storage.region is [1]; it has to be a text."),
+        ("exclude = [3]", "line 1: exclude has 3; it has to be a list of strings."),
+        ("[storage]\nregion = [1]", "line 2: storage.region is [1]; it has to be a string."),
         ("tables = [", "Invalid value"),
     ],
 )

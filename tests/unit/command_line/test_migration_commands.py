@@ -61,11 +61,11 @@ def test_damaged_log_is_that_of_the_table_that_another_is_to_be_like(lake, capsy
 
 def test_spec_without_a_table_is_named_where_one_is_needed(capsys):
     Path("spec.yaml").write_text("columns: [{name: id}]", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"spec\.yaml names no table\. Write .* \(table: …\), or give TABLE"):
+    with pytest.raises(UsageError, match=r"spec\.yaml names no table\. Add its table \(table: …\), or give TABLE"):
         read_invocation("plan-migration", KINDS["plan-migration"], ["--spec", "spec.yaml"])
     with pytest.raises(SystemExit):
         parse(["plan-migration", "--spec", "spec.yaml", "--report", "r.json"])
-    assert "spec.yaml names no table. Write which one it is of (table: …), or give --table." in capsys.readouterr().err
+    assert "spec.yaml names no table. Add its table (table: …), or give --table." in capsys.readouterr().err
 
 
 def test_tables_of_specs_and_plans_need_not_be_named(lake, capsys):
@@ -93,12 +93,12 @@ def test_request_keeps_where_its_specs_were_written():
 
 def test_report_of_a_plan_says_whether_it_needs_approval_and_why(lake, capsys):
     spec = "table: ./t\ncolumns: [{name: note, type: string}]"
-    assert "needs approval: The policy lets no plan for this table be applied without approval." in plan(capsys, spec)
+    assert "needs approval: The policy allows no plan for this table without approval." in plan(capsys, spec)
     policy = "tables: [{table: '*', approve_without_asking: [%s]}]"
     lake.joinpath("policy.yaml").write_text(policy % "additive", encoding="utf-8")
     assert "needs no approval" in plan(capsys, spec, "--policy", "policy.yaml")
     markdown = plan(capsys, spec, "--format", "markdown")
-    assert "**Needs approval.** The policy lets no plan" in markdown
+    assert "**Needs approval.** The policy allows no plan" in markdown
     lake.joinpath("policy.yaml").write_text(policy % "no_warnings", encoding="utf-8")
     warned = "table: ./t\ncolumns: [{name: select, type: string}]"
     assert "needs approval: There are warnings." in plan(capsys, warned, "--policy", "policy.yaml")

@@ -208,7 +208,7 @@ class TestTables:
         assert "@none: the file cannot be read: No such file or directory." in one_line(capsys)
         (lake / "list").write_bytes(b"\xff")
         assert main(["audit", "@list"]) == 2
-        assert "not a text in UTF-8" in one_line(capsys)
+        assert "not UTF-8 text" in one_line(capsys)
         (lake / "list").write_text("# nothing\n")
         assert main(["audit", "@list"]) == 2
         assert "name at least one table" in one_line(capsys)

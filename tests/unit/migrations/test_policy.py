@@ -98,7 +98,7 @@ def test_an_error_is_always_asked_about():
             "entry 1 of tables has the unknown key 'max_rewrites_gb'. Did you mean 'max_rewrite_gb'?",
         ),
         ({"tables": [{"table": "t", "error": ["MG001"]}]}, "error of t names 'MG001'. Did you mean 'MG01'?"),
-        ({"tables": [{"table": "t", "error": [1]}]}, "error of t is [1]; it has to be a list of texts."),
+        ({"tables": [{"table": "t", "error": [1]}]}, "error of t is [1]; it has to be a list of strings."),
         (
             {"tables": [{"table": "t", "error": ["MG01"], "ignored": ["MG01"]}]},
             "MG01 of t is named more than once. Name it once.",

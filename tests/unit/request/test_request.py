@@ -115,7 +115,7 @@ def test_request_file_that_is_wrong_is_refused_with_what_is_wrong(change, messag
         ({"features": [None]}, "list of names"),
         ({"features": [""]}, "list of names"),
         ({"features": ["x"], "properties": ["a"]}, "properties"),
-        ({"features": ["x"], "properties": {"a": None}}, r"properties\['a'\] is None; it has to be a text, a number"),
+        ({"features": ["x"], "properties": {"a": None}}, r"properties\['a'\] is None; it has to be a string, a number"),
         ({"features": ["x"], "properties": {"": "1"}}, "properties names '', which is not a name"),
         ({"features": ["x"], "allow_protocol_upgrade": "yes"}, "True or False"),
         ({"features": ["x"], "allow_special": 1}, "True or False"),

@@ -138,7 +138,7 @@ def test_type_is_the_same_however_it_is_written(text):
         ("{name: a, type: struct<b:int}", "'>' is missing at the end"),
         ("{name: a, type: int NOT NULL}", "has a key of its own"),
         ("{name: a, type: {type: struct}}", "is a mapping. Write the type in SQL"),
-        ("{name: a, type: null}", "columns[0].type: has to be a text, not null"),
+        ("{name: a, type: null}", "columns[0].type: has to be a string, not null"),
         ("{name: a, fields: [{name: b}]}", "fields goes with a type: add type: struct"),
         ("{name: a, type: int, fields: [{name: b}]}", "has the word struct alone in it"),
         ("{name: a, type: 'struct<x:int>', fields: [{name: b}]}", "has the word struct alone in it"),
@@ -161,7 +161,7 @@ def test_type_is_the_same_however_it_is_written(text):
         ("{type: int}", "columns[0]: has no name"),
         ("{name: a, nullable: 'false'}", "has to be true or false, not 'false'"),
         ("{name: a, default: 1.10}", "YAML reads 1.10 as 1.1. Write that, or put it in quotes"),
-        ("{name: a, default: ''}", "For the empty text write"),
+        ("{name: a, default: ''}", "For the empty string write"),
         (
             "{name: a, default: hello}",
             "orders.yaml, line 2, column 22: columns[0].default: names hello, and a default can name no column. A "
@@ -230,8 +230,8 @@ def test_what_is_wrong_with_a_column_is_said_with_its_place(text, message):
         ),
         ("properties: {a: .nan}", "not .nan, which is not a number"),
         ("properties: {a: 2024-01-01}", "not a date: YAML reads 2024-01-01 as one. Put it in quotes"),
-        ("properties: {a: [1]}", "has to be a text, a number or a boolean, not a list"),
-        ("properties: {on: 1}", "properties.on: has to be a text, not a boolean (true): YAML reads on as one"),
+        ("properties: {a: [1]}", "has to be a string, a number or a boolean, not a list"),
+        ("properties: {on: 1}", "properties.on: has to be a string, not a boolean (true): YAML reads on as one"),
         ("properties: [a]", "has to be a mapping, not a list"),
         ("views: {name: v}", "views: has to be a list, not a mapping"),
         ("views: [v]", "views[0]: has to be a mapping"),
@@ -243,7 +243,7 @@ def test_what_is_wrong_with_a_column_is_said_with_its_place(text, message):
         ("constraints: {a: 'b > (0'}", "line 1, column 18: constraints.a: has a ( that is not closed."),
         ("exact: true", "all columns would be dropped"),
         ("exact: yess", "has to be true or false, not 'yess'"),
-        ("comment: 5", "comment: has to be a text, not a number: YAML reads 5 as one"),
+        ("comment: 5", "comment: has to be a string, not a number: YAML reads 5 as one"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_said_with_its_place(text, message):
@@ -272,10 +272,10 @@ def test_values_of_python_are_read_and_refused_by_their_path():
     for values, message in (
         (
             {"columns": [{"name": "a"}, {"name": date(2024, 1, 1)}]},
-            r"^columns\[1\].name: has to be a text, not a date\.$",
+            r"^columns\[1\].name: has to be a string, not a date\.$",
         ),
-        ({"properties": {"a": math.inf}}, r"^properties.a: has to be a text, a number or a boolean, not inf"),
-        ({"properties": {1: "a"}}, r"^properties.1: has to be a text, not a number"),
+        ({"properties": {"a": math.inf}}, r"^properties.a: has to be a string, a number or a boolean, not inf"),
+        ({"properties": {1: "a"}}, r"^properties.1: has to be a string, not a number"),
         ({"columns": [{"name": "\ud800"}]}, "half of a character"),
         ({"columns": [object()]}, r"^columns\[0\]: has to be a mapping"),
         ({1: 2}, "unknown key 1"),

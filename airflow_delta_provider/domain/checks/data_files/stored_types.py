@@ -76,8 +76,8 @@ def described(element: SchemaElement) -> str:
 OTHER_TIMESTAMP = FAMILY.of(Scope.DATA).error(
     11,
     "timestamps stored with the wrong isAdjustedToUTC",
-    effect="Spark before 4.0 refuses to read the column, and readers that go by the type in the file take local times "
-    "for instants.",
+    effect="Spark before 4.0 refuses to read the column, and readers that rely on the type in the file take local "
+    "times for instants.",
     remedy="Rewrite the file with an engine that writes isAdjustedToUTC as the protocol says, for example with an "
     "UPDATE in Delta Spark 4 that leaves its rows as they are.",
     source="PROTOCOL.md, Primitive Types",
@@ -88,8 +88,8 @@ _ADJUSTED = {"timestamp": True, "timestamp_ntz": False}
 #: Trino writes timestamps like this, and Spark and deltalake read them correctly.
 _HARMLESS: Mapping[str, Any] = {
     "severity": Severity.WARNING,
-    "effect": "Delta Spark and deltalake read the values right; readers that go by the type in the file take instants "
-    "for local times.",
+    "effect": "Delta Spark and deltalake read the values right; readers that rely on the type in the file take "
+    "instants for local times.",
 }
 
 

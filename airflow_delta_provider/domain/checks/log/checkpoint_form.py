@@ -233,7 +233,7 @@ def incomplete_checkpoint(version: int, found: int, parts: int, name: str) -> Fi
     :param name: name of an existing part
     """
     return INCOMPLETE_CHECKPOINT.found(
-        "Of the checkpoint of version {version} in {parts} parts, {found} are there.",
+        "The checkpoint of version {version} has {parts} parts, but the log holds only {found}.",
         version=version,
         path=f"_delta_log/{name}",
         found=found,

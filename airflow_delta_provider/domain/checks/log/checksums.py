@@ -154,7 +154,7 @@ def _of_head(wire: Mapping[str, Any], version: Version) -> Iterator[str]:
     if wire.get("metadata") is not None:
         fields = metadata_differences(Metadata.from_json(wire["metadata"]), state.metadata)
         if fields:
-            yield f"the metadata is not that of the log: {', '.join(fields)}"
+            yield f"the metadata differs from the log: {', '.join(fields)}"
     if wire.get("txnId") and info.get("txnId") and wire["txnId"] != info["txnId"]:
         yield f"it was made for transaction {wire['txnId']}, and the commit is of {info['txnId']}"
     said, enabled = integer_or_none(wire, "inCommitTimestampOpt"), has_timestamps(state)
@@ -174,7 +174,7 @@ def _of_lists(wire: Mapping[str, Any], version: Version) -> Iterator[str]:
                 for name in found.keys() | version.state.domains.keys()
                 if found.get(name) != version.state.domains.get(name)
             )
-            yield f"the domainMetadata of {', '.join(names) or 'a domain'} is not that of the log"
+            yield f"the domainMetadata of {', '.join(names) or 'a domain'} differs from the log"
     if adds is not None:
         yield from _of_files(adds, version)
     snapshot = version.snapshot

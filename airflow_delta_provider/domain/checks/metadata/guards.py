@@ -84,8 +84,9 @@ def _still_lost(later: Transition, _: Finding, details: Details) -> bool:
 
 GUARD_LOST = FAMILY.of(Scope.PAIR, needs=OF_EARLIER).warning(
     37,
-    "constraint, default or generation expression taken away by a data write",
-    effect="Rows that the table was to refuse are written from now on, or columns are NULL that were to have a value.",
+    "constraint, default or generation expression removed by a data write",
+    effect="Rows that the table should refuse can be written from now on, or columns that should have a value are "
+    "NULL.",
     remedy="Check the rows written since, and declare the guards again (ALTER TABLE). Update the engine that wrote the "
     "commit.",
     source="PROTOCOL.md, Struct Field, CHECK Constraints, Column Invariants, Generated Columns and Default Columns",
@@ -106,7 +107,7 @@ def _guards_lost(transition: Transition) -> Iterator[Finding]:
         column = next((guard.column for guard in lost if guard.column is not None), None)
         for_good = any(guard.kind in _FOR_GOOD for guard in lost)
         yield GUARD_LOST.found(
-            "The commit calls itself {operation}, but takes away {lost}.",
+            "The commit calls itself {operation}, but removes {lost}.",
             remedy="RESTORE the table to the previous version and write the rows again, with an engine that keeps the "
             "column's expression: no statement gives it back."
             if for_good

@@ -19,7 +19,7 @@ PROPERTY_NOT_SET = _outcome.error(
     19, "property not as it was set", effect="Consumers relying on the property find another value."
 )
 FEATURE_NOT_DROPPED = _outcome.error(
-    23, "feature not gone after it was dropped", effect="Engines that do not know the feature stay locked out."
+    23, "feature still there after it was dropped", effect="Engines that do not know the feature stay locked out."
 )
 DROP_WAITS = _outcome.undecided(
     24,

@@ -25,7 +25,7 @@ IN_COMMIT_TIMESTAMP = Feature(
     source="PROTOCOL.md, In-Commit Timestamps",
     enabling_property=properties.ENABLE_IN_COMMIT_TIMESTAMPS,
     writer_owned=(properties.ENABLEMENT_VERSION, properties.ENABLEMENT_TIMESTAMP),
-    removal=Removal(commits=1, leaves="Time travel by timestamp goes by the times of files again."),
+    removal=Removal(commits=1, leaves="Time travel by timestamp uses the times of files again."),
 )
 IN_COMMIT_TIMESTAMP_PREVIEW = Feature(
     name="inCommitTimestamp-preview",

@@ -32,7 +32,7 @@ def why_not_removable(feature: Feature) -> str:
             f"{reason} Set {feature.enabling_property} to false, which ends its effect on new commits; the feature "
             "stays."
         )
-    return f"{reason} To be rid of it, write the table again without what needs it."
+    return f"{reason} To remove it, write the table again without the parts that need it."
 
 
 def _rank(name: str) -> tuple[bool, bool]:

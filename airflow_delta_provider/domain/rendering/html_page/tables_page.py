@@ -18,12 +18,12 @@ from airflow_delta_provider.domain.report.verdict import Verdict
 PAGE_SIZE = 50
 _TITLE = "Delta tables"
 _SINCE = (
-    "Since: the first of the looks in a row that ended with this verdict. “Or before” means that no other verdict is "
-    "known from earlier, so the table may have been like this for longer."
+    "Since: the first of the consecutive checks with this verdict. “Or before” means that no other verdict is known "
+    "from earlier, so the table may have been like this for longer."
 )
 #: Kinds of jobs whose verdict is about a plan, not about the current table.
 _OF_PLANS = frozenset({"plan-migration"})
-_COLUMNS = ("Verdict", "Table", "Job", "Version", "Since", "Last look", "DAG and task")
+_COLUMNS = ("Verdict", "Table", "Job", "Version", "Since", "Last check", "DAG and task")
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _about(looks: Sequence[LatestLook], reach: Reach) -> str:
         said += " There are very many reports: of the older ones, only the last of each task counts."
     if reach.crowded:
         said += " Of tasks with very many tables, only the worst are listed."
-    return said if looks else f"No task of the last {reach.days} days, of DAGs that you may read, looked at a table."
+    return said if looks else f"No task of the last {reach.days} days, of DAGs that you may read, checked a table."
 
 
 def _form(looks: Sequence[LatestLook], search: Search) -> Markup:

@@ -47,7 +47,7 @@ def rule_page(code: str) -> Document | None:
     known = (
         ("Effect", rule.effect),
         ("Remedy", rule.remedy),
-        ("Looks at", f"{rule.scope.value}: {rule.scope.meaning}"),
+        ("Checks", f"{rule.scope.value}: {rule.scope.meaning}"),
         ("Source", rule.source),
     )
     facts = [joined(element("dt", label), element("dd", value)) for label, value in known if value]

@@ -122,6 +122,6 @@ def read_document(value: Document, path: str) -> Any:
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{file} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise argparse.ArgumentTypeError(f"{file} is not a text in UTF-8") from None
+        raise argparse.ArgumentTypeError(f"{file} is not UTF-8 text") from None
     except Exception as error:
         raise argparse.ArgumentTypeError(f"{path} cannot be read: {error}") from None
