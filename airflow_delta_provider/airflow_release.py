@@ -30,7 +30,7 @@ TASK_STATE = Part(
         "A try that follows a killed worker submits its driver on a cluster again.",
         "A sensor with `deferrable=False` holds its worker while storage fails; so does one that waits for the next "
         "snapshot, the next commit or a change from now on.",
-        "Which reports people received is kept in XCom alone: after a clear, findings may be sent once more.",
+        "Receipts of reports are kept only in XCom: after a clear, findings may be sent once more.",
     ),
 )
 ASSET_STATE = Part(

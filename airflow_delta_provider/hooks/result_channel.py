@@ -122,8 +122,8 @@ class FileChannel(ResultChannel):
 
     def explain_absence(self) -> str:
         if self._folder.has_begun(self._submission):
-            return "The driver began and was ended before it could report."
+            return "The driver started, but was ended before it could report."
         return (
-            f"The driver did not begin, or could not write to {self._folder.path} (result_path): then it changes "
+            f"The driver did not start, or could not write to {self._folder.path} (result_path): then it changes "
             "nothing. Its log on the cluster says why."
         )

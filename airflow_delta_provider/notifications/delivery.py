@@ -45,7 +45,7 @@ def received(context: Context) -> Receipts:
         try:
             found |= {str(receipt): tables for receipt, tables in pull() or ()}
         except Exception:
-            log.exception("Which reports were received could not be read; findings may be sent twice")
+            log.exception("The receipts of reports could not be read; findings may be sent twice")
     return found
 
 
@@ -108,7 +108,7 @@ class Delivery:
             try:
                 keep()
             except Exception:
-                log.exception("That the report was received could not be kept; its findings may be sent again")
+                log.exception("The receipt of the report could not be saved; its findings may be sent again")
 
     def _callback(self, outcome: BaseException | None) -> str:
         """Return the kind of callback that Airflow calls for an outcome."""

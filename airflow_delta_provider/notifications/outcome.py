@@ -84,7 +84,7 @@ def _read(path: Any) -> KeptReport | None:
     try:
         return KeptReport(read_report(path), ReportPlace(path))
     except Exception:
-        log.exception("%s could not be read; the alert has what XCom holds of it", path)
+        log.exception("%s could not be read; the alert has only the part that XCom holds", path)
         return None
 
 

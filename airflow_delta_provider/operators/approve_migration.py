@@ -83,7 +83,7 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
         self.subject = self.subject or f"Apply the migration of {', '.join(asked)}?"
         self.body = _body(asked.values(), self._pages(context["ti"]))
         digest = digest_of_all(asked)
-        about = "Of the plan that is approved. Leave it as it is."
+        about = "Digest of the plan that is approved. Do not change it."
         self.params = ParamsDict({"digest": Param(digest, type="string", const=digest, description=about)})
         context["ti"].xcom_push(key=_ASKED, value=digest)
         return super().execute(context)
@@ -107,7 +107,7 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
             raise DeltaNotApprovedError(f"{by} rejected the migration of {tables}: nothing is applied.") from None
         said = (answer.get("params_input") or {}).get("digest", digest)
         if said != digest:
-            raise DeltaNotApprovedError(f"The answer is about the plan {said}, and shown was {digest}.")
+            raise DeltaNotApprovedError(f"The answer is about the plan {said}, but the plan shown was {digest}.")
         if answer["chosen_options"] == [self.REJECT]:
             by = _name(answer.get("responded_by_user"))
             self.log.warning("%s rejected the migration of %s: nothing is applied", by, tables)
@@ -138,7 +138,11 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
 
 def _body(plans: Iterable[Mapping[str, Any]], pages: str) -> str:
     text = "\n\n".join(filter(None, (pages, *map(render_plan, plans))))
-    return text if len(text) <= _MAX_BODY else f"{text[:_MAX_BODY]}\n\n… and more; the task that planned has it all."
+    return (
+        text
+        if len(text) <= _MAX_BODY
+        else f"{text[:_MAX_BODY]}\n\n… and more; the task that planned has the whole plan."
+    )
 
 
 def _name(user: Mapping[str, Any] | None) -> str:

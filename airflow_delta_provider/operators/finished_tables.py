@@ -57,7 +57,7 @@ class FinishedTables:
         try:
             self._store.set(_KEY, {"generation": self._generation, "tables": packed(finished)})
         except Exception:
-            log.exception("The tables that are finished could not be kept; a retry does all tables again")
+            log.exception("The list of finished tables could not be saved; a retry does all tables again")
 
 
 def digest_of(request: JobRequest, *without: str) -> str:

@@ -113,7 +113,7 @@ class Reporting:
         except Exception as error:
             outcome = error
         outcome = outcome or pushes.failure
-        with logged(self.log, "That the report was received could not be kept; its findings may be sent again"):
+        with logged(self.log, "The receipt of the report could not be saved; its findings may be sent again"):
             delivery.pushed(self, outcome)
         if outcome is not None:
             raise outcome

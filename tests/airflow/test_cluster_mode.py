@@ -247,7 +247,7 @@ def test_application_that_yarn_killed_fails_the_try_and_the_next_submits_again(
 ) -> None:
     store = Store()
     cluster.does(state="KILLED", final="KILLED", diagnostics="preempted", reports=False)
-    with pytest.raises(DeltaJobError, match=r"(?s)began and was ended before it could report.*preempted"):
+    with pytest.raises(DeltaJobError, match=r"(?s)started, but was ended before it could report.*preempted"):
         enable().execute(Run(store).context)
     cluster.does()
     assert enable().execute(Run(store, try_number=2).context)["verdict"] == "PASS"

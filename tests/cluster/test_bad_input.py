@@ -174,7 +174,7 @@ def test_driver_that_cannot_write_its_report_does_nothing(yarn: Yarn, tmp_path: 
     nowhere = {"spark.hadoop.fs.webhdfs.impl": "no.such.FileSystem"}
     results = f"{yarn.web_hdfs.replace('http://', 'webhdfs://')}/results"
     create: CreateTableOptions = REQUESTS["create-table"]  # type: ignore[assignment]  # it is what the key says
-    with pytest.raises(DeltaJobError, match="did not begin, or could not write") as cut_off:
+    with pytest.raises(DeltaJobError, match="did not start, or could not write") as cut_off:
         run(operator_of(create, f"file://{tmp_path}/new", result_path=results, conf=nowhere))
     assert may_be_retried(cut_off.value)
     assert "no.such.FileSystem" in yarn.driver_log(str(yarn.applications()[-1]["id"]))

@@ -38,7 +38,7 @@ UNKNOWN_SUPPORT = _state.undecided(
 UNIDENTIFIED_WRITER = _state.undecided(
     5,
     "a writer of the table is not known",
-    effect="Whether it would be locked out by a change cannot be known.",
+    effect="It is unknown whether a change would lock the writer out.",
     remedy="Find out which engine it is. If it signs its commits, describe it in the profiles of the fleet file.",
 )
 WRITERS_NOT_IN_LOG = _state.warning(
@@ -56,12 +56,12 @@ PROBE_REFUSED = _state.error(
 PROBE_UNDECIDED = _state.warning(
     8,
     "the installed engine could not be tried on the table",
-    effect="Whether it reads the table rests on its profile alone.",
+    effect="Only the profile of the engine shows whether it reads the table.",
     remedy="Install the package, or fix the error that the engine reports, and check again.",
 )
 NO_ENGINE_KNOWN = _state.undecided(
     9,
     "no engine is known that uses the table",
-    effect="Whether the change would lock an engine out cannot be known.",
+    effect="It is unknown whether the change would lock an engine out.",
     remedy="Declare the engines that use the table in a fleet file, or check more days.",
 )

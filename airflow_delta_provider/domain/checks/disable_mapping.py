@@ -10,9 +10,9 @@ _THREADS = ("delta-io/delta#2481", "delta-io/delta#2682")
 FAMILY = RuleFamily(
     "UM",
     "disabling column mapping",
-    "Whether column mapping can be disabled without rewriting data, and what is known about renamed and dropped "
-    "columns. Without mapping, readers find columns in data files by name: a new column would show the values of a "
-    "dropped column of the same name.",
+    "Conditions for disabling column mapping without rewriting data, and facts about renamed and dropped columns. "
+    "Without mapping, readers find columns in data files by name: a new column would show the values of a dropped "
+    "column of the same name.",
     _SPEC,
 )
 _request = FAMILY.of(Scope.REQUEST)

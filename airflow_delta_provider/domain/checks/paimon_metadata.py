@@ -138,13 +138,13 @@ NOT_STILL = _history.undecided(
 ROWS_NOT_READ = _state.undecided(
     18,
     "rows cannot be checked",
-    effect="Whether ids and sequence numbers of rows are right is not known.",
+    effect="It is unknown whether ids and sequence numbers of rows are right.",
     remedy="First fix the problems of the table's metadata that the other findings report.",
 )
 METADATA_NOT_READ = _state.undecided(
     21,
     "manifest too large to be read",
-    effect="Snapshots that need the file are not checked. It may be whole.",
+    effect="Snapshots that need the file are not checked. The file may be undamaged.",
     remedy="Let Paimon write smaller manifests (manifest.target-file-size), or report this as a bug in the provider.",
     source=_SNAPSHOT,
 )

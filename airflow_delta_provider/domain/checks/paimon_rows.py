@@ -68,7 +68,7 @@ UNREAD = _data.undecided(
 KEYS_NOT_USABLE = _data.undecided(
     14,
     "key columns do not identify rows",
-    effect="Whether these keys kept their row ids is not known.",
+    effect="It is unknown whether these keys kept their row ids.",
     remedy="Set key_columns (--key) to columns whose values identify one row.",
 )
 NEW_IDS_FOR_OLD_ROWS = _data.error(15, "UPDATE or DELETE gave rows new ids", effect=_ROWS_SEEM_REPLACED)

@@ -284,7 +284,7 @@ UNDECLARABLE = _rule(
 UNREAD_LOG = _rule(
     67,
     "the log cannot be read here",
-    effect="Nothing is known about the table. It may be whole.",
+    effect="Nothing is known about the table. It may be undamaged.",
     remedy="Use the engine spark, or install the package that the message names.",
 )
 

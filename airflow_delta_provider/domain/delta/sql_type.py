@@ -176,8 +176,8 @@ class _Parser:
     def _instead(self) -> str:
         if self._declared:
             return (
-                "after the type of a field of a struct come NOT NULL and then COMMENT '…'; what else is declared of a "
-                "column has a key of its own, such as nullable, default or comment."
+                "after the type of a field of a struct come NOT NULL and then COMMENT '…'; other facts about a "
+                "column have keys of their own, such as nullable, default or comment."
             )
         return (
             "a column is added last, nullable, without default, generation expression, identity or comment, since the "

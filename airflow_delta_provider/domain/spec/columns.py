@@ -206,8 +206,8 @@ def _check_names(columns: Iterable[tuple[Said, ColumnSpec]], problems: Problems)
             in_circles |= {lowered([name]) for name in circle}
             problems.add(
                 said,
-                f"the renames go in a circle, {' from '.join(map(repr, circle))}. Whether names were exchanged already "
-                "does not show in a table: rename one of them to a third name first, in a migration of its own",
+                f"the renames go in a circle, {' from '.join(map(repr, circle))}. A table does not show whether names "
+                "were exchanged already: rename one of them to a third name first, in a migration of its own",
             )
 
 

@@ -213,7 +213,9 @@ class PaimonRowTrackingCheck:
             if since in ids:
                 return since, None
             why = "is newer than all" if ids and since > ids[-1] else "is not kept"
-            self._note(f"snapshot {since}, to begin after, {why}: the table was rolled back, or it has expired")
+            self._note(
+                f"snapshot {since}, to begin after, {why}: the table was rolled back, or the snapshot has expired"
+            )
             return None, None
         self._stored = baseline = self._store.load(self._table.location) if self._store else None
         if baseline is None:

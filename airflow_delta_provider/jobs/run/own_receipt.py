@@ -52,4 +52,4 @@ def confirm(session: DeltaSession, request: JobRequest, report: JobReport, progr
                 known = state.reported.received({request.receipt: None}, table.table)
                 store.save(location, replace(state, reported=known))
         except Exception as error:
-            progress(f"{table.table}: that its report was received could not be saved: {error}")
+            progress(f"{table.table}: the receipt of its report could not be saved: {error}")

@@ -76,7 +76,7 @@ def test_declared_type_has_comments_and_not_null_in_its_structs():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("int NOT NULL", "has a key of its own"),
+        ("int NOT NULL", "have keys of their own"),
         ("struct<a:int COMMENT 'x' NOT NULL>", "NOT NULL is not possible here"),
         ("struct<a:int DEFAULT 1>", "DEFAULT is not possible here"),
         ("strct", "Did you mean 'struct'"),

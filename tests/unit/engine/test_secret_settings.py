@@ -222,7 +222,7 @@ def test_value_that_looks_like_a_secret_is_hidden_whatever_its_name(value):
         "NoCredentialsError: Unable to locate credentials",
         "unexpected token: end of input",
         "/lake/eyJhbGciOiJIUzI1NiJ9/ghp_table/xoxb-t",
-        "Whether the rows satisfy the CHECK constraint x, 'a > 1', is unknown: it has a subquery.",
+        "It is unknown whether the rows satisfy the CHECK constraint x, 'a > 1': it has a subquery.",
     ],
 )
 def test_harmless_text_stays_as_it_is(text):

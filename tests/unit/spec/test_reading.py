@@ -136,7 +136,7 @@ def test_type_is_the_same_however_it_is_written(text):
         ("{name: a, type: arr}", "Did you mean 'array'?"),
         ("{name: a, type: array}", "array of what?"),
         ("{name: a, type: struct<b:int}", "'>' is missing at the end"),
-        ("{name: a, type: int NOT NULL}", "has a key of its own"),
+        ("{name: a, type: int NOT NULL}", "have keys of their own"),
         ("{name: a, type: {type: struct}}", "is a mapping. Write the type in SQL"),
         ("{name: a, type: null}", "columns[0].type: has to be a string, not null"),
         ("{name: a, fields: [{name: b}]}", "fields goes with a type: add type: struct"),

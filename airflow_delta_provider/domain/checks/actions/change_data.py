@@ -104,8 +104,8 @@ def _without_change_data(transition: Transition) -> Finding:
             changing=commit.operation,
         )
     return NO_CHANGE_DATA.found(
-        "{property} is true, and the commit removes {files:data file}, for example {path}, and adds {added:other}, but "
-        "has no cdc action. Whether it changes rows or replaces them is unknown.",
+        "{property} is true, and the commit removes {files:data file}, for example {path}, and adds {added:other}, "
+        "but has no cdc action. It is unknown whether it changes rows or replaces them.",
         severity=Severity.UNDECIDED,
         **known,
         added=sum(file.data_change for file in transition.new_files),

@@ -95,7 +95,7 @@ def unreadable_vector(path: str, problem: str | Exception) -> Finding:
         return DELETION_VECTOR.found(
             "The deletion vector of {path} was not read: {problem}.",
             severity=Severity.UNDECIDED,
-            effect="The rows of the file were not checked. The vector may be whole.",
+            effect="The rows of the file were not checked. The vector may be undamaged.",
             remedy="If other engines read the table, report this as a bug in the provider.",
             path=path,
             problem=Prose(problem),

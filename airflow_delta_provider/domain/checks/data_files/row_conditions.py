@@ -98,9 +98,9 @@ def broken_condition(found: BrokenCondition, since: int | None = None) -> Findin
 @on_demand(CONDITION_NOT_EVALUATED)
 def not_evaluated(condition: RowCondition, problem: str) -> Finding:
     return CONDITION_NOT_EVALUATED.found(
-        "Whether the rows satisfy {subject}, {expression!r}, is unknown: {problem}."
+        "It is unknown whether the rows satisfy {subject}, {expression!r}: {problem}."
         if condition.expression
-        else "Whether the rows satisfy {subject} is unknown: {problem}.",
+        else "It is unknown whether the rows satisfy {subject}: {problem}.",
         column=condition.column,
         subject=condition.holder,
         expression=condition.expression[:_MOST_TEXT],

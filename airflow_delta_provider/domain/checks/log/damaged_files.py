@@ -62,7 +62,7 @@ DAMAGED_CHECKPOINT = HISTORY.error(
 UNREAD_CHECKPOINT = HISTORY.undecided(
     21,
     "checkpoint not read",
-    effect="Whether the checkpoint agrees with the commits is unknown. It may be whole.",
+    effect="It is unknown whether the checkpoint agrees with the commits. It may be undamaged.",
     remedy="Use the engine spark, or install the package that the message names.",
     source=CHECKPOINTS,
 )

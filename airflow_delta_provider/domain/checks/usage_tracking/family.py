@@ -12,7 +12,7 @@ THREAD = ("delta-io/delta#2682",)
 FAMILY = RuleFamily(
     "UT",
     "usage tracking of column mapping",
-    "Whether it is true when a table says that no column was ever dropped or renamed. Writers rely on it when they "
+    "Whether a table is right to state that no column was ever dropped or renamed. Writers rely on it when they "
     "store a new column under its own name, or remove the mapping without rewriting files. The feature "
     "`columnMappingUsageTracking` is proposed, not part of the protocol.",
     WRITERS,
