@@ -28,11 +28,11 @@ _INTRODUCTION = """\
 $ delta-provider COMMAND TABLE [TABLE ...] [OPTIONS]
 ```
 
-`python -m airflow_delta_provider` is the same. [Use the command line](../guides/command-line.md) shows how people and
-CI use it. Standard output has only the result; with `--format json` it is the [report](report.md). Everything else goes
-to standard error.
+`python -m airflow_delta_provider` is the same. [Use the command line](../guides/command-line.md) describes its use by
+people and CI. Standard output has only the result; with `--format json` it is the [report](report.md). Everything
+else goes to standard error.
 
-Of several tables the worst counts for the exit code, in this order:
+With several tables, the worst counts for the exit code, in this order:
 
 | exit code | meaning |
 |---|---|\
@@ -46,14 +46,14 @@ _JOBS_INTRODUCTION = """\
 $ python -m airflow_delta_provider.jobs COMMAND --table URI --report FILE [OPTIONS]
 ```
 
-It runs one job on Spark and always writes a report. [Running without Airflow](../guides/without-airflow.md) shows an
-example of each command. For people and for CI there is [`delta-provider`](command-line.md).
+This command runs one job on Spark and always writes a report. [Running without Airflow](../guides/without-airflow.md)
+shows an example of each command. People and CI use [`delta-provider`](command-line.md).
 
 Standard output has only the result; with `--format json` it is the [report](report.md).
 
 | exit code | meaning |
 |---|---|
-| 0 | the report was written, whatever the verdict |
+| 0 | the report was written, with any verdict |
 | 1 | every table ended as `FAULT`, or there is no report |
 | 2 | the command line is invalid |\
 """
@@ -87,7 +87,7 @@ def render_jobs() -> str:
 
 def _overview(known: _Commands) -> str:
     rows = (f"| [`{name}`](#{name}) | {_text(about)} |" for name, (about, _) in known.items())
-    return "\n".join(["| command | what it does |", "|---|---|", *rows])
+    return "\n".join(["| command | effect |", "|---|---|", *rows])
 
 
 def _sections(known: _Commands) -> Iterator[str]:

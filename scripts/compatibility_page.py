@@ -20,32 +20,32 @@ there. -->
 Airflow 3.1.8 to 3.3 on Python 3.10 to 3.13, and Delta Lake 3.2 to 4.4 on Spark 3.5 to 4.2 are supported. On the
 cluster, jobs need Python 3.10 or later.
 
-`make matrix` runs the tests with the releases below, each in an environment of its own. What a release cannot do is
-refused, with nothing changed, and the refusal names the release that can.\
+`make matrix` runs the tests with the releases below, each in its own environment. If a release cannot do what a request
+needs, the request is refused, nothing is changed, and the refusal names a release that can.\
 """
 _ENGINES = """\
 ## Spark and Delta Lake
 
-Every kind of job, every table feature and migrations, by a real `spark-submit`. Refused is what the tests asked for and
-this release lacks.\
+The tests run every kind of job, every table feature and migrations, by a real `spark-submit`. *Refused* are requests of
+the tests that need a newer release.\
 """
 _CHANGES = """\
-Before Delta 4.0, `byte` and `short` are widened, up to `int`; before 3.3, nothing is. A migration rewrites instead
-where its spec allows it. Dropping features needs Delta 4.0, and for some features 4.1
+Before Delta 4.0, only `byte` and `short` are widened, up to `int`; before 3.3, no type is. A migration rewrites instead
+if its spec allows it. Dropping features needs Delta 4.0, and for some features 4.1
 ([Drop features](../guides/drop-features.md)). Widening all columns in one commit needs Spark 4.2.\
 """
 _AIRFLOW = """\
 ## Airflow
 
-Operators, sensors, triggers, notifiers and the plugin.\
+The tests cover operators, sensors, triggers, notifiers and the plugin.\
 """
 _LACKS = """\
-## What older releases of Airflow lack
+## Missing in older releases of Airflow
 
-| since | part | without it |
+| since | feature | without it |
 |---|---|---|\
 """
-_END = "Which other engines read and write tables with a table feature: [Engines](engines.md)."
+_END = "[Engines](engines.md) lists the table features that other engines read and write."
 
 
 def render() -> str:

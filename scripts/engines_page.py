@@ -16,22 +16,22 @@ _INTRODUCTION = """\
 
 <!-- Written by `make docs` from airflow_delta_provider/domain/engine/profiles: change it there. -->
 
-What engines do with tables that have a table feature, by release. A writer has to support every feature of the table, a
-reader only those that concern readers; so a cell says how a table is read and written, or how it is written only.
+These tables show, by release, how engines treat tables with a table feature. A writer has to support every feature of
+the table, a reader only reader features. So a cell covers reading and writing, or only writing.
 
 | cell | means |
 |---|---|
 | `RW` | read and written |
 | `R` | read; writing is refused |
-| `R?` | read; whether it is written is not known |
+| `R?` | read; support for writing is unknown |
 | `W` | written; readers need no support |
 | `-` | refused |
-| `!` | read or written as if the feature were not there, silently |
+| `!` | read or written as if the feature were absent, without an error |
 | `*` | only under conditions: type changes, or features that the table does not use |
 | `?` | no source says, or the ways to read or write a table differ |
 
-A release that is not listed does what the one before and the one after it agree on. Of later releases nothing is
-known.\
+If the listed releases before and after an unlisted release agree, that release behaves in the same way. Nothing is
+known about later releases.\
 """
 _CELLS = {
     (Support.YES, Support.YES): "RW",

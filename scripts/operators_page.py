@@ -41,10 +41,10 @@ def operators() -> str:
     """Return the page of the operators."""
     page = _page(
         "Operators",
-        "All operators, except the one that asks people and the one that judges reports of other jobs, run one job "
-        "through `spark-submit` and share the arguments of "
-        "[DeltaJobOperator](#deltajoboperator); those that change tables also have those of "
-        "[DeltaChangeOperator](#deltachangeoperator).",
+        "Operators run one job through `spark-submit` and share the arguments of "
+        "[DeltaJobOperator](#deltajoboperator). Operators that change tables also have the arguments of "
+        "[DeltaChangeOperator](#deltachangeoperator). Two operators run no job: DeltaApproveMigrationOperator "
+        "asks people, and DeltaReportOperator evaluates reports of other jobs.",
         [*_OPERATOR_BASES, *public_classes("operators")],
     )
     return page + "".join(f"\n## {name}\n\n{_directive('autofunction', path)}\n" for name, path in _GROUPS.items())
@@ -54,7 +54,7 @@ def sensors() -> str:
     """Return the page of the sensors."""
     return _page(
         "Sensors",
-        "The sensors wait in the triggerer, without Spark. Those of tables share the arguments of "
+        "The sensors wait in the triggerer, without Spark. Sensors of tables share the arguments of "
         "[TableSensor](#tablesensor). [DeltaTableEventTrigger](#deltatableeventtrigger) is for an `AssetWatcher`.",
         [*_SENSOR_BASES, *public_classes("sensors"), _EVENT_TRIGGER],
     )

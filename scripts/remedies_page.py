@@ -16,7 +16,7 @@ PAGE = _CHECKOUT / "docs" / "reference" / "remedies.md"
 _RECORD = _CHECKOUT / "tests" / "tables" / "restoring.json"
 _ENGINES = ("Delta Spark", "deltalake")
 _INTRODUCTION = """\
-# Remedies that were tried
+# Tested remedies
 
 <!-- Written by `make docs` from tests/tables/restoring.json, which tests record: change it there. -->
 
@@ -28,18 +28,19 @@ and audit the table again. The column of an engine has the result:
 | healed | the finding is fixed |
 | stands | the finding is still open: follow the other remedy of the rule |
 | refused | the engine refuses the table, or the RESTORE: use another engine, or the other remedy of the rule |
-| – | not tried |
+| – | not tested |
 
-The damage is in the log alone: the files that these tables name do not exist, and the engines are told not to look for
-them. Delta Spark is also told to go back further than `delta.deletedFileRetentionDuration`: it refuses that by default.
-RESTORE removes all rows that were written since. The remedy in a report names the version to go back to, these rows,
-and, if there is one, the way without that loss first. If the log leads to no earlier version, it does not name RESTORE.
+Only the log is damaged: the files that these tables name do not exist, and the engines are configured not to check for
+them. Delta Spark is also configured to go back further than `delta.deletedFileRetentionDuration`, which it refuses by
+default. RESTORE removes all rows that were written since. The remedy in a report names the version to go back to and
+these rows. If there is a remedy without that loss, it names that one first. If the log leads to no earlier version, it
+does not name RESTORE.
 """
 _STATEMENTS = """\
 ## Other remedies
 
-Tests damage a table, let Delta Spark run the statements, and audit the table again. Remedies that are not here were not
-tried: they need a backup, an engine that writes other things, or a commit that somebody writes.
+Tests damage a table, let Delta Spark run the statements, and audit the table again. Other remedies were not tested:
+they need a backup, an engine that writes other things, or a commit that somebody writes.
 
 | rule | statements | Delta Spark |
 |---|---|---|\

@@ -21,8 +21,8 @@ Every finding of a [report](report.md) has the code of a rule. Codes are stable.
 """
 _SEVERITIES = {
     Severity.ERROR: "something is wrong: `VIOLATED`; with a request, `REFUSED`; with the platform, `FAULT`",
-    Severity.WARNING: "something is suspicious, or not as it should be: by itself still `PASS`",
-    Severity.UNDECIDED: "whether something is wrong cannot be decided: without an error, `UNDETERMINED`",
+    Severity.WARNING: "something is suspicious or not as expected: by itself still `PASS`",
+    Severity.UNDECIDED: "it cannot be decided whether something is wrong: without an error, `UNDETERMINED`",
 }
 
 
@@ -37,7 +37,7 @@ def render() -> str:
             [(f"`{severity.value}`", says) for severity, says in _SEVERITIES.items()],
         )
         + "\n\nA single finding may have a lower severity than its rule, if its effect is smaller.",
-        _table("scope", "what the rule looks at", [(f"`{scope.value}`", scope.meaning) for scope in Scope]),
+        _table("scope", "the rule checks", [(f"`{scope.value}`", scope.meaning) for scope in Scope]),
         *(block for family in FAMILIES for block in _family(family, family.rules)),
     ]
     return "\n\n".join(blocks) + "\n"

@@ -17,8 +17,8 @@ _INTRODUCTION = """\
 
 <!-- Written by `make docs` from airflow_delta_provider/domain/spec/keys.py: change it there. -->
 
-What a [declared table](../guides/declare-tables.md) can say. Whatever is left out is left alone. Python values and JSON
-files have the same keys. Editors check them by
+These keys [declare tables](../guides/declare-tables.md). Anything that a file leaves out stays as it is. Python
+values and JSON files have the same keys. Editors check them by
 [`spec.schema.json`](../../airflow_delta_provider/domain/spec/spec.schema.json), which is part of the package.\
 """
 _SECTIONS: Mapping[str, Mapping[str, Key]] = {
@@ -29,7 +29,7 @@ _SECTIONS: Mapping[str, Mapping[str, Key]] = {
 }
 _AFTER = {
     "Column": "Fields of structs have the same keys, without `default` and `generated`.",
-    "File of several tables": "`defaults` takes all keys of a table except `table` and `table_id`.",
+    "File of several tables": "`defaults` accepts all keys of a table except `table` and `table_id`.",
 }
 
 
@@ -38,7 +38,7 @@ def render() -> str:
     blocks = [_INTRODUCTION]
     for title, listed in _SECTIONS.items():
         rows = [_row(name, key) for name, key in listed.items()]
-        blocks += [f"## {title}", "\n".join(["| key | says | example |", "|---|---|---|", *rows])]
+        blocks += [f"## {title}", "\n".join(["| key | meaning | example |", "|---|---|---|", *rows])]
         blocks += [_AFTER[title]] if title in _AFTER else []
     return "\n\n".join(blocks) + "\n"
 

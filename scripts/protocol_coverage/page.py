@@ -16,13 +16,13 @@ _INTRODUCTION = """\
 
 <!-- Written by `make docs` from scripts/protocol_coverage: change it there. -->
 
-Every sentence of Delta's protocol that requires or forbids something, in our words: the [rule](rules.md) that judges
-it and the damage in the tests that shows it, or why an audit cannot judge it. Links lead to the
-[documents as they were read]({repository}/tree/{commit}).
+This page paraphrases every sentence of Delta's protocol that requires or forbids something. For each it names the
+[rule](rules.md) that checks it and the damage in the tests that breaks it, or the reason why an audit cannot check
+it. Links lead to the [version of the documents]({repository}/tree/{commit}) that was read.
 
-{judged} of {all} sentences are judged. The others bind readers or catalogs, explain, or leave no trace in a table.\
+{judged} of {all} sentences are checked. The others bind readers or catalogs, explain, or leave no trace in a table.\
 """
-_HEAD = ("| requirement | rules | damage, or why it is not judged |", "| --- | --- | --- |")
+_HEAD = ("| requirement | rules | damage, or the reason why it is not checked |", "| --- | --- | --- |")
 
 
 def render() -> str:
@@ -43,9 +43,7 @@ def _section(listed: Sequence[Place], known: dict[str, Entry]) -> str:
     link = f"{REPOSITORY}/blob/{COMMIT}/{first.document}#{first.anchor}"
     rows = [_row(known[place.digest]) for place in listed]
     head = f"**[{first.section}]({link})**"
-    return "\n".join(
-        [head, "", "| requirement | rules | damage, or why it is not judged |", "| --- | --- | --- |", *rows]
-    )
+    return "\n".join([head, "", *_HEAD, *rows])
 
 
 def _row(entry: Entry) -> str:
