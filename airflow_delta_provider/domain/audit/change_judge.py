@@ -54,7 +54,7 @@ class ChangeJudge:
         self.used_features: frozenset[str] = frozenset()
         """Features that some version used."""
         self.ever_dropped = False
-        """Whether a version before the last change said that columns had been dropped."""
+        """True if a version before the last change recorded that columns had been dropped."""
 
     def begin(self, state: TableState) -> None:
         """Start from the state before the first commit, or from the state that the first commit created."""

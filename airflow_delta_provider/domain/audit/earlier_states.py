@@ -71,9 +71,9 @@ class EarlierStates:
         self._metadata = 0
         self._highest = 0
         self.had_protocol = False
-        """Whether the table had the very protocol, too, when it was where the last commit leads to."""
+        """True if the table also had the same protocol when it was in the state that the last commit leads to."""
         self.had_identity = False
-        """Whether it had the very id and time of creation, too."""
+        """True if it also had the same id and time of creation."""
         self._moved = False
         self._seen: dict[tuple[int, int], _Seen] = {}
 

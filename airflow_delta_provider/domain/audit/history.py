@@ -73,7 +73,7 @@ class HistoryAudit:
         self._log = log or PastLog()
         begun_late = base is not None
         self.knows_files = base is None or base.files is not None
-        """Whether all live files are known."""
+        """True if all live files are known."""
         self._violations = Violations()
         self._restorations = Restorations(self._log, begun_late)
         self._changes = ChangeJudge(self._log)
@@ -91,7 +91,7 @@ class HistoryAudit:
         )
         self._usual = UsualJudge(self._violations, self._lines, self._files, self._restorations, self._tracking)
         self.events = HistoryEvents()
-        """What the commits did to protocol and columns."""
+        """Changes of protocol and columns that the commits made."""
         self._last: Commit | UsualCommit | None = previous
         self._version = -1 if base is None else base.version
         since = base.version if known and base is not None else None

@@ -45,7 +45,7 @@ class LiveFileTracker:
         self._unseen: LiveFiles | None = None
         self._counts: LiveCounts | None = None
         self.size = 0
-        """Bytes of the live files that were gone through."""
+        """Size in bytes of the live files that were tracked."""
 
     def begin(self, state: TableState) -> None:
         """Start from a state with its files: the state before the first commit, or the one that it created."""

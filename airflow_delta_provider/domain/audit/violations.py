@@ -51,7 +51,7 @@ class Violations:
         self._settled: frozenset[Violation] = frozenset()
         self._ids: list[tuple[int, str]] = []
         self.taken = 0
-        """How often something was found."""
+        """Number of findings so far."""
 
     def identify(self, version: int, table_id: str) -> None:
         """Record the table id from a version on.

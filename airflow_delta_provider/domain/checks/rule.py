@@ -63,23 +63,23 @@ class Need(Enum):
     STATE = auto()
     """Protocol, metadata and domains of the version before: saved."""
     COMMIT = auto()
-    """What the commit before says of itself: saved."""
+    """The ``commitInfo`` of the commit before: saved."""
     FILES = auto()
-    """The live files: read again where a commit may be about one of them."""
+    """The live files: read again if a commit may be about one of them."""
     PATHS = auto()
-    """Whether a file was ever part of the table: read again where the commit alone would break the rule."""
+    """True if a file was ever part of the table: read again if the commit alone would break the rule."""
     VERSIONS = auto()
-    """Whether the table was like this in an earlier version: read again where the commit would break the rule."""
+    """True if the table was like this in an earlier version: read again if the commit would break the rule."""
     COLUMN_IDS = auto()
-    """Which columns each physical path has led to: saved."""
+    """Ids of the columns that each physical path has referred to: saved."""
     USED_FEATURES = auto()
     """Features that some version used: saved."""
     EVER_DROPPED = auto()
-    """Whether some version said that columns had been dropped: saved."""
+    """True if some version recorded that columns had been dropped: saved."""
     HIGH_WATER_MARK = auto()
-    """The last high water mark of row ids that was there: saved."""
+    """The last high water mark of row ids: saved."""
     LOG = auto()
-    """Files of the log in addition to the new commits: looked at where they are new since."""
+    """Log files in addition to the new commits: checked if they are newer than the last audit."""
 
 
 class FileAspect(Enum):

@@ -29,9 +29,9 @@ class Effect(Enum):
     """The effect of a usual commit."""
 
     APPEND = auto()
-    """It adds new files."""
+    """New files are added."""
     DELETE_ROWS = auto()
-    """It gives live files other deletion vectors."""
+    """Live files get other deletion vectors."""
 
 
 #: The effect of a commit, whether it sets a high water mark of row ids, and whether it sets a transaction identifier.

@@ -77,7 +77,7 @@ class FilePattern:
         if ":" in file.path:
             raise NoPatternError("it may be of another table, and is judged less strictly")
         self.pattern = JsonPattern(line, self._choose, self._needs)
-        """Of its lines; with the values that :meth:`read` takes."""
+        """Pattern of its lines, with the values that :meth:`read` needs."""
         places = {keys[1:]: place for place, keys in enumerate(self.pattern.keys)}
         self._path = places.pop(("path",), -1)
         numbers = (("size",), ("baseRowId",), ("defaultRowCommitVersion",), ("stats", _ROWS))

@@ -47,7 +47,7 @@ class CommitLines(Sequence[Action]):
         self._content = content
         self._actions: Sequence[Action] | None = None
         self.unknown = content.parsed
-        """The lines whose actions have to be judged, with those."""
+        """The unmatched lines with their actions, which have to be checked."""
 
     def values(self, where: str) -> list[ActionValue]:
         """Return the values of all actions, in order.

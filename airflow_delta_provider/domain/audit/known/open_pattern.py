@@ -23,7 +23,7 @@ class OpenPattern:
     """A pattern of lines; every line that matches it is correct."""
 
     pattern: JsonPattern
-    """Of its lines; with the values that :meth:`read` takes."""
+    """Pattern of its lines, with the values that :meth:`read` needs."""
 
     def lacks(self, line: str) -> bool:
         """Return False: these patterns have no values that have to be known."""

@@ -21,15 +21,15 @@ class LiveCounts:
     def __init__(self, files: Iterable[LiveFile], bounds: tuple[int, ...]) -> None:
         self.bounds = bounds
         self.numbers = [0] * len(bounds)
-        """How many files there are of each size."""
+        """Number of files per size bin."""
         self.bytes = [0] * len(bounds)
-        """Their sizes together."""
+        """Total size in bytes per size bin."""
         self.deleted_counts = [0] * (len(_DELETED) + 1)
-        """How many files there are by the number of their deleted rows."""
+        """Number of files per bin of deleted rows."""
         self.vectors = 0
-        """How many files have deletion vectors."""
+        """Number of files with deletion vectors."""
         self.deleted = 0
-        """How many rows those delete."""
+        """Number of rows that those delete."""
         self.take(files, 1)
 
     def take(self, files: Iterable[LiveFile], by: int) -> None:

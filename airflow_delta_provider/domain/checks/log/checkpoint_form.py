@@ -55,9 +55,9 @@ class CheckpointForm:
         self.metadata: Mapping[str, Any] | None = None
         """Its metaData action."""
         self.bytes = 0
-        """The size of its files, of sidecar files, too."""
+        """Size of its files in bytes, including sidecar files."""
         self.files: set[FileKey] = set()
-        """The files that it adds or removes."""
+        """Keys of the files that it adds or removes."""
 
     @property
     def missing(self) -> str | None:

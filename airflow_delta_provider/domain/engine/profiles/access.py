@@ -16,13 +16,13 @@ class Outcome(str, Enum):
     """The outcome for an engine on a table; the first that applies."""
 
     READ_LOCKED = "READ_LOCKED"
-    """It refuses to read the table, so it cannot write it, either."""
+    """It refuses to read the table, so it cannot write it either."""
     SILENT_WRONG_RESULTS = "SILENT_WRONG_RESULTS"
     """It reads wrong values, or breaks the table when it writes, and reports nothing."""
     WRITE_LOCKED = "WRITE_LOCKED"
     """It reads the table, or may, and refuses to write it."""
     UNKNOWN = "UNKNOWN"
-    """No source says."""
+    """No source covers it."""
     OK = "OK"
     """It reads the table, and writes it if it writes Delta tables at all."""
 

@@ -166,9 +166,9 @@ class Versions(Enum):
     """The meaning of an engine's versions."""
 
     RELEASES = "releases"
-    """Between two records that agree a release does the same; after the last one nothing is known."""
+    """A release between two records that agree behaves like both; after the last record nothing is known."""
     DAYS = "days"
-    """A service: each record holds from its day until that of the next one."""
+    """A service: each record is valid from its day until that of the next one."""
 
 
 @dataclass(frozen=True, kw_only=True)
