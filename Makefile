@@ -162,6 +162,7 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/mypy dags_examples
 	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.plain_english
 
 # The pages that are made of the code, and the samples of reports in all pages.
 docs: setup

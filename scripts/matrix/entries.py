@@ -46,8 +46,9 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """By which people choose it."""
-        return "-".join(f"{part}-{version}" for part, version in self.versions.items())
+        """Its versions, joined by dashes: people choose it by the beginning."""
+        name = "-".join(f"{part}-{version}" for part, version in self.versions.items())
+        return name.replace(", ", "-").replace(" ", "-")
 
     @property
     def environment(self) -> Path:
