@@ -159,7 +159,7 @@ def test_without_the_acknowledgement_it_says_who_is_locked_out_the_tables_own_wr
     first = "an engine that does not sign (1 commit), delta-rs 1.6.6 (1 commit), Delta Spark 4.4.0 (1 commit)"
     assert first in message
     assert message.index(first) < message.index("Databricks Runtime, Delta Spark, delta-rs")
-    assert "Readers that do not support columnMapping are locked out" in message
+    assert "Readers that do not support columnMapping are also locked out" in message
     assert "acknowledge_writer_lockout=True" in message
 
 
