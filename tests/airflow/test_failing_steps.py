@@ -93,4 +93,4 @@ def test_report_is_judged_if_the_finished_tables_cannot_be_kept(
     with pytest.raises(DeltaViolationError) as raised:
         night.run()
     assert TABLES[0] in str(raised.value)
-    assert "could not be kept" in caplog.text
+    assert "could not be saved" in caplog.text

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -268,7 +269,9 @@ class TestWhatIsTold:
         (event,) = told(trigger(log, "violation"), *happen, lambda: None, lambda: None, seconds=0.5)
         assert (event["from_version"], event["to_version"], event["codes"]) == (0, 1, ["CM01"])
         assert begun[0] == (0, 1)
-        assert [first for first, _ in begun[1:]] == [last for _, last in begun[:-1]]
+        # On a slow machine the log itself may not answer in time. Then the same commits are audited again.
+        for audited, following in pairwise(begun):
+            assert following[0] in audited
 
     def test_first_start_tells_nothing_and_a_new_table_is_news(self, tmp_path: Path) -> None:
         log = TableLog(tmp_path / "later")
