@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -68,20 +71,29 @@ def spark(session: SparkDeltaSession) -> SparkSession:
 
 @pytest.fixture(scope="session")
 def built(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Build a fixture table once and return its directory, not to be changed.
+    """Build a fixture table once for all processes and return its directory, not to be changed.
 
     A table that begins as another one is built on a copy of that.
     """
     tables: dict[Any, Path] = {}
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
 
     def build(builder: Callable[..., None], **arguments: Any) -> Path:
         key = (builder, tuple(sorted(arguments.items())))
         if key not in tables:
-            path = tmp_path_factory.mktemp("built") / "t"
-            if first := getattr(builder, "begins_as", None):
-                shutil.copytree(build(first), path)
-            builder(spark, path, **arguments)
-            tables[key] = path
+            name = hashlib.sha256(repr((builder.__module__, builder.__qualname__, key[1])).encode()).hexdigest()
+            place = shared / f"{name}.built"
+            with place.open("a+") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be building the table
+                if not place.read_text():
+                    path = tmp_path_factory.mktemp("built") / "t"
+                    if first := getattr(builder, "begins_as", None):
+                        shutil.copytree(build(first), path)
+                    builder(spark, path, **arguments)
+                    place.write_text(str(path))
+            tables[key] = Path(place.read_text())
         return tables[key]
 
     return build
