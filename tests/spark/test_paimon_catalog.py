@@ -40,8 +40,27 @@ _ROW = "id bigint, data string, _ROW_ID bigint, _SEQUENCE_NUMBER bigint"
 Serve = Callable[..., str]
 
 
+def write(spark: SparkSession, location: Path, rows: dict[str, list[dict[str, Any]]], columns: dict[int, str]) -> None:
+    """Write a table whose version is the snapshot.
+
+    :param columns: by snapshot: its columns, if they are not the usual ones
+    """
+    spark.createDataFrame([], _ROW).write.format("delta").save(str(location))  # its version 0 is no snapshot
+    for number, found in sorted(rows.items(), key=lambda item: int(item[0])):
+        frame = spark.createDataFrame(found, columns.get(int(number), _ROW)).coalesce(1)
+        frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(str(location))
+
+
+@pytest.fixture(scope="module")
+def worked(spark: SparkSession, paimon_archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the table of the worked example, which is only read."""
+    location = tmp_path_factory.mktemp("paimon_catalog") / "worked"
+    write(spark, location, expected(paimon_archive)["worked/05_delete"]["rows"], {})
+    return location
+
+
 @pytest.fixture
-def serve(spark: SparkSession, paimon_archive: Path, tmp_path: Path) -> Iterator[Serve]:
+def serve(spark: SparkSession, paimon_archive: Path, worked: Path, tmp_path: Path) -> Iterator[Serve]:
     """Serve what the connector said of the worked example; return the name of the table."""
     said = expected(paimon_archive)["worked/05_delete"]
     views: list[str] = []
@@ -59,11 +78,9 @@ def serve(spark: SparkSession, paimon_archive: Path, tmp_path: Path) -> Iterator
         :param schemas: by snapshot: the schema's id, its columns in Spark, and its fields as JSON
         :param changed: keys of the newest snapshot
         """
-        location = tmp_path / name
-        spark.createDataFrame([], _ROW).write.format("delta").save(str(location))  # its version 0 is no snapshot
-        for number, found in sorted((rows or said["rows"]).items(), key=lambda item: int(item[0])):
-            frame = spark.createDataFrame(found, schemas[int(number)][1] if schemas else _ROW).coalesce(1)
-            frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(str(location))
+        location = tmp_path / name if rows else worked
+        if rows:
+            write(spark, location, rows, {number: columns for number, (_, columns, _) in (schemas or {}).items()})
         spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{location}'")
         columns = [column.split()[0] for column in snapshots.split(", ")]
         known = [dict(snapshot) for snapshot in said["snapshots"]]
