@@ -40,7 +40,7 @@ def apply(run_job) -> Callable[..., TableReport]:
 RETRY = {"labels": {"run_id": "r1"}, "retry_since": "2020-01-01T00:00:00+00:00"}
 
 
-@pytest.mark.parametrize("is_approved", [True, False])
+@pytest.mark.parametrize("is_approved", [pytest.param(True, marks=pytest.mark.soak), False])
 def test_report_of_a_retry_has_the_whole_plan_and_says_which_steps_an_earlier_try_did(
     is_approved, table, run_job, plan
 ):
@@ -104,6 +104,7 @@ def test_table_becomes_what_is_declared_and_a_second_run_changes_nothing(spark, 
     assert report.history == {**audited.history, "events": since, "omitted": 0}, "what an audit tells, since the plan"
 
 
+@pytest.mark.soak
 def test_killed_after_every_step_in_turn_it_goes_on_and_does_nothing_twice(
     spark, table, apply, plan, audit, monkeypatch
 ):
@@ -194,6 +195,7 @@ def test_rows_that_stand_against_any_step_refuse_the_whole_plan_before_its_first
     assert apply(path).verdict is Verdict.PASS
 
 
+@pytest.mark.soak
 def test_row_that_comes_between_plan_and_rewrite_ends_it_there_and_a_rerun_goes_on(spark, table, apply, monkeypatch):
     path = table(plain)
 
@@ -216,7 +218,7 @@ def test_row_that_comes_between_plan_and_rewrite_ends_it_there_and_a_rerun_goes_
     ("statement", "retryable", "codes"),
     [
         ("ALTER TABLE {t} SET TBLPROPERTIES ('team' = 'other')", False, ["RQ15", "RQ64"]),
-        ("INSERT INTO {t} SELECT * FROM {t} LIMIT 0", None, []),
+        pytest.param("INSERT INTO {t} SELECT * FROM {t} LIMIT 0", None, [], marks=pytest.mark.soak),
     ],
 )
 def test_change_by_others_under_an_approved_plan_is_retryable_only_if_a_retry_can_succeed(

@@ -29,9 +29,9 @@ def test_whole_history_is_judged_and_nothing_is_wrong(built, audit):
     [
         (row_tracking.mapped, {"mode": "name"}),
         (row_tracking.widened, {}),
-        (row_tracking.clustered, {}),
-        (row_tracking.enabled_again, {}),
-        (row_tracking.cloned, {}),
+        pytest.param(row_tracking.clustered, {}, marks=pytest.mark.soak),
+        pytest.param(row_tracking.enabled_again, {}, marks=pytest.mark.soak),
+        pytest.param(row_tracking.cloned, {}, marks=pytest.mark.soak),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

@@ -108,7 +108,7 @@ TYPES = {
 }
 
 
-@pytest.mark.parametrize("mode", ["none", "name"])
+@pytest.mark.parametrize("mode", [pytest.param("none", marks=pytest.mark.soak), "name"])
 def test_what_spark_has_parsed_is_as_in_the_commits(spark, audit, tmp_path, mode, monkeypatch):
     path = tmp_path / "t"
     columns = [f"c{n} {type_}, p{n} {type_}" for n, type_ in enumerate(TYPES)]

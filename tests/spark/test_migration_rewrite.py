@@ -34,7 +34,7 @@ def run(session, path, step):
     return rewrite_table(session, table, table.log.read_state(), step)
 
 
-@pytest.mark.parametrize("builder", [plain, mapped])
+@pytest.mark.parametrize("builder", [pytest.param(plain, marks=pytest.mark.soak), mapped])
 def test_rewrite_casts_nested_values_and_keeps_everything_else(session, spark, table, audit, builder):
     path = table(builder)
     spark.sql(f"ALTER TABLE delta.`{path}` ALTER COLUMN id COMMENT 'number'")
@@ -87,7 +87,7 @@ def test_values_that_a_cast_loses_are_refused_with_examples_or_become_null_as_as
     "statement",
     [
         "INSERT INTO {table} (id, day) VALUES (4, DATE'2024-01-01')",
-        "DELETE FROM {table} WHERE id = 1",
+        pytest.param("DELETE FROM {table} WHERE id = 1", marks=pytest.mark.soak),
         "ALTER TABLE {table} SET TBLPROPERTIES ('meanwhile' = 'x')",
     ],
 )
@@ -122,7 +122,7 @@ def test_engine_checks_constraints_and_generated_columns_of_the_new_values(sessi
     assert audit(path, level="data").findings == ()
 
 
-@pytest.mark.parametrize("builder", [plain, mapped])
+@pytest.mark.parametrize("builder", [pytest.param(plain, marks=pytest.mark.soak), mapped])
 @pytest.mark.parametrize(
     ("written", "columns"),
     [

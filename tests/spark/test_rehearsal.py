@@ -54,7 +54,7 @@ def unwritable(spark, path) -> None:
     spark.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT never CHECK (q > (SELECT 0))")
 
 
-@pytest.fixture(params=["on this machine", "beside the table"])
+@pytest.fixture
 def place(request, monkeypatch) -> str:
     """Where the scratch table is: a cluster's machines share no temporary folder."""
     if request.param == "beside the table":
@@ -71,7 +71,16 @@ def plan(session) -> Callable[..., TableReport]:
     return plan_one
 
 
-@pytest.mark.parametrize(("column", "wider"), [("id", "decimal(20,0)"), ("twice", "bigint")])
+@pytest.mark.parametrize(
+    ("place", "column", "wider"),
+    [
+        ("on this machine", "id", "decimal(20,0)"),
+        ("beside the table", "twice", "bigint"),
+        pytest.param("on this machine", "twice", "bigint", marks=pytest.mark.soak),
+        pytest.param("beside the table", "id", "decimal(20,0)", marks=pytest.mark.soak),
+    ],
+    indirect=["place"],
+)
 def test_widening_that_the_engine_refuses_leaves_the_protocol_as_it_is(table, widen, place, column, wider):
     path = table(filled)
     before, there = log.contents(path), sorted(os.listdir(path))
@@ -115,6 +124,9 @@ def test_table_that_no_engine_can_write_to_already_may_still_be_changed(spark, t
     assert report.verdict is not Verdict.REFUSED, report.findings
 
 
+@pytest.mark.parametrize(
+    "place", ["on this machine", pytest.param("beside the table", marks=pytest.mark.soak)], indirect=True
+)
 def test_table_with_everything_is_rehearsed_with_a_row(spark, table, widen, plan, place):
     path = table(rich)
     spec = {

@@ -142,11 +142,11 @@ def proofs(session: SparkDeltaSession, path: Path) -> tuple[Proof, Proof]:
     ("damage", "codes"),
     [
         (nothing, []),
-        (twice_materialized, ["RT19"]),
+        pytest.param(twice_materialized, ["RT19"], marks=pytest.mark.soak),
         pytest.param(twice_in_one_file, ["RT19"], marks=pytest.mark.soak),
         (on_a_fresh_row_beside_materialized_ones, ["RT19"]),
-        (on_rows_of_fresh_files, ["RT19"]),
-        (on_rows_that_no_vector_deletes_any_more, ["RT19"]),
+        pytest.param(on_rows_of_fresh_files, ["RT19"], marks=pytest.mark.soak),
+        pytest.param(on_rows_that_no_vector_deletes_any_more, ["RT19"], marks=pytest.mark.soak),
         (negative_and_above, ["RT21"]),
         pytest.param(far_above_and_far_below, ["RT21"], marks=pytest.mark.soak),
         pytest.param(without_a_mark_that_counts, [], marks=pytest.mark.soak),
@@ -172,7 +172,7 @@ def test_spark_finds_what_the_driver_finds_at_random(session, tmp_path, seed):
     assert spark == driver
 
 
-@pytest.mark.parametrize("held", [True, False])
+@pytest.mark.parametrize("held", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_deletion_vector_that_cannot_be_read_is_named_by_both(session, tmp_path, held):
     model = tracked()
     file = next(file for file in model.files.values() if file.deleted and bool(file.ids) is held)

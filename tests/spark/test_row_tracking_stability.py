@@ -165,6 +165,7 @@ def test_files_that_vacuum_deleted_leave_their_commits_undecided(table, check):
     assert check(path).verdict is Verdict.PASS
 
 
+@pytest.mark.soak
 def test_version_before_row_tracking_was_enabled_is_undecided_with_the_version_since(built, check):
     path = built(row_tracking.enabled_late)
     enabled = max(
@@ -176,6 +177,7 @@ def test_version_before_row_tracking_was_enabled_is_undecided_with_the_version_s
     assert check(path, compare_to_version=enabled, key_columns=("id",)).verdict is Verdict.PASS
 
 
+@pytest.mark.soak
 def test_restored_rows_are_neither_new_nor_foreign(table, check, spark):
     path = as_of(table(keyed), 5)
     spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 1")

@@ -21,9 +21,7 @@ QUICK = frozenset(
         "append only, unmapped",
         "clustered and mapped",
         "restored, row tracking late",
-        "restored, unmapped",
         "streamed and written at once",
-        "vacuumed, and deletion vectors dropped with their history",
     }
 )
 
