@@ -8,6 +8,8 @@ STAMP := $(VENV)/.installed
 TWICE := --numprocesses 2
 THRICE := --numprocesses 3
 FILES := --dist loadfile
+# Further runs of the example DAGs.
+EXAMPLES := tests/system/test_example_dags.py tests/system/test_migration.py
 S3 := .venv-s3
 PLATFORMS := .venv-platforms
 STORES := .stores
@@ -41,16 +43,17 @@ spark: setup
 system: setup
 	$(BIN)/python -m pytest $(TWICE) $(FILES) tests/system
 
-# Not part of `make test`: long histories, once more with other settings; in a Spark session as users get it. Some tables are
-# made by other libraries, each in an environment of its own below build/engines, where `make measure` has its own (3 GB).
+# Not part of `make test`: long histories, and further variants of its tests; in a Spark session as users get it. Some tables
+# are made by other libraries, each in an environment of its own below build/engines, where `make measure` has its own (3 GB).
 soak: setup
 	$(BIN)/python -m pytest $(TWICE) -m soak tests/unit
 	$(BIN)/python -m pytest --as-shipped -m soak tests/spark
+	$(BIN)/python -m pytest -m soak $(EXAMPLES)
 
 # Not part of `make test` either: twenty minutes in a real scheduler, in which audits are killed at every point, and jobs of
 # a migration of five tables.
 kills: setup
-	$(BIN)/python -m pytest -m soak tests/system
+	$(BIN)/python -m pytest -m soak tests/system $(EXAMPLES:%=--ignore %)
 
 # Nor this: `delta-provider warm-up` by one user, and the first task of another, without a home and a network. It takes root,
 # and a Python that other users can run. The lines of the guide's Dockerfile are run in a copy of the machine, in memory (2 GB).

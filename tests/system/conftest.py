@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -60,9 +61,11 @@ def _environment(process: psutil.Process) -> dict[str, str]:
 
 
 @pytest.fixture
-def lake(airflow: AirflowHome) -> Path:
+def lake(airflow: AirflowHome) -> Iterator[Path]:
     """Where ``migrate_lake`` looks for its tables; of those, it migrates two here."""
-    return Path(airflow.environment["AIRFLOW__CORE__DAGS_FOLDER"]).parent / "lake"
+    folder = Path(airflow.environment["AIRFLOW__CORE__DAGS_FOLDER"]).parent / "lake"
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

@@ -121,6 +121,7 @@ def test_repair_violated_tables_repairs_the_broken_one_only(
     assert spark.sql(f"SELECT count(DISTINCT _metadata.row_id) FROM delta.`{broken}`").first() == (10,)
 
 
+@pytest.mark.soak
 def test_repair_leaves_a_table_alone_whose_rows_share_ids(spark: SparkSession, run_dag: RunDag, tmp_path: Path) -> None:
     table = with_shared_row_ids(spark, tmp_path / "shared")
     before = log.contents(table)
@@ -151,6 +152,7 @@ def test_check_row_tracking_passes_after_optimize_update_and_delete_and_changes_
     assert {path: log.contents(path) for path in tables} == before
 
 
+@pytest.mark.soak
 def test_check_row_tracking_fails_on_the_table_whose_rows_share_ids(
     spark: SparkSession, run_dag: RunDag, tmp_path: Path
 ) -> None:
@@ -164,6 +166,7 @@ def test_check_row_tracking_fails_on_the_table_whose_rows_share_ids(
     assert "RT08" in {finding["code"] for finding in errors}
 
 
+@pytest.mark.soak
 def test_wait_for_feature_goes_on_at_once_where_the_feature_is_enabled(
     spark: SparkSession, run_dag: RunDag, tmp_path: Path
 ) -> None:
