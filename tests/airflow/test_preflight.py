@@ -110,7 +110,9 @@ def test_connection_that_cannot_work_is_not_tried_again(
 
 
 def test_kubernetes_without_its_provider_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "airflow.providers.cncf", None)  # as where it is not installed
+    # As if it were not installed; another test may have imported it.
+    monkeypatch.setitem(sys.modules, "airflow.providers.cncf", None)
+    monkeypatch.setitem(sys.modules, "airflow.providers.cncf.kubernetes", None)
     connect(monkeypatch, "k8s://https://api:6443")
     with pytest.raises(
         DeltaConnectionError,

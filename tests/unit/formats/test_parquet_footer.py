@@ -49,6 +49,11 @@ def timestamp(unit: TimeUnit, utc: bool, **said: Any) -> LogicalType:
     return logical(LogicalKind.TIMESTAMP, unit=unit, adjusted_to_utc=utc, **said)
 
 
+#: Older releases of PyArrow write no Bloom filters, and every time as one in UTC.
+OPTIONS = pq.ParquetWriter.__doc__ or ""
+BLOOM_FILTER = {"bloom_filter_options": {"int": True}} if "bloom_filter_options" in OPTIONS else {}
+TIMES_IN_UTC = "write_time_adjusted_to_utc" not in OPTIONS
+
 #: Arrow type, values, and what the file then says of the column: physical and logical type.
 COLUMNS: dict[str, tuple[pa.DataType, list[Any], PhysicalType, LogicalType | None]] = {
     "flag": (pa.bool_(), [True, None, False], PhysicalType.BOOLEAN, None),
@@ -59,7 +64,12 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any], PhysicalType, LogicalType | Non
     "unsigned_byte": (pa.uint8(), [0, None, 255], PhysicalType.INT32, integer(8, False)),
     "unsigned_int": (pa.uint32(), [1, None, 2**32 - 1], PhysicalType.INT32, integer(32, False)),
     "unsigned_long": (pa.uint64(), [1, None, 2**64 - 1], PhysicalType.INT64, integer(64, False)),
-    "half": (pa.float16(), [0.5, None, 1.5], PhysicalType.FIXED_LEN_BYTE_ARRAY, logical(LogicalKind.FLOAT16)),
+    "half": (
+        pa.float16(),
+        [b"\x00\x38", None, b"\x00\x3e"],
+        PhysicalType.FIXED_LEN_BYTE_ARRAY,
+        logical(LogicalKind.FLOAT16),
+    ),
     "float": (pa.float32(), [0.5, None, 1.5], PhysicalType.FLOAT, None),
     "double": (pa.float64(), [0.5, None, 1.5], PhysicalType.DOUBLE, None),
     "text": (pa.string(), ["a", None, "ü"], PhysicalType.BYTE_ARRAY, logical(LogicalKind.STRING)),
@@ -69,7 +79,7 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any], PhysicalType, LogicalType | Non
         pa.time64("us"),
         [INSTANT.time(), None, INSTANT.time()],
         PhysicalType.INT64,
-        logical(LogicalKind.TIME, unit=TimeUnit.MICROS, adjusted_to_utc=False),
+        logical(LogicalKind.TIME, unit=TimeUnit.MICROS, adjusted_to_utc=TIMES_IN_UTC),
     ),
     "instant": (
         pa.timestamp("us", "UTC"),
@@ -97,7 +107,13 @@ def written(table: pa.Table, **options: Any) -> bytes:
 
 
 def table_of_all() -> pa.Table:
-    return pa.table({name: pa.array(values, kind) for name, (kind, values, _, _) in COLUMNS.items()})
+    return pa.table({name: array_of(values, kind) for name, (kind, values, _, _) in COLUMNS.items()})
+
+
+def array_of(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if kind != pa.float16():
+        return pa.array(values, kind)
+    return pa.array(values, pa.binary(2)).view(kind)  # before PyArrow 21, only NumPy's numbers make halves
 
 
 def nested_table() -> pa.Table:
@@ -157,7 +173,7 @@ def agrees_with_pyarrow(content: bytes) -> Footer:
         {"version": "2.4", "write_page_index": True, "store_schema": False},
         {"use_deprecated_int96_timestamps": True},
         {"store_decimal_as_integer": True},
-        {"sorting_columns": [pq.SortingColumn(1)], "bloom_filter_options": {"int": True}},
+        {"sorting_columns": [pq.SortingColumn(1)], **BLOOM_FILTER},
         {"compression": "none", "column_encoding": "PLAIN", "use_dictionary": False},
     ],
     ids=str,
