@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.command_line.process import run
+from airflow_delta_provider.command_line.main import run
 
 run()

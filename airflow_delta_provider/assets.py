@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from airflow.providers.common.compat.sdk import Asset
+from airflow.providers.common.compat.sdk import (
+    Asset,
+)
 
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, normal_location
+from airflow_delta_provider.domain.table_name import TableName, TableNameError, normal_location
 
 #: Scheme of tables with a catalog name; Airflow does not change schemes that begin with ``x-``.
 CATALOG_SCHEME = "x-delta"
+
+
 #: Characters that would end the path of a URI, or be mistaken for an escape.
 _RESERVED = re.compile("[%?#]")
 

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
 from airflow_delta_provider.domain.rendering.text import render
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.visible import shown_lines
+from airflow_delta_provider.domain.report.report import JobReport, ReportPlace
+from airflow_delta_provider.domain.text import shown_lines
 
 
 class DeltaProviderError(AirflowException):

@@ -68,8 +68,8 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "extra-links": [
             "airflow_delta_provider.links.report.DeltaReportLink",
-            "airflow_delta_provider.links.delta_pages.DeltaPageLink",
-            "airflow_delta_provider.links.delta_pages.DeltaTablesLink",
+            "airflow_delta_provider.links.report.DeltaPageLink",
+            "airflow_delta_provider.links.report.DeltaTablesLink",
         ],
         "notifications": ["airflow_delta_provider.notifications.violation.DeltaViolationNotifier"],
         "config": {

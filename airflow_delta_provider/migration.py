@@ -10,17 +10,16 @@ from typing import Any, Literal
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import TaskGroup, task_group
 
-from airflow_delta_provider.domain.request.specs import Specs as SpecsOption
-from airflow_delta_provider.domain.spec.spec_file import before, waves
+from airflow_delta_provider.domain.request.migration_options import Specs as SpecsOption
+from airflow_delta_provider.domain.spec.files import before, waves
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.apply_migration import DeltaApplyMigrationOperator
 from airflow_delta_provider.operators.approve_migration import DeltaApproveMigrationOperator
-from airflow_delta_provider.operators.arguments import Document, Names, Specs, Text
+from airflow_delta_provider.operators.arguments import Document, Names, Specs, Text, file_of, read_document
 from airflow_delta_provider.operators.check_drift import DeltaCheckDriftOperator
-from airflow_delta_provider.operators.delta_read import EngineName
+from airflow_delta_provider.operators.delta_task import EngineName
 from airflow_delta_provider.operators.plan_migration import DeltaPlanMigrationOperator
-from airflow_delta_provider.operators.worker_files import file_of, read_document
 from airflow_delta_provider.sensors.quiet_window import QuietWindowSensor
 
 OnFailure = Literal["stop", "continue"]

@@ -1,26 +1,127 @@
-"""Storage of whole reports outside the database: JSON files in Airflow's object storage."""
+"""Storage of whole reports outside the database: JSON files in Airflow's object storage or on the worker."""
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import logging
+import os
 import re
-from collections.abc import Iterable, Iterator
+import stat
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.report_place import ReportPlace
+from airflow_delta_provider.domain.report.report import JobReport, ReportPlace
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.local_file import read_regular, replace_file
-from airflow_delta_provider.time_limit import within
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import ObjectStoragePath
+
+
+def read_regular(path: Path | str) -> bytes:
+    """Return the content of a regular file.
+
+    :raises OSError: if it cannot be read, or is a pipe or a device, which could block forever
+    """
+    with open(path, "rb", opener=_open_at_once) as file:
+        _check_regular(file.fileno(), path)
+        return file.read()
+
+
+def read_text(path: Path | str) -> str:
+    """Return the text of a regular file in UTF-8.
+
+    :raises OSError: see :func:`read_regular`
+    :raises UnicodeDecodeError: if it is not UTF-8
+    """
+    with open(path, encoding="utf-8", opener=_open_at_once) as file:
+        _check_regular(file.fileno(), path)
+        return file.read()
+
+
+def open_own(path: Path | str) -> int:
+    """Open a regular file of this process's user for reading, and return its descriptor.
+
+    Links are not followed.
+
+    :raises OSError: if it cannot be read, is something else, or belongs to another user
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if _check_regular(descriptor, path).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "It belongs to another user", str(path))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def replace_file(path: Path | str, content: bytes) -> None:
+    """Replace a file atomically: readers see the old or the new file.
+
+    A link at the path is replaced, not followed.
+
+    :raises OSError: if it cannot be written
+    """
+    partial = f"{path}.{os.urandom(8).hex()}.tmp"  # an unpredictable name, so that nobody can create it first
+    try:
+        with open(partial, "xb") as file:
+            file.write(content)
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(partial)
+        raise
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _check_regular(descriptor: int, path: Path | str) -> os.stat_result:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.ENOTSUP, "Not a regular file", str(path))
+    return found
+
+
+T = TypeVar("T")
+
+
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """Return the result of ``call``, or raise its error.
+
+    :raises TimeoutError: if it takes longer; its thread continues
+    """
+    outcome: list[Callable[[], T]] = []
+
+    def run() -> None:
+        try:
+            result = call()
+        except BaseException as error:
+            outcome.append(partial(_raise, error))
+        else:
+            outcome.append(lambda: result)
+
+    thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True, name="delta-time-limit")
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    return outcome[0]()
+
+
+def _raise(error: BaseException) -> Any:
+    raise error
+
 
 log = logging.getLogger(__name__)
 

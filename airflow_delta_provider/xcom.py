@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.report import summary as listed
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import JobReport, Verdict
 from airflow_delta_provider.exceptions import DeltaReportUnavailableError
 from airflow_delta_provider.report_store import read_report
 

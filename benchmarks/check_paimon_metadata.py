@@ -19,19 +19,18 @@ from typing import Any
 
 import fastavro
 
-from airflow_delta_provider.domain.formats.avro.codecs import STANDARD_CODECS, Codec
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.formats.avro.file import STANDARD_CODECS, Codec
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.paimon.check import PaimonRowTrackingCheck
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
-from airflow_delta_provider.jobs.paimon.open_table import PaimonTable
-from airflow_delta_provider.jobs.process.garbage_collection import collect_seldom
-from airflow_delta_provider.jobs.process.progress import silent
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
-from airflow_delta_provider.jobs.spark.storage.block_codecs import zstandard_by_jvm, zstandard_by_package
-from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.paimon.table import PaimonTable
+from airflow_delta_provider.jobs.process import collect_seldom, silent
+from airflow_delta_provider.jobs.spark.block_codecs import zstandard_by_jvm, zstandard_by_package
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.spark.session import own_session
 from benchmarks.paimon_history import make_history
 
 

@@ -18,14 +18,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.paimon.table_files import TableFiles
+from airflow_delta_provider.jobs.paimon.table import TableFiles
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.row_tracking.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.spark.session import own_session
 from benchmarks.paimon_rows import RowsTable
 from tests.unit.paimon_histories import history_of, layout_of
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from benchmarks.side_by_side import compare, job, script
 
 #: The same twenty changes, as a spec and as statements.

@@ -24,11 +24,11 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.process.garbage_collection import collect_seldom
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.process import collect_seldom
 from airflow_delta_provider.jobs.run.runner import run
 from benchmarks.protocol_logs import write_log
 from tests.small_s3 import SmallS3

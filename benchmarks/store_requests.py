@@ -20,14 +20,13 @@ from pathlib import Path
 
 import pyspark
 
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import DeltaSession, python_session
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session import own_session
 from benchmarks.protocol_logs import write_log
 from tests.small_s3 import SmallS3
 
@@ -68,8 +67,7 @@ def _audits(
 
 
 def _polls(server: SmallS3, files: list[Path]) -> None:
-    from airflow_delta_provider.watch.delta.head_reader import HeadReader
-    from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
+    from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
 
     print("a sensor")
     _put(server, "polled", files[:COMMITS])

@@ -34,9 +34,8 @@ from airflow.triggers.shared_stream import SharedStreamManager
 
 from airflow_delta_provider.triggers.table_event import DeltaTableEventTrigger
 from airflow_delta_provider.triggers.table_poll import ticks
-from airflow_delta_provider.watch.delta.head_reader import HeadReader
-from airflow_delta_provider.watch.delta.log_follower import LogFollower
-from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
+from airflow_delta_provider.watch.log_follower import LogFollower
 
 INTERVAL = 60.0
 POLLS = 500

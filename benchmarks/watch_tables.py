@@ -33,8 +33,7 @@ from airflow.sdk.io import attach
 from fsspec.implementations.local import LocalFileSystem
 
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
-from airflow_delta_provider.watch.delta.head_reader import HeadReader
-from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
+from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
 
 LATENCY = 0.03
 PAGE = 1_000

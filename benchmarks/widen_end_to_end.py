@@ -118,7 +118,7 @@ def _measure(folder: Path, runs: int) -> dict[str, list[tuple[float, float]]]:
 
 
 def _make_tables(folder: Path, number: int) -> None:
-    from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+    from airflow_delta_provider.jobs.spark.session import own_session
     from benchmarks.wide_table import make_table
 
     spark = own_session("benchmark", "local[2]")

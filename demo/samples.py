@@ -14,11 +14,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.rendering.text import render
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.run.command_line.main import parse
+from airflow_delta_provider.jobs.run.command_line import parse
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, worst_first
-from airflow_delta_provider.notifications.formats.text import render as render_alert
+from airflow_delta_provider.notifications.text import render as render_alert
 from demo.damage import copy_with_colliding_ids
 
 #: Where the tables of the samples are, as the docs show them.

@@ -15,7 +15,7 @@ from airflow_delta_provider.command_line.parser import (
     table_parser,
     warm_up_parser,
 )
-from airflow_delta_provider.jobs.run.command_line.main import parser
+from airflow_delta_provider.jobs.run.command_line import parser
 
 _REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 PAGE, JOBS_PAGE = _REFERENCE / "command-line.md", _REFERENCE / "job-command.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from airflow_delta_provider.airflow_release import PARTS
+from airflow_delta_provider.version_compat import PARTS
 from scripts.matrix.entries import Airflow, Engine, Entry, entries
 from scripts.matrix.results import Result, read
 from scripts.sample_blocks import CHECKOUT
@@ -14,7 +14,7 @@ Versions = tuple[tuple[str, str], ...]
 _INTRODUCTION = """\
 # Compatibility
 
-<!-- Written by `make docs` from scripts/matrix/results.json and airflow_delta_provider/airflow_release.py: change it
+<!-- Written by `make docs` from scripts/matrix/results.json and airflow_delta_provider/version_compat.py: change it
 there. -->
 
 Airflow 3.1.8 to 3.3 on Python 3.10 to 3.13, and Delta Lake 3.2 to 4.4 on Spark 3.5 to 4.2 are supported. On the

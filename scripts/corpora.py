@@ -18,12 +18,12 @@ from pathlib import Path
 
 import tomllib
 
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.process.garbage_collection import collect_seldom
+from airflow_delta_provider.jobs.process import collect_seldom
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session import own_session
 
 JUDGED = Path(__file__).with_name("corpora.toml")
 UNJUDGED = "not judged yet"

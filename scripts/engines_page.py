@@ -7,14 +7,14 @@ from pathlib import Path
 
 from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureKind
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.engine.profiles.profile import Profile, Release, Support
-from airflow_delta_provider.domain.engine.profiles.registry import PROFILES
+from airflow_delta_provider.domain.engine.profile import Profile, Release, Support
+from airflow_delta_provider.domain.engine.profiles import PROFILES
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "engines.md"
 _INTRODUCTION = """\
 # Engines
 
-<!-- Written by `make docs` from airflow_delta_provider/domain/engine/profiles: change it there. -->
+<!-- Written by `make docs` from airflow_delta_provider/domain/engine/profiles.json: change it there. -->
 
 These tables show, by release, how engines treat tables with a table feature. A writer has to support every feature of
 the table, a reader only reader features. So a cell covers reading and writing, or only writing.

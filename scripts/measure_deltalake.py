@@ -1,7 +1,7 @@
 """Measures what an installed release of ``deltalake`` does with each table feature, and prints it as JSON.
 
 Not part of ``make docs`` or of CI: run it with the Python of a virtual environment that has the release (and pyarrow),
-and compare the result with ``domain/engine/profiles/delta_rs.py``. It needs nothing of this package, so it runs with
+and compare the result with ``domain/engine/profiles.json``. It needs nothing of this package, so it runs with
 releases that need an old Python library.
 
     python measure_deltalake.py FOLDER [FEATURE …]

@@ -13,7 +13,7 @@ _REFERENCE = _CHECKOUT / "docs" / "reference"
 _MARK = "<!-- Written by `make docs` from the classes that airflow_delta_provider/get_provider_info.py names. -->"
 _OPERATOR_BASES = (
     "airflow_delta_provider.operators.delta_job.DeltaJobOperator",
-    "airflow_delta_provider.operators.delta_change.DeltaChangeOperator",
+    "airflow_delta_provider.operators.delta_task.DeltaChangeOperator",
 )
 _SENSOR_BASES = ("airflow_delta_provider.sensors.table_sensor.TableSensor",)
 #: The trigger that people use themselves; the others belong to sensors.
@@ -23,7 +23,7 @@ _FUNCTIONS = (
     "airflow_delta_provider.xcom.tables_with",
     "airflow_delta_provider.xcom.all_findings",
     "airflow_delta_provider.xcom.whole_report",
-    "airflow_delta_provider.assets.table_asset",
+    "airflow_delta_provider.operators.reporting.table_asset",
 )
 
 #: Groups of tasks; the first is decorated, and what it decorates has its arguments.

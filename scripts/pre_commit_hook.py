@@ -6,6 +6,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from airflow_delta_provider.command_line.process import run
+from airflow_delta_provider.command_line.main import run
 
 run()

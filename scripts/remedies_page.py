@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.remedy import Restore
-from airflow_delta_provider.domain.rendering.markdown_syntax import code as code_span
+from airflow_delta_provider.domain.checks.rule import Restore
+from airflow_delta_provider.domain.rendering.markdown import code as code_span
 from tests.tables.restoring import STATEMENTS
 
 _CHECKOUT = Path(__file__).resolve().parents[1]

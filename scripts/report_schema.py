@@ -16,14 +16,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from airflow_delta_provider.domain.report import job_report
-from airflow_delta_provider.domain.report.finding import Finding, Waiver
-from airflow_delta_provider.domain.report.job_report import SCHEMA_VERSION, JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report import report
+from airflow_delta_provider.domain.report.report import SCHEMA_VERSION, Finding, JobReport, TableReport, Verdict, Waiver
 from airflow_delta_provider.domain.request.kinds import KINDS
 
-SCHEMA = Path(job_report.__file__).with_name("report.schema.json")
+SCHEMA = Path(report.__file__).with_name("report.schema.json")
 _PARTS = Path(__file__).with_name("report_parts.json")
 _PARAMETER = re.compile(r"^:param (\w+): (.*(?:\n    .*)*)", re.MULTILINE)
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}

@@ -7,15 +7,16 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import Any
 
-from airflow_delta_provider.command_line import rule_catalogue
-from airflow_delta_provider.domain.checks.registry import CAUSES, FAMILIES
+from airflow_delta_provider.command_line import rules
+from airflow_delta_provider.domain.checks.causes import causes_of
+from airflow_delta_provider.domain.checks.registry import FAMILIES
 from airflow_delta_provider.domain.checks.rule import Rule
 from scripts.protocol_coverage.entries import entries, places
 from scripts.protocol_coverage.sentences import COMMIT, REPOSITORY
 from scripts.sample_blocks import CHECKOUT
 from tests.unit.damages import CASES
 
-CATALOGUE = CHECKOUT / "airflow_delta_provider" / "command_line" / rule_catalogue.FILE
+CATALOGUE = CHECKOUT / "airflow_delta_provider" / "command_line" / rules.FILE
 #: What heals a violation, by what the tests of damages call it.
 _HEALERS = {
     "undo": "a later commit that changes it back",
@@ -29,10 +30,10 @@ def render() -> str:
     """Return the file, as text."""
     requirements, healers = _requirements(), _healers()
     families = [{"prefix": f.prefix, "title": f.title, "about": f.about} for f in FAMILIES]
-    rules = [
+    listed = [
         _entry(rule, requirements.get(rule.code, []), healers.get(rule.code)) for f in FAMILIES for rule in f.rules
     ]
-    return json.dumps({"families": families, "rules": rules}, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps({"families": families, "rules": listed}, indent=1, ensure_ascii=False) + "\n"
 
 
 def _entry(rule: Rule, requirements: list[dict[str, str]], healers: Collection[str] | None) -> dict[str, Any]:
@@ -47,7 +48,7 @@ def _entry(rule: Rule, requirements: list[dict[str, str]], healers: Collection[s
         "healing": "" if healers is None else _healing(healers),
         "source": rule.source,
         "requirements": requirements,
-        "follows_from": list(CAUSES.get(rule.code, ())),
+        "follows_from": list(causes_of(rule.code).all_codes),
         "threads": list(rule.threads),
     }
     return {key: value for key, value in entry.items() if value}

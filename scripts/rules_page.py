@@ -8,7 +8,7 @@ from pathlib import Path
 
 from airflow_delta_provider.domain.checks.registry import FAMILIES
 from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Severity
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "rules.md"
 _INTRODUCTION = """\

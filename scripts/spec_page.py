@@ -6,26 +6,25 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from airflow_delta_provider.domain.spec import keys
-from airflow_delta_provider.domain.spec.json_schema import json_schema
-from airflow_delta_provider.domain.spec.keys import Key
+from airflow_delta_provider.domain.spec import problem
+from airflow_delta_provider.domain.spec.problem import Key, json_schema
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "spec.md"
-SCHEMA = Path(keys.__file__).with_name("spec.schema.json")
+SCHEMA = Path(problem.__file__).with_name("spec.schema.json")
 _INTRODUCTION = """\
 # Spec files
 
-<!-- Written by `make docs` from airflow_delta_provider/domain/spec/keys.py: change it there. -->
+<!-- Written by `make docs` from airflow_delta_provider/domain/spec/problem.py: change it there. -->
 
 These keys [declare tables](../guides/declare-tables.md). Anything that a file leaves out stays as it is. Python
 values and JSON files have the same keys. Editors check them by
 [`spec.schema.json`](../../airflow_delta_provider/domain/spec/spec.schema.json), which is part of the package.\
 """
 _SECTIONS: Mapping[str, Mapping[str, Key]] = {
-    "Table": keys.TABLE_KEYS,
-    "Column": keys.COLUMN_KEYS,
-    "View": keys.VIEW_KEYS,
-    "File of several tables": keys.FILE_KEYS,
+    "Table": problem.TABLE_KEYS,
+    "Column": problem.COLUMN_KEYS,
+    "View": problem.VIEW_KEYS,
+    "File of several tables": problem.FILE_KEYS,
 }
 _AFTER = {
     "Column": "Fields of structs have the same keys, without `default` and `generated`.",

@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.changes.rehearsal import NOT_REHEARSED
+from airflow_delta_provider.domain.changes.preflight import NOT_REHEARSED
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.log.damaged_files import DAMAGED_CHECKPOINT
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.checks.log.files import DAMAGED_CHECKPOINT
+from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.domain.table_name import TableName, TableNameError
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 
 #: Damage that each reader of Parquet describes in its own words.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_delta_provider.domain.request.audit import AuditOptions
 from airflow_delta_provider.domain.request.change_options import (
     AlterColumnsOptions,
     CreateTableOptions,
@@ -13,9 +12,12 @@ from airflow_delta_provider.domain.request.change_options import (
     EnableFeatureOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_options import (
+    AuditOptions,
+    CheckCompatibilityOptions,
+    CheckRowTrackingOptions,
+    PaimonCheckRowTrackingOptions,
+)
 from airflow_delta_provider.domain.request.migration_options import (
     ApplyMigrationOptions,
     CheckDriftOptions,

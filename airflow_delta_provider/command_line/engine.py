@@ -7,22 +7,18 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from airflow_delta_provider.command_line.table_arguments import pairs
+from airflow_delta_provider.command_line.exit_code import UsageError
+from airflow_delta_provider.command_line.invocation import Invocation, pairs
 from airflow_delta_provider.command_line.terminal import Terminal
-from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.request.config_file import Config
 from airflow_delta_provider.domain.request.kinds import Kind
 from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.table_name import TableName, is_catalog_name
-from airflow_delta_provider.jobs.process.optional_packages import has_pyspark
-from airflow_delta_provider.jobs.storage.storage_errors import NoStorageError
+from airflow_delta_provider.domain.table_name import TableName, is_catalog_name
+from airflow_delta_provider.jobs.delta.session import DeltaSession
+from airflow_delta_provider.jobs.process import has_pyspark
+from airflow_delta_provider.jobs.storage.errors import NoStorageError
 from airflow_delta_provider.jobs.storage.storages import Storages
-
-if TYPE_CHECKING:
-    from airflow_delta_provider.command_line.invocation import Invocation
-    from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
 
 PYTHON, SPARK, AUTO = "python", "spark", "auto"
 _PACKAGES = "spark.jars.packages"
@@ -107,7 +103,7 @@ def opened(choice: EngineChoice, invocation: Invocation, terminal: Terminal, *, 
     :raises EngineUnavailableError: if there is none
     """
     if choice.name == PYTHON:
-        from airflow_delta_provider.jobs.run.python_engine import python_session
+        from airflow_delta_provider.jobs.delta.session import python_session
 
         options = {**invocation.config.storage, **pairs(invocation.parsed.storage)}
         yield python_session(Storages(options, folder=invocation.project.path))
@@ -121,11 +117,11 @@ def opened(choice: EngineChoice, invocation: Invocation, terminal: Terminal, *, 
 
 
 def _on_spark(invocation: Invocation, terminal: Terminal, *, delta: bool) -> Iterator[DeltaSession]:
-    from airflow_delta_provider.domain.engine.delta_library import PROVIDED
-    from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-    from airflow_delta_provider.jobs.spark.session.engine_errors import understand
-    from airflow_delta_provider.jobs.spark.session.jvm_output import JvmOutput
-    from airflow_delta_provider.jobs.spark.session.spark_session import jvm_runs, own_session
+    from airflow_delta_provider.domain.engine.spark_library import PROVIDED
+    from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+    from airflow_delta_provider.jobs.spark.engine_errors import understand
+    from airflow_delta_provider.jobs.spark.jvm_output import JvmOutput
+    from airflow_delta_provider.jobs.spark.session import jvm_runs, own_session
 
     parsed, config = invocation.parsed, invocation.config
     name = f"airflow-delta-provider {invocation.kind.name}"

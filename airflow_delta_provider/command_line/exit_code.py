@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judge
+from airflow_delta_provider.domain.report.report import JobReport, Severity, TableReport, Verdict, judge
+
+
+class UsageError(Exception):
+    """A command line, or a file that it names, cannot be used; the message gives the reason in one line."""
 
 
 class ExitCode(IntEnum):

@@ -4,26 +4,215 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from airflow_delta_provider.command_line.config_search import find_config, folder_of, read_config
+from airflow_delta_provider.command_line.exit_code import UsageError
 from airflow_delta_provider.command_line.parser import table_parser
-from airflow_delta_provider.command_line.project_folder import ProjectFolder
-from airflow_delta_provider.command_line.table_arguments import read_names
-from airflow_delta_provider.command_line.usage_error import UsageError
-from airflow_delta_provider.domain.engine.spark_master import MasterError, SparkMaster
-from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.config_file import Config, ConfigError, renamed_entries
+from airflow_delta_provider.domain.engine.spark_library import MasterError, SparkMaster
+from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.domain.rendering.links import SourceTree
+from airflow_delta_provider.domain.request.check_options import AuditOptions
+from airflow_delta_provider.domain.request.config_file import (
+    NAME,
+    PYPROJECT,
+    Config,
+    ConfigError,
+    is_configured,
+    parse_config,
+    renamed_entries,
+)
 from airflow_delta_provider.domain.request.kinds import Kind, load
 from airflow_delta_provider.domain.request.migration_options import InitSpecOptions
+from airflow_delta_provider.domain.request.option import Document
 from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_name import TableNameError, check_tables
-from airflow_delta_provider.domain.request.value import Document
-from airflow_delta_provider.jobs.run.command_line.options import flags_of, read_document, read_options
+from airflow_delta_provider.domain.table_name import (
+    Exclusion,
+    TableName,
+    TableNameError,
+    check_tables,
+    is_relative,
+    place_of,
+)
+from airflow_delta_provider.jobs.run.arguments import flags_of, read_document, read_options
+
+
+def find_config(start: Path) -> Path | None:
+    """Return the nearest configuration file in a folder or above it.
+
+    A ``pyproject.toml`` counts if it has the table.
+
+    :raises ConfigError: if a ``pyproject.toml`` on the way cannot be read
+    """
+    for folder in (start, *start.parents):
+        if (folder / NAME).is_file():
+            return folder / NAME
+        pyproject = folder / PYPROJECT
+        if pyproject.is_file() and is_configured(_text(pyproject), str(pyproject)):
+            return pyproject
+    return None
+
+
+def read_config(path: Path) -> Config:
+    """Return the configuration in a file.
+
+    Relative file paths start at the file's folder; table names stay as they are written.
+
+    :raises ConfigError: if it cannot be read or is invalid
+    """
+    folder = folder_of(path)
+    return parse_config(_text(path), str(path), "" if folder == Path.cwd() else folder.as_posix())
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder where relative names in a configuration file start."""
+    return path.parent.resolve()
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8 text.") from None
+
+
+#: Entry in the root of a repository: a folder, or a file in a worktree.
+_REPOSITORY = ".git"
+
+
+@dataclass(frozen=True)
+class ProjectFolder:
+    """The folder of the configuration file, or the working directory if there is none.
+
+    :param path: absolute path
+    """
+
+    path: str
+
+    def typed(self, text: str) -> str:
+        """Return the table name or pattern for a string that is relative to the working directory."""
+        location = _relative_location(text)
+        if location is None:
+            return text
+        return _like(text, self._spelled(os.path.relpath(os.path.abspath(location), self.path)))
+
+    def written(self, text: str) -> str:
+        """Return the table name for a string in the configuration file.
+
+        A string without a slash is a catalog name.
+        """
+        location = _relative_location(text)
+        return text if location is None else _like(text, self._spelled(os.path.normpath(location)))
+
+    def typed_folder(self, location: str) -> str:
+        """Return a path with its start at the working directory, absolute if this is another folder."""
+        return os.path.abspath(location) if is_relative(location) and self.path != os.getcwd() else location
+
+    def absolute(self, location: str) -> str:
+        """Return a location; a relative one starts at this folder."""
+        if location.startswith("/"):
+            return os.path.normpath(location)
+        return os.path.normpath(os.path.join(self.path, location)) if is_relative(location) else location
+
+    def place(self, table: str) -> Hashable:
+        """Return a key that is equal for all names of a table."""
+        try:
+            name = TableName.parse(table)
+        except TableNameError:
+            return table
+        if name.location is None:
+            return place_of(name)
+        return place_of(TableName(name.text, location=self.absolute(name.location)))
+
+    def exclusion(self, patterns: Sequence[str]) -> Exclusion:
+        return Exclusion([self.absolute(pattern) if "/" in pattern else pattern for pattern in patterns])
+
+    def sources(self) -> SourceTree:
+        """Return the place of files in the repository of the working directory, or else of this folder."""
+        folder = Path(self.path)
+        candidates = (*_with_parents(Path.cwd()), *_with_parents(folder))
+        root = next((each for each in candidates if (each / _REPOSITORY).exists()), folder)
+        return SourceTree(root.as_posix(), self.path)
+
+    def _spelled(self, path: str) -> str:
+        """Return a path as a table name, which needs a slash."""
+        return path if "/" in path else f"./{path.removeprefix('.')}"
+
+
+def _with_parents(folder: Path) -> tuple[Path, ...]:
+    return (folder, *folder.parents)
+
+
+def _relative_location(text: str) -> str | None:
+    """Return the path that a string names, if it is relative."""
+    try:
+        location = TableName.parse(text).location
+    except TableNameError:  # reported when tables are checked
+        return None
+    return location if location is not None and is_relative(location) else None
+
+
+def _like(text: str, location: str) -> str:
+    """Return the name of a location, quoted if ``text`` is quoted."""
+    return location if TableName.parse(text).location == text else TableName(text, location=location).sql
+
+
+#: First character of an argument that names a file of tables.
+_FILE = "@"
+
+
+def read_names(arguments: Iterable[str]) -> list[str]:
+    """Return names and patterns of tables, with ``@FILE`` replaced by the names in the file.
+
+    A file has one name per line; ``#`` begins a comment. ``@-`` is standard input.
+
+    :raises UsageError: if a file cannot be read
+    """
+    return [_as_location(name) for argument in arguments for name in _named_by(argument)]
+
+
+def _named_by(argument: str) -> Iterator[str]:
+    if not argument.startswith(_FILE):
+        yield argument
+        return
+    file = argument.removeprefix(_FILE)
+    try:
+        if file == "-":
+            lines = sys.stdin.read().splitlines()
+        else:
+            with open(file, encoding="utf-8") as opened:
+                lines = opened.read().splitlines()
+    except OSError as error:
+        raise UsageError(f"{argument}: the file cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{argument}: the file is not UTF-8 text.") from None
+    for line in lines:
+        name = f" {line}".partition(" #")[0].strip()
+        if name:
+            yield name
+
+
+def _as_location(name: str) -> str:
+    """Return a name unchanged, or as a path if it could also be a catalog name and is a folder here."""
+    if "/" in name or name.startswith("`"):
+        return name
+    is_pattern = any(mark in name for mark in "*?") and "." not in name
+    return f"./{name}" if is_pattern or os.path.isdir(name) else name
+
+
+def pairs(settings: Iterable[str]) -> dict[str, str]:
+    """Return settings that are written as ``KEY=VALUE``.
+
+    If a key is given twice, the last value is used.
+    """
+    parted = (setting.partition("=") for setting in settings)
+    return {key: value for key, _, value in parted}
+
 
 #: Keys of the configuration file for options of audits.
 _KEYS = {"level": "level", "state_path": "state_path", "waivers": "waivers", "ownership": "tables"}

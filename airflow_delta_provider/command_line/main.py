@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import traceback
 from collections.abc import Sequence
+from io import TextIOWrapper
+from types import FrameType
+from typing import NoReturn
 
 from airflow_delta_provider.command_line import parser, rules
-from airflow_delta_provider.command_line.exit_code import ExitCode
-from airflow_delta_provider.command_line.terminal import Terminal
-from airflow_delta_provider.command_line.usage_error import UsageError
+from airflow_delta_provider.command_line.exit_code import ExitCode, UsageError
+from airflow_delta_provider.command_line.terminal import PROGRAM, Terminal, is_terminal
 from airflow_delta_provider.domain.request.kinds import Kind
-from airflow_delta_provider.domain.suggestion import did_you_mean
+from airflow_delta_provider.domain.text import did_you_mean
+from airflow_delta_provider.jobs.process import collect_seldom
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -66,3 +72,25 @@ def _run_rules(command: str, words: Sequence[str], terminal: Terminal) -> int:
     else:
         shown = rules.list_rules(parsed.family, parsed.severity, parsed.format)
     return ExitCode.OK if terminal.result([shown]) else ExitCode.FAULT
+
+
+_SHOW_CURSOR = "\x1b[?25h"
+
+
+def run() -> NoReturn:
+    """Run this process's command line, and exit."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # ignored for example in a script's background jobs
+        signal.signal(signal.SIGINT, _interrupted)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # for an encoding that lacks a character
+    collect_seldom()
+    sys.exit(main(sys.argv[1:]))
+
+
+def _interrupted(_: int, __: FrameType | None) -> None:
+    """Exit at once: files are written atomically, and threads may be waiting for a slow storage."""
+    if is_terminal(sys.stderr):
+        os.write(2, _SHOW_CURSOR.encode())
+    os.write(2, f"\n{PROGRAM}: interrupted\n".encode())
+    os._exit(ExitCode.INTERRUPTED)

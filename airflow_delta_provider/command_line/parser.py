@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.request.kinds import KINDS, Kind, load
 if TYPE_CHECKING:
     from airflow_delta_provider.domain.request.options import Options
 
+
 #: Names of commands that differ from those of their kinds.
 _ALIASES = {"check-paimon": "check-paimon-row-tracking"}
 _WIDTH = 28
@@ -129,7 +130,7 @@ def warm_up_parser() -> argparse.ArgumentParser:
 def table_parser(command: str, kind: Kind) -> argparse.ArgumentParser:
     """Return the parser of a command that works on tables."""
     # Imported late: the overview of all commands needs none of it.
-    from airflow_delta_provider.jobs.run.command_line.options import add_options
+    from airflow_delta_provider.jobs.run.arguments import add_options
 
     options: type[Options] = load(kind.options)
     parser = argparse.ArgumentParser(
@@ -207,7 +208,7 @@ def _default(options: type[Options]) -> str:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    from airflow_delta_provider.domain.rendering.formats import FORMATS
+    from airflow_delta_provider.domain.rendering.presentation import FORMATS
 
     group = parser.add_argument_group("output")
     about = f"output format (default: text). {'; '.join(f'{name}: {form.about}' for name, form in FORMATS.items())}"
@@ -260,7 +261,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="option of an object store without Spark, such as region or endpoint; never a secret",
     )
-    from airflow_delta_provider.jobs.run.command_line.options import add_allowed_locations
+    from airflow_delta_provider.jobs.run.arguments import add_allowed_locations
 
     add_allowed_locations(group)
     group.add_argument("--master", help="Spark master (default: spark-defaults, else local[*])")

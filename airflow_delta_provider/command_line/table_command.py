@@ -6,28 +6,23 @@ import uuid
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 
-from airflow_delta_provider.command_line.baseline import Baseline
 from airflow_delta_provider.command_line.engine import EngineUnavailableError, choose, opened
-from airflow_delta_provider.command_line.exit_code import ExitCode, exit_code
+from airflow_delta_provider.command_line.exit_code import ExitCode, UsageError, exit_code
 from airflow_delta_provider.command_line.invocation import Invocation, read_invocation
-from airflow_delta_provider.command_line.output import Output
-from airflow_delta_provider.command_line.progress_bar import ProgressBar
-from airflow_delta_provider.command_line.terminal import Terminal
-from airflow_delta_provider.command_line.usage_error import UsageError
+from airflow_delta_provider.command_line.output import Baseline, Output
+from airflow_delta_provider.command_line.terminal import ProgressBar, Terminal
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.domain.report.report import JobReport, TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import Kind
-from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_name import is_catalog_name
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.run.command_line.options import flags_of
-from airflow_delta_provider.jobs.run.command_line.spec_file import SpecFile
+from airflow_delta_provider.domain.table_name import is_catalog_name
+from airflow_delta_provider.jobs.delta.session import DeltaSession
+from airflow_delta_provider.jobs.run.arguments import SpecFile, flags_of
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.run.table_patterns import DELTA_MARKS, matches
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.tables.table_session import TableError
+from airflow_delta_provider.jobs.run.tables import DELTA_MARKS, matches
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.tables.session import TableError
 
 #: Directories in every Paimon table.
 _PAIMON_MARKS = frozenset({"schema", "snapshot"})
@@ -113,7 +108,7 @@ def _run(
             return ExitCode.FAULT
         terminal.note(f"{written} {'spec' if written == 1 else 'specs'} written.")
     if request.options.state_path is not None:
-        from airflow_delta_provider.jobs.run.own_receipt import confirm  # late: it imports every kind with state
+        from airflow_delta_provider.jobs.run.runner import confirm  # late: it imports every kind with state
 
         confirm(session, request, report, terminal.note)
     _hint(invocation, report, terminal)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from airflow_delta_provider.command_line.exit_code import ExitCode
+from airflow_delta_provider.command_line.exit_code import ExitCode, UsageError
 from airflow_delta_provider.command_line.parser import warm_up_parser
 from airflow_delta_provider.command_line.terminal import Terminal
-from airflow_delta_provider.command_line.usage_error import UsageError
 
 _MB = 1_000_000
 
@@ -20,9 +19,9 @@ def run_warm_up(words: Sequence[str], terminal: Terminal) -> int:
     """
     parsed = warm_up_parser().parse_args(words)
     try:
-        from airflow_delta_provider.domain.engine.delta_library import UnknownSparkError
+        from airflow_delta_provider.domain.engine.spark_library import UnknownSparkError
         from airflow_delta_provider.exceptions import DeltaProviderError, DeltaRequestError
-        from airflow_delta_provider.hooks.spark_installation import NoSparkError
+        from airflow_delta_provider.hooks.settings_file import NoSparkError
         from airflow_delta_provider.hooks.warm_up import FolderError, WarmUpError, warm_up
     except ModuleNotFoundError as error:
         missing = "Airflow" if (error.name or "").startswith(__package__.partition(".")[0]) else error.name

@@ -10,30 +10,39 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowException
 
-from airflow_delta_provider.domain.engine.delta_library import UnknownSparkError
 from airflow_delta_provider.domain.engine.secret_settings import masked_text, shown
-from airflow_delta_provider.domain.engine.spark_master import is_local
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.engine.spark_library import UnknownSparkError, is_local
+from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.visible import shown_lines
+from airflow_delta_provider.domain.text import shown_lines
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaResultError
-from airflow_delta_provider.hooks.class_archive import ClassArchive
-from airflow_delta_provider.hooks.cluster_mode import check_cluster_mode, check_uploads, is_cluster_mode, marked
-from airflow_delta_provider.hooks.cluster_submit import ClusterSubmitHook
-from airflow_delta_provider.hooks.jar_resolver import resolved_jars
-from airflow_delta_provider.hooks.job_jars import check_delta_jars, job_jars
-from airflow_delta_provider.hooks.local_driver import DRIVER_JAVA_OPTIONS, ENDING, LocalDriver
-from airflow_delta_provider.hooks.masked_command import masked
-from airflow_delta_provider.hooks.owned_arguments import refuse_owned_arguments
-from airflow_delta_provider.hooks.preflight import check_before_submit, check_master
-from airflow_delta_provider.hooks.quiet_log import EchoDropper
-from airflow_delta_provider.hooks.result_channel import FileChannel, JobCrash, OutputChannel, ResultChannel
-from airflow_delta_provider.hooks.result_folder import ResultFolder
-from airflow_delta_provider.hooks.settings_file import SettingsFile, settings_options, take_settings
-from airflow_delta_provider.hooks.spark_connection import check_connection, refused
-from airflow_delta_provider.hooks.spark_installation import NoSparkError, find_spark_submit
+from airflow_delta_provider.hooks.cluster import (
+    ClusterSubmitHook,
+    check_cluster_mode,
+    check_uploads,
+    is_cluster_mode,
+    marked,
+)
+from airflow_delta_provider.hooks.command import (
+    EchoDropper,
+    kill,
+    masked,
+    refuse_owned_arguments,
+    supervised,
+    with_descendants,
+)
+from airflow_delta_provider.hooks.jars import check_delta_jars, job_jars, resolved_jars
+from airflow_delta_provider.hooks.preflight import check_before_submit, check_connection, check_master, refused
+from airflow_delta_provider.hooks.results import FileChannel, JobCrash, OutputChannel, ResultChannel, ResultFolder
+from airflow_delta_provider.hooks.settings_file import (
+    NoSparkError,
+    SettingsFile,
+    find_spark_submit,
+    settings_options,
+    take_settings,
+)
+from airflow_delta_provider.hooks.startup import DRIVER_JAVA_OPTIONS, ENDING, ClassArchive, LocalDriver
 from airflow_delta_provider.hooks.storage_credentials import storage_settings
-from airflow_delta_provider.hooks.supervision import kill, supervised, with_descendants
 from airflow_delta_provider.hooks.workspace import Workspace
 
 #: Exit codes after signal 9: of the JVM itself, or of the Python driver below it or a shell.

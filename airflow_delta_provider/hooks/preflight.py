@@ -10,14 +10,17 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from airflow_delta_provider.domain.engine.spark_master import MasterError, MasterKind, SparkMaster
+from airflow.providers.common.compat.sdk import AirflowNotFoundException
+
+from airflow_delta_provider.domain.engine.spark_library import MasterError, MasterKind, SparkMaster
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError
-from airflow_delta_provider.hooks.hadoop_configuration import FOLDERS
-from airflow_delta_provider.hooks.spark_installation import jar_folders, spark_version_of_jars
+from airflow_delta_provider.hooks.settings_file import FOLDERS, jar_folders, spark_version_of_jars
 
 #: Seconds for one of a master's hosts to accept a connection.
 _SECONDS = 5.0
@@ -183,3 +186,34 @@ def _connect(host: str, port: int, outcomes: queue.Queue[tuple[str, int, str | N
     except OSError as error:
         failure = (error.strerror or str(error)).lower()
     outcomes.put((host, port, failure))
+
+
+@contextmanager
+def refused(conn_id: str) -> Iterator[None]:
+    """Add the remedy to errors about a missing or unusable connection.
+
+    :raises DeltaConnectionError: for the errors of Airflow's Spark provider
+    """
+    try:
+        yield
+    except AirflowNotFoundException as error:
+        raise DeltaConnectionError(
+            f"There is no connection {conn_id!r}. Create it with type spark and the master as its host, for "
+            'instance {"conn_type": "spark", "host": "local[2]"}, or name another with conn_id.'
+        ) from error
+    except ValueError as error:  # from invalid extra fields
+        raise DeltaConnectionError(f"The connection {conn_id!r} cannot be used: {error}") from error
+
+
+def check_connection(connection: Mapping[str, Any], conn_id: str) -> None:
+    """Check the settings that the Spark provider read from a connection.
+
+    :raises DeltaConnectionError: if Spark has no such master, or the worker lacks the package to submit to it
+    """
+    master = connection["master"]
+    if master in ("yarn://", "local://"):
+        raise DeltaConnectionError(
+            f"The connection {conn_id!r} has the master {master!r}, which Spark does not know: a URI cannot express "
+            'it. Write the connection as JSON: {"conn_type": "spark", "host": "yarn"}.'
+        )
+    check_master(master, conn_id)

@@ -3,15 +3,168 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from xml.etree import ElementTree
 
 from airflow_delta_provider.domain.engine.secret_settings import REDACTION_REGEX, is_secret
-from airflow_delta_provider.domain.engine.session_profile import parse_defaults
+from airflow_delta_provider.domain.engine.spark_library import parse_defaults
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.hooks.masked_command import hide_secrets
-from airflow_delta_provider.hooks.spark_installation import NoSparkError, configuration_folder, spark_version
+from airflow_delta_provider.hooks.command import hide_secrets
+
+#: Environment variables that name the folder.
+FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_FILES = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml")
+_NAME_NODE = "dfs.namenode.http-address"
+_SECURE_NAME_NODE = "dfs.namenode.https-address"
+_MANAGER = "yarn.resourcemanager.webapp.address"
+_SECURE_MANAGER = "yarn.resourcemanager.webapp.https.address"
+_HTTPS_ONLY = "HTTPS_ONLY"
+#: A name node's default port for WebHDFS.
+WEB_HDFS_PORT = 9870
+
+
+class HadoopConfiguration:
+    """Settings by name. Files that are missing or unreadable contribute none."""
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        self._settings: dict[str, str] = {}
+        for variable in FOLDERS:
+            folder = Path(environment.get(variable) or os.devnull)
+            for name in _FILES:
+                with suppress(OSError, ElementTree.ParseError):
+                    self._settings |= dict(_settings(folder / name))
+
+    def web_hdfs(self, authority: str) -> list[str]:
+        """Return possible WebHDFS addresses, such as ``http://host:9870``, for an authority of ``hdfs://`` URIs.
+
+        :param authority: host and port of a name node, or the name of several; empty for the default file system's
+        """
+        default = self._settings.get("fs.defaultFS", "").partition("://")[2].partition("/")[0]
+        authority = authority or default
+        secure = self._settings.get("dfs.http.policy") == _HTTPS_ONLY
+        key, scheme = (_SECURE_NAME_NODE, "https") if secure else (_NAME_NODE, "http")
+        nodes = self._settings.get(f"dfs.ha.namenodes.{authority}")
+        if nodes:
+            named = (self._settings.get(f"{key}.{authority}.{node.strip()}") for node in nodes.split(","))
+            return [f"{scheme}://{address}" for address in named if address]
+        host = authority.partition(":")[0]
+        address = self._settings.get(key, "") if authority == default else ""
+        port = address.partition(":")[2] or WEB_HDFS_PORT
+        return [f"{scheme}://{host}:{port}"] if host else []
+
+    def resource_manager(self) -> str | None:
+        """Return the address of YARN's resource manager for its REST API; None if no setting has it."""
+        secure = self._settings.get("yarn.http.policy") == _HTTPS_ONLY
+        key, scheme = (_SECURE_MANAGER, "https") if secure else (_MANAGER, "http")
+        names = [
+            key,
+            *(f"{key}.{each.strip()}" for each in self._settings.get("yarn.resourcemanager.ha.rm-ids", "").split(",")),
+        ]
+        address = next(filter(None, map(self._settings.get, names)), None)
+        if address is None and (host := self._settings.get("yarn.resourcemanager.hostname")):
+            address = f"{host}:8090" if secure else f"{host}:8088"
+        return None if address is None or "${" in address else f"{scheme}://{address}"
+
+
+def _settings(file: Path) -> Iterator[tuple[str, str]]:
+    for entry in ElementTree.parse(file).getroot().iter("property"):
+        name, value = entry.findtext("name"), entry.findtext("value")
+        if name and value:
+            yield name.strip(), value.strip()
+
+
+_CORE = re.compile(r"spark-core_[\d.]+-(\d[\w.]*?)\.jar")
+_PRINTED = re.compile(r"version (\d+\.\d+\.\d+)")
+
+
+class NoSparkError(Exception):
+    """There is no usable spark-submit; the message says what to install or set."""
+
+
+def find_spark_submit(binary: str, environment: Mapping[str, str]) -> str:
+    """Return the full path of the command.
+
+    :raises NoSparkError: if it is missing or not executable
+    """
+    found = shutil.which(binary, path=environment.get("PATH"))
+    if found is None and (file := _not_executable(binary, environment)):
+        raise NoSparkError(f"{file} is not executable for this worker's user. Give it the right to run it.")
+    if found is None:
+        raise NoSparkError(
+            f"There is no {binary} on the worker's PATH. Install Spark there (pip install "
+            "'airflow-delta-provider[local]' brings it), or name its spark-submit with spark_binary."
+        )
+    return found
+
+
+def _not_executable(binary: str, environment: Mapping[str, str]) -> str | None:
+    """Return the file of the command if it exists without the right to run it."""
+    if os.path.dirname(binary):
+        return binary if os.path.isfile(binary) else None
+    named = (os.path.join(folder, binary) for folder in environment.get("PATH", "").split(os.pathsep))
+    return next(filter(os.path.isfile, named), None)
+
+
+def spark_version_of_jars(binary: str, environment: Mapping[str, str]) -> str | None:
+    """Return the Spark version of ``binary`` from the names of its jars; None if the jars are not found."""
+    for jars in jar_folders(binary, environment):
+        for jar in jars.glob("spark-core_*.jar"):
+            if match := _CORE.fullmatch(jar.name):
+                return match[1]
+    return None
+
+
+def spark_version(binary: str, environment: Mapping[str, str]) -> str:
+    """Return the Spark version of ``binary``, from its jars or else by running it.
+
+    :raises NoSparkError: if it does not report one
+    """
+    if known := spark_version_of_jars(binary, environment):
+        return known
+    asked = subprocess.run(
+        [binary, "--version"], capture_output=True, text=True, env=dict(environment), check=False, timeout=120
+    )
+    if match := _PRINTED.search(asked.stdout + asked.stderr):
+        return match[1]
+    raise NoSparkError(
+        f"{binary} does not report its Spark version. Set delta_jars to 'provided' or to a list of jars, so that none "
+        "has to be chosen."
+    )
+
+
+def jar_folders(binary: str, environment: Mapping[str, str]) -> Iterator[Path]:
+    """Yield folders that may hold the jars of ``binary``'s Spark."""
+    if home := environment.get("SPARK_HOME"):
+        yield Path(home) / "jars"
+        return
+    prefix = Path(os.path.realpath(binary)).parent.parent
+    yield prefix / "jars"
+    # A pip installation: the command is in the environment's bin, the jars in its pyspark package.
+    yield from Path(binary).parent.parent.glob("lib/python*/site-packages/pyspark/jars")
+
+
+def configuration_folder(binary: str, environment: Mapping[str, str]) -> Path | None:
+    """Return the folder of ``spark-defaults.conf`` for ``binary``'s Spark; None if unknown.
+
+    It is unknown for a platform's own scripts, which find Spark in their own way.
+    """
+    if named := environment.get("SPARK_CONF_DIR"):
+        return Path(named)
+    return next((jars.parent / "conf" for jars in jar_folders(binary, environment) if jars.is_dir()), None)
+
+
+def class_path_folders(binary: str, environment: Mapping[str, str]) -> list[Path]:
+    """Return the folders with files, other than jars, that spark-submit puts on the driver's class path."""
+    named = (environment[name] for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if environment.get(name))
+    folders = filter(None, [configuration_folder(binary, environment), *map(Path, named)])
+    return [folder for folder in folders if folder.is_dir() and any(folder.iterdir())]
+
 
 log = logging.getLogger(__name__)
 

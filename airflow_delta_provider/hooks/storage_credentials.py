@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.table_name import TableName, TableNameError
 from airflow_delta_provider.exceptions import DeltaConnectionError
 
 #: Function that writes a file that nobody else can read, from a name and a text.

@@ -12,22 +12,19 @@ from pathlib import Path
 
 from airflow_delta_provider.configuration import worker_cache, worker_cache_is_in_home
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
-from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
-from airflow_delta_provider.domain.engine.spark_master import SparkMaster
-from airflow_delta_provider.hooks.class_archive import ClassArchive
-from airflow_delta_provider.hooks.jar_resolver import resolved_jars
-from airflow_delta_provider.hooks.job_jars import check_delta_jars, job_jars
-from airflow_delta_provider.hooks.local_driver import (
+from airflow_delta_provider.domain.engine.spark_library import LEAN_JAVA_OPTIONS, SparkMaster
+from airflow_delta_provider.hooks.jars import check_delta_jars, job_jars, resolved_jars
+from airflow_delta_provider.hooks.preflight import check_before_submit
+from airflow_delta_provider.hooks.settings_file import class_path_folders, find_spark_submit
+from airflow_delta_provider.hooks.startup import (
     DRIVER_JAVA_OPTIONS,
     LAUNCHER_OPTIONS,
     PYTHON_PATH,
+    ClassArchive,
     class_archive,
     quiet_option,
 )
-from airflow_delta_provider.hooks.preflight import check_before_submit
-from airflow_delta_provider.hooks.spark_installation import class_path_folders, find_spark_submit
-from airflow_delta_provider.hooks.trusted_files import installed_by, make_folder, untrusted
-from airflow_delta_provider.hooks.workspace import Workspace
+from airflow_delta_provider.hooks.workspace import Workspace, installed_by, make_folder, untrusted
 
 _MASTER = "local[2]"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from airflow_delta_provider.jobs.process.garbage_collection import collect_seldom
-from airflow_delta_provider.jobs.run.command_line.main import main
+from airflow_delta_provider.jobs.process import collect_seldom
+from airflow_delta_provider.jobs.run.command_line import main
 
 collect_seldom()
 sys.exit(main())

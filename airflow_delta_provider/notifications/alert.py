@@ -11,14 +11,11 @@ from itertools import islice
 from typing import Any
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.rendering.counts import counted
-from airflow_delta_provider.domain.rendering.problem import by_cause
+from airflow_delta_provider.domain.rendering.presentation import counted
+from airflow_delta_provider.domain.rendering.report_document import by_cause
 from airflow_delta_provider.domain.rendering.timeline import Mark, Timeline
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
-from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.domain.report.report import Finding, ReportPlace, Severity, TableReport, Verdict
+from airflow_delta_provider.domain.text import visible
 
 #: Severities from worst to least: warnings do not count for a verdict.
 SEVERITIES = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)

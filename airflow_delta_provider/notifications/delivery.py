@@ -15,9 +15,9 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException, Context
 
-from airflow_delta_provider.airflow_release import task_state
 from airflow_delta_provider.domain.report.confirmation import Receipts
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report import JobReport
+from airflow_delta_provider.version_compat import task_state
 
 log = logging.getLogger(__name__)
 

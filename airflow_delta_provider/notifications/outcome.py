@@ -9,12 +9,8 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import XCOM_RETURN_KEY, Context, TaskInstanceState
 
-from airflow_delta_provider.domain.report.excerpt import REPORT_KEY, Excerpt
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.pages import REPORT_KEY, Excerpt
+from airflow_delta_provider.domain.report.report import Finding, JobReport, ReportPlace, TableReport, Verdict
 from airflow_delta_provider.exceptions import DeltaReportError
 from airflow_delta_provider.notifications.alert import Origin, Outcome, TableFinding
 from airflow_delta_provider.notifications.delivery import NAME, Delivery

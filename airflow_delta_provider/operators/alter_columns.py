@@ -6,7 +6,7 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Names, Types
-from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
+from airflow_delta_provider.operators.delta_task import DeltaChangeOperator
 
 
 class DeltaAlterColumnsOperator(DeltaChangeOperator):
@@ -33,7 +33,7 @@ class DeltaAlterColumnsOperator(DeltaChangeOperator):
 
     In a path, write a name that contains a dot between backticks.
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaChangeOperator`.
     """
 
     options_type = AlterColumnsOptions

@@ -10,15 +10,14 @@ from typing import Any, cast
 from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.migrations.approved_plan import ApprovedPlan
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.migrations.plan import ApprovedPlan
+from airflow_delta_provider.domain.report.report import JobReport, TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.operators.approval import approver, check_not_rejected, to_approve
+from airflow_delta_provider.operators.approve_migration import approver, check_not_rejected, to_approve
 from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Names, Specs
-from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
+from airflow_delta_provider.operators.delta_task import DeltaChangeOperator
 
 
 class DeltaApplyMigrationOperator(DeltaChangeOperator):
@@ -49,7 +48,7 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
     :param allow_protocol_upgrade: permission to add table features that lock out older readers and writers. (templated)
     :param allow_rewrite: permission for steps that rewrite data files. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaChangeOperator`.
     """
 
     options_type = ApplyMigrationOptions

@@ -9,16 +9,26 @@ from typing import Any, cast
 from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.config_file import Config
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.option import as_list
 from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.rendered import as_list
-from airflow_delta_provider.domain.request.table_name import is_catalog_name
+from airflow_delta_provider.domain.table_name import is_catalog_name
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.operators.arguments import FailOn, Level, Names, Text, Version
-from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
-from airflow_delta_provider.operators.worker_files import DagFiles, file_of, names_file, read_config_file, read_entries
+from airflow_delta_provider.operators.arguments import (
+    DagFiles,
+    FailOn,
+    Level,
+    Names,
+    Text,
+    Version,
+    file_of,
+    names_file,
+    read_config_file,
+    read_entries,
+)
+from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
 
 #: Options that the configuration file may set.
 _CONFIGURED = ("level", "fail_on", "state_path")
@@ -59,7 +69,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
     :param seconds_per_table: time limit per table for checking commits and reading files. On timeout the table is
         UNDETERMINED, and the findings so far are kept
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
     """
 
     options_type = AuditOptions

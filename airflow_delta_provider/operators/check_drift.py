@@ -6,7 +6,7 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.migration_options import CheckDriftOptions
 from airflow_delta_provider.operators.arguments import Document, Specs
-from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
+from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
 
 
 class DeltaCheckDriftOperator(DeltaReadOperator):
@@ -23,7 +23,7 @@ class DeltaCheckDriftOperator(DeltaReadOperator):
         YAML file, as for :class:`~airflow_delta_provider.operators.plan_migration.DeltaPlanMigrationOperator`.
         (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
     """
 
     options_type = CheckDriftOptions

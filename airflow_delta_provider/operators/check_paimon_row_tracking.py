@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.engine.delta_library import PROVIDED
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.engine.spark_library import PROVIDED
+from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.operators.arguments import (
     Flag,
     Names,
@@ -14,7 +14,7 @@ from airflow_delta_provider.operators.arguments import (
     Text,
     Version,
 )
-from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
+from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
 
 
 class PaimonCheckRowTrackingOperator(DeltaReadOperator):
@@ -45,7 +45,7 @@ class PaimonCheckRowTrackingOperator(DeltaReadOperator):
     :param fail_on_reassigned: True to report an error, not a warning, if Paimon itself gave unchanged rows new ids.
         Sort compaction and clustering do so. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
     """
 
     options_type = PaimonCheckRowTrackingOptions

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
 from airflow_delta_provider.operators.arguments import Level, Names, Version
-from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
+from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
 
 
 class DeltaCheckRowTrackingOperator(DeltaReadOperator):
@@ -36,7 +36,7 @@ class DeltaCheckRowTrackingOperator(DeltaReadOperator):
     :param key_columns: columns whose values identify a row: a key must keep its row id from ``compare_to_version`` to
         the latest version. These columns are read. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
     """
 
     options_type = CheckRowTrackingOptions

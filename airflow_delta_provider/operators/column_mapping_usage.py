@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
-from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
+from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
 
 
 class DeltaColumnMappingUsageOperator(DeltaReadOperator):
@@ -25,7 +25,7 @@ class DeltaColumnMappingUsageOperator(DeltaReadOperator):
 
     .. seealso:: RFC "Column Mapping Usage Tracking", delta-io/delta#2682
 
-    For the arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
+    For the arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
     """
 
     options_type = ColumnMappingUsageOptions

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.request.check_compatibility import RECENT_DAYS, CheckCompatibilityOptions
+from airflow_delta_provider.domain.request.check_options import RECENT_DAYS, CheckCompatibilityOptions
 from airflow_delta_provider.operators.arguments import Document, Flag, Names, Text, Types
-from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
+from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
 
 
 class DeltaCompatibilityCheckOperator(DeltaReadOperator):
@@ -27,7 +27,7 @@ class DeltaCompatibilityCheckOperator(DeltaReadOperator):
     :param probe: True to also open each table with the ``deltalake`` package that is installed where the job runs, and
         read one row. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
     """
 
     options_type = CheckCompatibilityOptions

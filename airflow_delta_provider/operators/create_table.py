@@ -6,7 +6,7 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Names, Types
-from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
+from airflow_delta_provider.operators.delta_task import DeltaChangeOperator
 
 
 class DeltaCreateTableOperator(DeltaChangeOperator):
@@ -25,7 +25,7 @@ class DeltaCreateTableOperator(DeltaChangeOperator):
 
     ``table`` is a path or a URI. To give the table a catalog name, use ``CREATE TABLE … USING delta LOCATION``.
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaChangeOperator`.
     """
 
     options_type = CreateTableOptions

@@ -15,39 +15,33 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
-from airflow_delta_provider.access import Access
-from airflow_delta_provider.airflow_release import team_of
-from airflow_delta_provider.configuration import result_path
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.configuration import Access, result_path
+from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.domain.report.report import JobReport, ReportPlace, TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.names import SqlTypes
-from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.rendered import as_list
-from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, check_tables, is_relative
-from airflow_delta_provider.domain.request.value import Document
+from airflow_delta_provider.domain.request.option import Document, as_list
+from airflow_delta_provider.domain.request.options import Options, SqlTypes
+from airflow_delta_provider.domain.table_name import TableName, TableNameError, check_tables, is_relative
 from airflow_delta_provider.exceptions import DeltaRequestError
+from airflow_delta_provider.hooks.command import OWNED_ARGUMENTS, hide_secrets, refuse_owned_arguments
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
-from airflow_delta_provider.hooks.job_jars import check_delta_jars
-from airflow_delta_provider.hooks.masked_command import hide_secrets
-from airflow_delta_provider.hooks.owned_arguments import OWNED_ARGUMENTS, refuse_owned_arguments
-from airflow_delta_provider.hooks.result_folder import ResultFolder
+from airflow_delta_provider.hooks.jars import check_delta_jars
+from airflow_delta_provider.hooks.results import ResultFolder
 from airflow_delta_provider.notifications.delivery import new_receipt, received
 from airflow_delta_provider.operators.arguments import (
+    DagFiles,
     Names,
     OnUndetermined,
     OnViolation,
     SparkSubmitArguments,
     Text,
     is_literal,
+    read_document,
 )
-from airflow_delta_provider.operators.attaching import AttachingOperator
-from airflow_delta_provider.operators.finished_tables import FinishedTables
+from airflow_delta_provider.operators.durable import AttachingOperator, FinishedTables
 from airflow_delta_provider.operators.reporting import Reporting, logged
-from airflow_delta_provider.operators.worker_files import DagFiles, read_document
 from airflow_delta_provider.report_store import check_report_path
+from airflow_delta_provider.version_compat import team_of
 
 
 class DeltaJobOperator(Reporting, AttachingOperator):

@@ -6,7 +6,7 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.change_options import DisableColumnMappingOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Flag, Strategy, VerifyMapping
-from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
+from airflow_delta_provider.operators.delta_task import DeltaChangeOperator
 
 
 class DeltaDisableColumnMappingOperator(DeltaChangeOperator):
@@ -33,7 +33,7 @@ class DeltaDisableColumnMappingOperator(DeltaChangeOperator):
     :param verify: ``"footers"`` compares the null counts in the footers of all files; ``"full"`` also reads all rows
         before and after. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaChangeOperator`.
     """
 
     options_type = DisableColumnMappingOptions

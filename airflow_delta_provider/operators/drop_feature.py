@@ -10,14 +10,13 @@ from airflow.providers.common.compat.sdk import Context
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Flag, Names
-from airflow_delta_provider.operators.delta_change import DeltaChangeOperator, run_began
 from airflow_delta_provider.operators.delta_job import in_order
-from airflow_delta_provider.operators.finished_tables import FinishedTables, packed, unpacked
-from airflow_delta_provider.operators.judgement import judge
-from airflow_delta_provider.operators.reporting import Postponed
+from airflow_delta_provider.operators.delta_task import DeltaChangeOperator, run_began
+from airflow_delta_provider.operators.durable import FinishedTables, packed, unpacked
+from airflow_delta_provider.operators.reporting import Postponed, judge
 
 #: A trigger that fires while the worker still reports the deferral fails the task (apache/airflow#67287).
 _SETTLING = timedelta(seconds=5)
@@ -59,7 +58,7 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         the result. Any other such engine makes the table UNDETERMINED: it is not changed, and the task fails.
         (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaChangeOperator`.
     """
 
     options_type = DropFeatureOptions

@@ -9,7 +9,7 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
 from airflow_delta_provider.operators.arguments import ChangeArguments, Document, Flag, Names, Text
-from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
+from airflow_delta_provider.operators.delta_task import DeltaChangeOperator
 
 
 class DeltaEnableFeatureOperator(DeltaChangeOperator):
@@ -35,7 +35,7 @@ class DeltaEnableFeatureOperator(DeltaChangeOperator):
         the result. Any other such engine makes the table UNDETERMINED: it is not changed, and the task fails.
         (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_change.DeltaChangeOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaChangeOperator`.
     """
 
     options_type = EnableFeatureOptions

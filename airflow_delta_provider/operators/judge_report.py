@@ -11,9 +11,8 @@ from airflow.providers.common.compat.sdk import BaseOperator, Context
 from airflow.sdk import XComArg
 from typing_extensions import Unpack
 
-from airflow_delta_provider.access import Access
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.report_place import ReportPlace
+from airflow_delta_provider.configuration import Access
+from airflow_delta_provider.domain.report.report import JobReport, ReportPlace
 from airflow_delta_provider.exceptions import DeltaReportUnavailableError, DeltaRequestError
 from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolation, TaskArguments, Text, is_literal
 from airflow_delta_provider.operators.reporting import Reporting

@@ -6,10 +6,10 @@ from typing import Any
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.migration_options import PlanMigrationOptions
 from airflow_delta_provider.operators.arguments import Document, Specs
-from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
+from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
 
 
 class DeltaPlanMigrationOperator(DeltaReadOperator):
@@ -28,7 +28,7 @@ class DeltaPlanMigrationOperator(DeltaReadOperator):
     :param fleet: engines that read and write the tables, as for
         :class:`~airflow_delta_provider.operators.compatibility_check.DeltaCompatibilityCheckOperator`. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
     """
 
     options_type = PlanMigrationOptions

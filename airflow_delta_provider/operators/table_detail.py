@@ -6,11 +6,10 @@ from typing import Any
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.report_place import ReportPlace
+from airflow_delta_provider.domain.report.report import JobReport, ReportPlace
 from airflow_delta_provider.domain.report.summary import details_of
 from airflow_delta_provider.domain.request.options import DetailOptions
-from airflow_delta_provider.operators.delta_read import DeltaReadOperator, ReadArguments
+from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
 
 
 class DeltaTableDetailOperator(DeltaReadOperator):
@@ -33,7 +32,7 @@ class DeltaTableDetailOperator(DeltaReadOperator):
     :param tables: many tables, processed in one job, instead of ``table``; a path may be a pattern
         (``"s3a://lake/sales/*"``), and ``"sales.*"`` matches a catalog schema. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_read.DeltaReadOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
     """
 
     options_type = DetailOptions

@@ -7,8 +7,8 @@ from typing import Any
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.delta.features.condition import FeatureCondition, wanted_state, watchable_feature
-from airflow_delta_provider.domain.request.rendered import as_list
+from airflow_delta_provider.domain.delta.head_condition import FeatureCondition, wanted_state, watchable_feature
+from airflow_delta_provider.domain.request.option import as_list
 from airflow_delta_provider.operators.arguments import FeatureStateName, Names, SensorArguments, Text, is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger

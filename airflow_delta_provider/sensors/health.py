@@ -9,8 +9,8 @@ from typing import Any, Literal, cast
 from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
-from airflow_delta_provider.access import Access
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.configuration import Access
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
@@ -71,7 +71,7 @@ class DeltaProtocolHealthSensor(TableSensor):
 
     def execute(self, context: Context) -> Any:
         """Look once, and defer if the table does not pass yet. Remove temporary folders."""
-        from airflow_delta_provider.watch.delta.auditor import remove_folders  # a worker has it, a DAG file need not
+        from airflow_delta_provider.watch.health import remove_folders  # a worker has it, a DAG file need not
 
         try:
             return super().execute(context)

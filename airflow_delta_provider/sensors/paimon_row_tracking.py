@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.request import value as values
+from airflow_delta_provider.domain.request import option as values
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version, is_literal
 from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger

@@ -8,10 +8,9 @@ from typing import Any
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.delta.head_condition import HeadCondition
-from airflow_delta_provider.domain.request.rendered import as_mapping
+from airflow_delta_provider.domain.request.option import as_mapping
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, is_literal
-from airflow_delta_provider.sensors.change_sensor import ChangeSensor
-from airflow_delta_provider.sensors.table_sensor import refusing
+from airflow_delta_provider.sensors.table_sensor import ChangeSensor, refusing
 
 
 class DeltaProtocolSensor(ChangeSensor):

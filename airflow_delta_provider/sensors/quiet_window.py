@@ -11,8 +11,8 @@ from airflow.providers.common.compat.sdk import BaseSensorOperator, Context
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.migrations.quiet_window import QuietWindow
-from airflow_delta_provider.operators.approval import check_not_rejected
+from airflow_delta_provider.domain.migrations.planner import QuietWindow
+from airflow_delta_provider.operators.approve_migration import check_not_rejected
 from airflow_delta_provider.operators.arguments import SensorTaskArguments
 
 #: Longest wait in seconds without a deferral; Airflow loses track of tasks whose trigger fires at once.

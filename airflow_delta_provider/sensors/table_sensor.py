@@ -19,13 +19,18 @@ from airflow.providers.common.compat.sdk import (
 )
 from typing_extensions import Unpack
 
-from airflow_delta_provider.access import Access
-from airflow_delta_provider.airflow_release import TASK_STATE, task_state
+from airflow_delta_provider.configuration import Access
+from airflow_delta_provider.domain.delta.table_head import HeadMark
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.operators.arguments import Mode, SensorTaskArguments, Text, is_literal
+from airflow_delta_provider.operators.arguments import Mode, SensorArguments, SensorTaskArguments, Text, is_literal
+from airflow_delta_provider.triggers.table_change import DeltaChangeTrigger
 from airflow_delta_provider.triggers.table_trigger import TableTrigger, WaitStatus
-from airflow_delta_provider.watch.errors import DeltaLogUnreadableError, DeltaWatchImpossibleError
-from airflow_delta_provider.watch.storage_address import StorageAddress
+from airflow_delta_provider.version_compat import TASK_STATE, task_state
+from airflow_delta_provider.watch.metadata_folder import (
+    DeltaLogUnreadableError,
+    DeltaWatchImpossibleError,
+    StorageAddress,
+)
 from airflow_delta_provider.watch.table_watch import MAX_FAILURES, TableWatch
 
 #: Seconds after the trigger's deadline until Airflow itself ends the deferral: a triggerer may be down.
@@ -240,3 +245,43 @@ def refusing() -> Iterator[None]:
         yield
     except ValueError as error:
         raise DeltaRequestError(str(error)) from error
+
+
+class ChangeSensor(TableSensor):
+    """Base of the sensors that compare a table with its state at the first look, or at the end of an earlier run.
+
+    :param after_last_seen: True to compare with the version that this task pushed to XCom in an earlier run of the DAG,
+        whenever that was; the first run succeeds with the table as it is
+    """
+
+    trigger_type = DeltaChangeTrigger
+    memory_key = "delta_change_sensor_known"
+
+    def __init__(self, *, table: Text, after_last_seen: bool = False, **kwargs: Unpack[SensorArguments]) -> None:
+        super().__init__(table=table, **kwargs)
+        self.after_last_seen = after_last_seen
+
+    @abstractmethod
+    def _wanted(self) -> dict[str, Any]:
+        """Return the trigger's arguments that come from the arguments of this sensor.
+
+        :raises ValueError: if the rendered arguments are wrong
+        """
+
+    def trigger_arguments(self) -> dict[str, Any]:
+        """Return the trigger's arguments."""
+        return {"since": self._known, "from_first_look": self.remembers, **self._wanted()}
+
+    def earlier_known(self, context: Context) -> Any:
+        """Return the last mark of this wait, or else of an earlier run if ``after_last_seen`` is set."""
+        known = super().earlier_known(context)
+        return self._last_seen(context) if known is None and self.after_last_seen else known
+
+    def _last_seen(self, context: Context) -> dict[str, Any] | None:
+        """Return the mark of an earlier run; None if there is none, or it is for another table."""
+        task = context["ti"]
+        seen = task.xcom_pull(task_ids=self.task_id, map_indexes=task.map_index, include_prior_dates=True)
+        if not isinstance(seen, dict) or seen.get("table") != self.table:
+            self.log.info("No earlier run of this task saw %s: its newest version counts as new.", self.table)
+            return None
+        return HeadMark.from_json(seen).to_json()

@@ -7,11 +7,10 @@ from typing import Any
 
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.delta.head_mark import HeadMark
-from airflow_delta_provider.domain.request import value as values
+from airflow_delta_provider.domain.delta.table_head import HeadMark
+from airflow_delta_provider.domain.request import option as values
 from airflow_delta_provider.operators.arguments import SensorArguments, Text, Version, is_literal
-from airflow_delta_provider.sensors.change_sensor import ChangeSensor
-from airflow_delta_provider.sensors.table_sensor import refusing
+from airflow_delta_provider.sensors.table_sensor import ChangeSensor, refusing
 
 
 class DeltaTableVersionSensor(ChangeSensor):

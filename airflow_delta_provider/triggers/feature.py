@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.delta.features.condition import FeatureCondition
+from airflow_delta_provider.domain.delta.head_condition import FeatureCondition
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
-from airflow_delta_provider.watch.delta.feature_watch import FeatureWatch
+from airflow_delta_provider.watch.head_watches import FeatureWatch
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
-from airflow_delta_provider.watch.delta.auditor import AuditScope
-from airflow_delta_provider.watch.delta.health_watch import Answer, HealthWatch
+from airflow_delta_provider.watch.health import Answer, AuditScope, HealthWatch
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
-from airflow_delta_provider.watch.paimon.snapshot_watch import SnapshotWatch
+from airflow_delta_provider.watch.paimon import SnapshotWatch
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

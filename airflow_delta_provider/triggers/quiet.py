@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
-from airflow_delta_provider.watch.delta.quiet_watch import QuietWatch
+from airflow_delta_provider.watch.head_watches import QuietWatch
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.delta.head_condition import HeadCondition
-from airflow_delta_provider.domain.delta.head_mark import HeadMark
+from airflow_delta_provider.domain.delta.table_head import HeadMark
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
-from airflow_delta_provider.watch.delta.change_watch import ChangeWatch
+from airflow_delta_provider.watch.head_watches import ChangeWatch
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

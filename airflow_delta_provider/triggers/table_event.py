@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
-from airflow_delta_provider.access import Access
-from airflow_delta_provider.airflow_release import asset_states
-from airflow_delta_provider.domain.delta.head_mark import NOTHING
-from airflow_delta_provider.domain.delta.table_event import (
+from airflow_delta_provider.configuration import Access
+from airflow_delta_provider.domain.delta.table_events import (
     EventKind,
     Position,
     Progress,
@@ -22,19 +20,18 @@ from airflow_delta_provider.domain.delta.table_event import (
     events_since,
     violation_event,
 )
-from airflow_delta_provider.domain.delta.table_head import TableHead
-from airflow_delta_provider.domain.digest import short_digest
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
-from airflow_delta_provider.domain.suggestion import did_you_mean
+from airflow_delta_provider.domain.delta.table_head import NOTHING, TableHead
+from airflow_delta_provider.domain.report.report import Severity, Verdict
+from airflow_delta_provider.domain.text import did_you_mean, short_digest
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.triggers.table_poll import Tick, ticks
-from airflow_delta_provider.watch.delta.auditor import audit
-from airflow_delta_provider.watch.delta.head_watch import refuse_catalog_managed
-from airflow_delta_provider.watch.delta.log_follower import Backlog
-from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
-from airflow_delta_provider.watch.errors import CatalogManagedTableError
-from airflow_delta_provider.watch.shared_look import SharedLook, answer_of, shared_look
-from airflow_delta_provider.watch.storage_address import StorageAddress
+from airflow_delta_provider.version_compat import asset_states
+from airflow_delta_provider.watch.head_reader import ObjectStorageLog
+from airflow_delta_provider.watch.head_watches import refuse_catalog_managed
+from airflow_delta_provider.watch.health import audit
+from airflow_delta_provider.watch.log_follower import Backlog
+from airflow_delta_provider.watch.metadata_folder import CatalogManagedTableError, StorageAddress
+from airflow_delta_provider.watch.table_watch import SharedLook, answer_of, shared_look
 
 if TYPE_CHECKING:
     from airflow.triggers.shared_stream import SharedStreamProducer
@@ -133,7 +130,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
 
         Airflow notifies it when it has stored events.
         """
-        from airflow_delta_provider.triggers.table_poll_producer import TablePollProducer  # callers have Airflow 3.3
+        from airflow_delta_provider.triggers.table_poll import TablePollProducer  # callers have Airflow 3.3
 
         return TablePollProducer(kwargs["table"], kwargs["storage_conn_id"], kwargs["poke_interval"])
 

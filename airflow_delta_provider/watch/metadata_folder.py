@@ -6,17 +6,174 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from airflow_delta_provider.watch.airflow_filesystem import filesystem_of
-from airflow_delta_provider.watch.storage_address import StorageAddress
+from airflow.providers.common.compat.sdk import AirflowFailException
+
+from airflow_delta_provider.domain.table_name import TableName, TableNameError, normal_location
+from airflow_delta_provider.exceptions import DeltaProviderError
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
+
+
+class DeltaLogUnreadableError(DeltaProviderError):
+    """Storage, connection or log stayed unreadable; another try of the task may succeed."""
+
+
+class DeltaWatchImpossibleError(DeltaProviderError, AirflowFailException):
+    """A package for reading the log is missing, or the log cannot give the answer; a retry does not help."""
+
+
+class StorageSetupError(DeltaWatchImpossibleError):
+    """A package for the storage or the checkpoint is not installed where the log is read."""
+
+
+class CatalogManagedTableError(DeltaWatchImpossibleError):
+    """The table must be read through its catalog: its directory does not hold all of its commits."""
+
+
+class UnhealthyTableError(DeltaWatchImpossibleError):
+    """An audit found broken rules or could not decide; the message names the findings."""
+
+
+def newest_after(number: int, stamp_of: Callable[[int], str | None]) -> tuple[int, str | None]:
+    """Return the newest number of an unbroken series, and its stamp.
+
+    It needs one or two requests if little is new.
+
+    :param number: a number that exists
+    :param stamp_of: function that returns the state of a number's file, None if there is no file
+    :return: ``number`` and None if nothing follows it
+    """
+    newest, stamp, step = number, None, 1
+    while (found := stamp_of(newest + step)) is not None:
+        newest, stamp, step = newest + step, found, step * 2
+    missing = newest + step
+    while missing - newest > 1:
+        middle = (newest + missing) // 2
+        found = stamp_of(middle)
+        if found is None:
+            missing = middle
+        else:
+            newest, stamp = middle, found
+    return newest, stamp
+
+
+#: The package that contains a scheme's filesystem.
+PACKAGES = {
+    "s3": "apache-airflow-providers-amazon[s3fs]",
+    "abfss": "apache-airflow-providers-microsoft-azure",
+    "adl": "apache-airflow-providers-microsoft-azure",
+    "gs": "apache-airflow-providers-google",
+}
+#: Schemes that Airflow does not have, or has under another name.
+_SCHEMES = {"wasbs": "abfss", "gcs": "gs"}
+_AZURE = "abfss"
+
+
+@dataclass(frozen=True)
+class StorageAddress:
+    """A directory in a store.
+
+    :param scheme: scheme of Airflow's filesystem; ``file`` for local paths
+    :param url: address of the directory for ``ObjectStoragePath``
+    :param account: Azure storage account in the location, or None
+    """
+
+    scheme: str
+    url: str
+    account: str | None = None
+
+    @classmethod
+    def of(cls, table: str) -> StorageAddress:
+        """Return the address of ``table``.
+
+        ``s3a://``, ``s3n://`` and ``s3://`` are equal, as are ``abfs://`` and ``abfss://``. For
+        ``abfss://container@account.dfs.core.windows.net/path``, the address contains only the container. The account
+        belongs to the connection, and is kept here for a comparison with it.
+
+        :raises TableNameError: for a catalog name, a relative path, or credentials in the URI
+        """
+        name = TableName.parse(table)
+        if name.location is None:
+            raise TableNameError(
+                f"{table!r} is a catalog name; resolving it needs a JVM, and this sensor never starts one. Give "
+                "the table's location, a path or a URI: DESCRIBE DETAIL shows it."
+            )
+        if "://" not in name.location and not name.location.startswith(("/", "file:/")):
+            raise TableNameError(
+                f"{table!r} is relative to the folder of the process that reads it. Give an absolute path or a URI."
+            )
+        scheme, _, rest = normal_location(name.location).partition("://")
+        scheme = _SCHEMES.get(scheme, scheme)
+        authority, slash, path = rest.partition("/")
+        if scheme == "file":
+            return cls(scheme, slash + path)
+        user, at, host = authority.rpartition("@")
+        if at and scheme == _AZURE:
+            return cls(scheme, f"{scheme}://{user}{slash}{path}", host.partition(".")[0])
+        if at:
+            raise TableNameError(
+                f"a table on {host!r} is named together with a user or a connection before the @. Leave that out of "
+                "the location and name the connection by storage_conn_id."
+            )
+        return cls(scheme, f"{scheme}://{authority}{slash}{path}")
+
+    @property
+    def package(self) -> str | None:
+        """The package that contains this store's filesystem, or None if unknown."""
+        return PACKAGES.get(self.scheme)
+
+
+def filesystem_of(address: StorageAddress, conn_id: str | None) -> AbstractFileSystem:
+    """Return the filesystem of a location.
+
+    :param conn_id: Airflow connection of the store; with None, credentials come from the environment
+    :raises DeltaLogUnreadableError: if there is no such connection
+    :raises StorageSetupError: if Airflow has no such filesystem here, or the connection is for another account
+    """
+    # These imports take seconds the first time, so they run here, in the reading thread.
+    from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
+
+    try:
+        if conn_id is not None:
+            BaseHook.get_connection(conn_id)  # Amazon's filesystem falls back to no credentials at all
+        filesystem = _filesystem(address.scheme, conn_id)
+    except AirflowNotFoundException as error:
+        raise DeltaLogUnreadableError(
+            f"storage_conn_id {conn_id!r} does not exist. Create the connection, name another, or leave it "
+            "out to take credentials from the environment."
+        ) from error
+    except (ImportError, ValueError) as error:
+        package = f"Install {address.package}" if address.package else "Install the provider that brings one"
+        raise StorageSetupError(
+            f"Airflow has no filesystem for {address.scheme}:// where this runs: {error}. {package} on workers "
+            "and triggerers, or name the table by a scheme that it has."
+        ) from error
+    connected = getattr(filesystem, "account_name", None)
+    if address.account and connected and connected != address.account:
+        raise StorageSetupError(
+            f"the table lies in the storage account {address.account!r}, and connection {conn_id!r} "
+            f"is of {connected!r}. Name the connection of that account by storage_conn_id."
+        )
+    return filesystem
+
+
+def _filesystem(scheme: str, conn_id: str | None) -> AbstractFileSystem:
+    """Return Airflow's filesystem for a scheme and a connection, and create it on first use."""
+    from airflow.sdk.io import attach, get_fs
+
+    store = attach(scheme, conn_id)
+    if "fs" not in vars(store):
+        # ``store.fs`` is a cached_property: before Python 3.12, a store that hangs in it would block all others.
+        store.fs = get_fs(scheme, conn_id)
+    return store.fs
+
 
 #: Keys for the state of a file in a filesystem's listing; the first one present is used.
 _STAMPS = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")

@@ -50,7 +50,7 @@ def _tables(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the tables, made once."""
     listing = folder / "tables.json"
     if not listing.exists():
-        from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+        from airflow_delta_provider.jobs.spark.session import own_session
 
         folder.mkdir(parents=True, exist_ok=True)
         made = tables.make(own_session("measure", "local[2]", "packages"), folder)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.delta.demands import demands_of
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.engine.profiles.access import Access, Demands, assess
-from airflow_delta_provider.domain.engine.profiles.profile import Support
-from airflow_delta_provider.domain.engine.profiles.registry import PROFILES
+from airflow_delta_provider.domain.delta.table_features import demands_of
+from airflow_delta_provider.domain.engine.access import Access, Demands, assess
+from airflow_delta_provider.domain.engine.profile import Support
+from airflow_delta_provider.domain.engine.profiles import PROFILES
 
 RESULTS = Path(__file__).parent / "results.json"
 #: By the name of a profile: which way shows that it reads, the first that was tried, and which that it writes.

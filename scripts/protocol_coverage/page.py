@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from airflow_delta_provider.domain.rendering.rule_link import anchor
+from airflow_delta_provider.domain.rendering.links import anchor
 from scripts.protocol_coverage.entries import REASONS, Entry, Place, entries, places
 from scripts.protocol_coverage.sentences import COMMIT, REPOSITORY
 

@@ -23,11 +23,11 @@ with open(os.environ["FAKE_RECORD"], "a") as record:
     record.write(json.dumps(arguments) + "\\n")
 if "--py-files" in arguments:
     sys.path.insert(0, option("--py-files").split(",")[-1])
-from airflow_delta_provider.domain.engine.session_profile import parse_defaults
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.marker import marker_lines
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.engine.spark_library import parse_defaults
+from airflow_delta_provider.domain.report.report import JobReport
+from airflow_delta_provider.domain.report.transport import marker_lines
+from airflow_delta_provider.domain.report.report import TableReport
+from airflow_delta_provider.domain.report.report import Verdict
 settings = parse_defaults(open(option("--properties-file")).read()) if "--properties-file" in arguments else {{}}
 with open(os.environ["FAKE_RECORD"] + ".settings", "a") as record:
     record.write(json.dumps(settings) + "\\n")

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity, TableReport
 
 NOW = "2026-01-02T03:04:05+00:00"
 ORDERS, RETURNS = "/lake/orders", "/lake/returns"

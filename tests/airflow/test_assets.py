@@ -12,9 +12,8 @@ from airflow.providers.common.compat.sdk import Asset, AssetAlias, Stats
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from airflow_delta_provider.assets import table_asset
-from airflow_delta_provider.domain.report.finding import Finding, Status, Waiver
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.request.table_name import TableNameError
+from airflow_delta_provider.domain.report.report import Finding, Severity, Status, Waiver
+from airflow_delta_provider.domain.table_name import TableNameError
 from airflow_delta_provider.exceptions import DeltaRetryableError
 from airflow_delta_provider.operators.reporting import MAX_CODES, add_asset_events, count_findings
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
@@ -148,8 +147,8 @@ def test_backend_that_is_not_configured_is_no_trouble() -> None:
 def test_operator_counts_a_finding_once_over_its_tries(spark_submit: FakeSparkSubmit, counted: Counted) -> None:
     told = (
         "from dataclasses import replace\n"
-        "from airflow_delta_provider.domain.report.finding import Finding\n"
-        "from airflow_delta_provider.domain.report.verdict import Severity\n"
+        "from airflow_delta_provider.domain.report.report import Finding\n"
+        "from airflow_delta_provider.domain.report.report import Severity\n"
         "document = JobReport('k', '', '', tuple(\n"
         "    TableReport(t, Verdict(v), retryable=v == 'FAULT', findings=(Finding(c, Severity('ERROR'), 'm'),))\n"
         "    for t, v, c in {tables}), {{}})\n"

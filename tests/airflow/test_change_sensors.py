@@ -20,10 +20,9 @@ from airflow_delta_provider.sensors.quiet import DeltaQuietSensor
 from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.sensors.table_version import DeltaTableVersionSensor
 from airflow_delta_provider.triggers.table_trigger import TableTrigger, next_look, pause_after
-from airflow_delta_provider.watch.delta.head_reader import HeadReader
-from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
-from airflow_delta_provider.watch.delta.quiet_watch import QuietWatch
-from airflow_delta_provider.watch.errors import DeltaWatchImpossibleError
+from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
+from airflow_delta_provider.watch.head_watches import QuietWatch
+from airflow_delta_provider.watch.metadata_folder import DeltaWatchImpossibleError
 from tests.airflow.table_logs import (
     REAL_TABLES,
     Json,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.hooks.class_archive import ClassArchive
+from airflow_delta_provider.hooks.startup import ClassArchive
 
 
 @pytest.fixture

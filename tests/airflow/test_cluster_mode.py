@@ -12,7 +12,7 @@ import airflow.sdk
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.exceptions import (
@@ -21,9 +21,9 @@ from airflow_delta_provider.exceptions import (
     DeltaRequestError,
     DeltaViolationError,
 )
-from airflow_delta_provider.hooks.cluster_mode import check_uploads
+from airflow_delta_provider.hooks.cluster import check_uploads
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
-from airflow_delta_provider.hooks.hadoop_configuration import HadoopConfiguration
+from airflow_delta_provider.hooks.settings_file import HadoopConfiguration
 from airflow_delta_provider.operators.enable_feature import DeltaEnableFeatureOperator
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
 from tests.airflow.resource_manager import ResourceManager, resource_manager

@@ -19,8 +19,7 @@ from airflow.api_fastapi.app import create_app, purge_cached_app
 from fastapi.testclient import TestClient
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.report.excerpt import REPORT_KEY
-from airflow_delta_provider.domain.report.table_rows import TABLES_KEY
+from airflow_delta_provider.domain.report.pages import REPORT_KEY, TABLES_KEY
 from airflow_delta_provider.exceptions import DeltaViolationError
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.plugins import application as plugin_application

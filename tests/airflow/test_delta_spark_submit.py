@@ -13,12 +13,14 @@ from typing import Any
 import psutil
 import pytest
 
-from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.engine.spark_library import LEAN_JAVA_OPTIONS
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_options import (
+    AuditOptions,
+    CheckRowTrackingOptions,
+    PaimonCheckRowTrackingOptions,
+)
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import DetailOptions, Options
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError, DeltaRequestError
@@ -423,5 +425,5 @@ def test_driver_on_this_machine_takes_the_package_as_it_is_installed_and_nothing
     )
     make_hook().run()
     assert (tmp_path / "seen").read_text() == repr(
-        (["airflow_delta_provider"], ["/mine"], "airflow_delta_provider.domain.report.job_report")
+        (["airflow_delta_provider"], ["/mine"], "airflow_delta_provider.domain.report.report")
     )

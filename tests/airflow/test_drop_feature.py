@@ -20,7 +20,7 @@ SOON, LATER = "2199-01-01T00:00:00.000+00:00", "2199-01-02T00:00:00.000+00:00"
 #: A report in which some tables wait, and others ended otherwise.
 _REPORT = """
 from dataclasses import replace
-from airflow_delta_provider.domain.checks.protocol.outcomes import DROP_WAITS
+from airflow_delta_provider.domain.checks.protocol.changes import DROP_WAITS
 waiting, verdicts = {waiting!r}, {verdicts!r}
 def of(t):
     if t in waiting:

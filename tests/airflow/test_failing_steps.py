@@ -9,7 +9,7 @@ import pytest
 
 from airflow_delta_provider import report_store
 from airflow_delta_provider.exceptions import DeltaViolationError
-from airflow_delta_provider.operators import finished_tables, reporting
+from airflow_delta_provider.operators import durable, reporting
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
 from tests.airflow.test_kept_reports import TABLES, Night
@@ -87,8 +87,8 @@ def test_lineage_that_fails_says_so_in_the_log(
 def test_report_is_judged_if_the_finished_tables_cannot_be_kept(
     spark_submit: FakeSparkSubmit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(finished_tables, "task_state", lambda _: SimpleNamespace(get=lambda _: None, set=fails))
-    monkeypatch.setattr(finished_tables, "is_retryable", lambda _: True)
+    monkeypatch.setattr(durable, "task_state", lambda _: SimpleNamespace(get=lambda _: None, set=fails))
+    monkeypatch.setattr(durable, "is_retryable", lambda _: True)
     night = Night(spark_submit, on_violation="fail")
     with pytest.raises(DeltaViolationError) as raised:
         night.run()

@@ -22,7 +22,7 @@ from airflow.providers.common.compat.sdk import (
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.sensors.feature import DeltaFeatureSensor
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
-from airflow_delta_provider.watch.errors import DeltaLogUnreadableError, DeltaWatchImpossibleError
+from airflow_delta_provider.watch.metadata_folder import DeltaLogUnreadableError, DeltaWatchImpossibleError
 from tests.airflow.table_logs import (
     REAL_TABLES,
     RecordingFileSystem,

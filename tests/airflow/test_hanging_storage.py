@@ -19,10 +19,9 @@ from asgiref.sync import async_to_sync
 from airflow_delta_provider.exceptions import DeltaProviderError
 from airflow_delta_provider.sensors.feature import DeltaFeatureSensor
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
-from airflow_delta_provider.watch import shared_look
-from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
-from airflow_delta_provider.watch.shared_look import SharedLook, answer_of
-from airflow_delta_provider.watch.table_watch import TableWatch
+from airflow_delta_provider.watch import table_watch
+from airflow_delta_provider.watch.head_reader import ObjectStorageLog
+from airflow_delta_provider.watch.table_watch import SharedLook, TableWatch, answer_of
 from tests.airflow.table_logs import RecordingFileSystem, TableLog, append, attach_store, metadata, protocol
 from tests.airflow.test_feature_sensor import context, deferred
 
@@ -208,7 +207,7 @@ def test_poke_on_the_worker_fails_in_time(monkeypatch: pytest.MonkeyPatch, answe
 def test_process_ends_while_a_look_hangs() -> None:
     program = """
         import asyncio, threading, time
-        from airflow_delta_provider.watch.shared_look import SharedLook
+        from airflow_delta_provider.watch.table_watch import SharedLook
 
         async def look():
             SharedLook(lambda: threading.Event().wait).begin(time.monotonic())
@@ -286,7 +285,7 @@ class TestSharedLook:
     def test_look_that_hangs_for_long_is_given_up_for_one_with_another_reader_later_and_later(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(shared_look, "GIVEN_UP_AFTER", 0.1)
+        monkeypatch.setattr(table_watch, "GIVEN_UP_AFTER", 0.1)
         made = []
         blocked = threading.Event()
 
@@ -305,7 +304,7 @@ class TestSharedLook:
         assert looks.begin(0.0).result(5) == made[-1]
 
     def test_cancelling_one_who_waits_cancels_no_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(shared_look, "run_in_thread", lambda look: threading.Timer(0.1, look).start())
+        monkeypatch.setattr(table_watch, "run_in_thread", lambda look: threading.Timer(0.1, look).start())
 
         async def wait_together() -> str:
             looks = SharedLook(lambda: lambda: "seen")

@@ -18,9 +18,9 @@ from airflow.providers.common.compat.sdk import (
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.sensors.health import DeltaProtocolHealthSensor
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
-from airflow_delta_provider.watch.delta import auditor
-from airflow_delta_provider.watch.delta.auditor import Auditor, AuditScope
-from airflow_delta_provider.watch.errors import UnhealthyTableError
+from airflow_delta_provider.watch import health
+from airflow_delta_provider.watch.health import Auditor, AuditScope
+from airflow_delta_provider.watch.metadata_folder import UnhealthyTableError
 from tests.airflow.table_logs import (
     REAL_TABLES,
     Json,
@@ -150,13 +150,13 @@ def test_unchanged_table_is_not_audited_again_and_a_changed_one_from_where_the_a
     log: TableLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reports = []
-    real = auditor.audit
+    real = health.audit
 
     def noted(*args: Any, **kwargs: Any) -> Any:
         reports.append(real(*args, **kwargs))
         return reports[-1]
 
-    monkeypatch.setattr(auditor, "audit", noted)
+    monkeypatch.setattr(health, "audit", noted)
     for version in range(1, 20):
         commit(log, version, metadata({"a": str(version)}))
     reader = Auditor(log.location, None, AuditScope())

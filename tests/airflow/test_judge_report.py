@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import JobReport, Severity
 from airflow_delta_provider.exceptions import (
     DeltaReportUnavailableError,
     DeltaRequestError,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.lineage import Assertion, dataset_name, datasets
+from airflow_delta_provider.domain.report.report import Severity
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
+from airflow_delta_provider.operators.lineage import Assertion, dataset_name, datasets
 from tests.airflow.reports import finding
 from tests.unit.rendering.reports import WAIVER, of_everything, report_of, sound, undecided, violated
 

@@ -13,15 +13,17 @@ import pytest
 from airflow.sdk.io import attach
 
 from airflow_delta_provider.domain.delta.features.registry import feature_named
-from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.table_features import FeatureState, feature_state
 from airflow_delta_provider.domain.delta.table_head import TableHead
-from airflow_delta_provider.domain.request.table_name import TableNameError
-from airflow_delta_provider.watch.delta.head_reader import HeadReader
-from airflow_delta_provider.watch.delta.object_storage_log import ObjectStorageLog
-from airflow_delta_provider.watch.errors import DeltaLogUnreadableError, StorageSetupError
-from airflow_delta_provider.watch.newest import newest_after
-from airflow_delta_provider.watch.storage_address import StorageAddress
+from airflow_delta_provider.domain.table_name import TableNameError
+from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
+from airflow_delta_provider.watch.metadata_folder import (
+    DeltaLogUnreadableError,
+    StorageAddress,
+    StorageSetupError,
+    newest_after,
+)
 from tests.airflow.table_logs import (
     REAL_TABLES,
     RecordingFileSystem,

@@ -14,9 +14,8 @@ from airflow.sdk import DAG
 from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.operators.apply_migration import DeltaApplyMigrationOperator
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
-from airflow_delta_provider.operators.delta_change import DeltaChangeOperator
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
-from airflow_delta_provider.operators.delta_read import DeltaReadOperator
+from airflow_delta_provider.operators.delta_task import DeltaChangeOperator, DeltaReadOperator
 from airflow_delta_provider.operators.drop_feature import DeltaDropFeatureOperator
 from tests.every_kind import REQUESTS
 

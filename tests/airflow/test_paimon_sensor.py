@@ -16,9 +16,8 @@ from airflow.serialization.serialized_objects import BaseSerialization
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.sensors.paimon_row_tracking import PaimonRowTrackingSensor
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
-from airflow_delta_provider.watch.errors import DeltaLogUnreadableError
-from airflow_delta_provider.watch.metadata_folder import MetadataFolder
-from airflow_delta_provider.watch.paimon.snapshot_reader import Newest, SnapshotReader
+from airflow_delta_provider.watch.metadata_folder import DeltaLogUnreadableError, MetadataFolder
+from airflow_delta_provider.watch.paimon import Newest, SnapshotReader
 from tests.airflow.test_feature_sensor import AirflowRescheduleException, StateStore, context, without_task_state
 from tests.tables.paimon.archive import table_of, unpack
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from airflow_delta_provider.domain.engine.spark_master import SparkMaster
+from airflow_delta_provider.domain.engine.spark_library import SparkMaster
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError

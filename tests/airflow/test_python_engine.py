@@ -15,9 +15,9 @@ from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOp
 from airflow_delta_provider.operators.check_paimon_row_tracking import PaimonCheckRowTrackingOperator
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from airflow_delta_provider.operators.column_mapping_usage import DeltaColumnMappingUsageOperator
-from airflow_delta_provider.operators.delta_read import DeltaReadOperator
+from airflow_delta_provider.operators.delta_task import DeltaReadOperator
 from airflow_delta_provider.operators.table_detail import DeltaTableDetailOperator
-from airflow_delta_provider.watch.errors import DeltaLogUnreadableError
+from airflow_delta_provider.watch.metadata_folder import DeltaLogUnreadableError
 from tests.airflow.table_logs import RecordingFileSystem, TableLog, attach_store, metadata, protocol
 from tests.airflow.test_operators import Run
 from tests.unit.local_table import OnDisk

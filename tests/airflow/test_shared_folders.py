@@ -13,16 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.hooks.delta_jars import DeltaJars
+from airflow_delta_provider.hooks.jars import DeltaJars
 from airflow_delta_provider.hooks.workspace import Workspace
-from airflow_delta_provider.jobs.process.submitter import Submitter
-from airflow_delta_provider.jobs.run.command_line.report_file import ReportFile
+from airflow_delta_provider.jobs.process import Submitter
+from airflow_delta_provider.jobs.run.arguments import ReportFile
 from airflow_delta_provider.jobs.storage import local_storage
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
-from airflow_delta_provider.local_file import open_own, read_regular, replace_file
-from airflow_delta_provider.notifications.state_file import StateFile
-from airflow_delta_provider.operators.worker_files import read_entries
-from airflow_delta_provider.report_store import read_report
+from airflow_delta_provider.notifications.memory import StateFile
+from airflow_delta_provider.operators.arguments import read_entries
+from airflow_delta_provider.report_store import open_own, read_regular, read_report, replace_file
 from airflow_delta_provider.watch.metadata_folder import MetadataFolder
 
 _HOUR_AGO = time.time() - 3600

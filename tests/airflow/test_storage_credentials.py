@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk import Connection
 from airflow.sdk.log import redact
 
-from airflow_delta_provider.domain.engine.session_profile import parse_defaults
+from airflow_delta_provider.domain.engine.spark_library import parse_defaults
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaRequestError
 from airflow_delta_provider.hooks.settings_file import SettingsFile, take_settings
 from airflow_delta_provider.hooks.storage_credentials import storage_settings

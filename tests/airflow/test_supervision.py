@@ -17,7 +17,7 @@ time.sleep(60)
 TASK = """
 import sys, time, types
 from pathlib import Path
-from airflow_delta_provider.hooks.supervision import supervised
+from airflow_delta_provider.hooks.command import supervised
 runner = types.ModuleType("airflow.sdk.execution_time.task_runner")
 runner.SUPERVISOR_COMMS = types.SimpleNamespace(SOCKET=object())
 sys.modules[runner.__name__] = runner

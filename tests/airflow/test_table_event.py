@@ -21,7 +21,7 @@ from airflow_delta_provider.triggers import table_event, table_poll
 from airflow_delta_provider.triggers.table_event import DeltaTableEventTrigger, TriggerArgumentError
 from airflow_delta_provider.triggers.table_poll import ticks
 from airflow_delta_provider.triggers.table_trigger import next_look
-from airflow_delta_provider.watch.delta import log_follower
+from airflow_delta_provider.watch import log_follower
 from tests.airflow.table_logs import (
     REAL_TABLES,
     Json,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.hooks import trusted_files
-from airflow_delta_provider.hooks.delta_jars import DeltaJars
-from airflow_delta_provider.hooks.trusted_files import is_trusted, make_folder, untrusted
+from airflow_delta_provider.hooks import workspace
+from airflow_delta_provider.hooks.jars import DeltaJars
+from airflow_delta_provider.hooks.workspace import is_trusted, make_folder, untrusted
 
 COORDINATES = "io.delta:delta-spark_4.2_2.13:4.4.0"
 NOBODY = 65534
@@ -68,7 +68,7 @@ def test_link_is_trusted_where_both_ends_are(jar: Path, tmp_path: Path) -> None:
 def test_owner_may_be_root_this_user_and_who_installed_the_package(jar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.chown(jar, NOBODY, 0)
     assert "belongs to user 65534" in str(untrusted(jar))
-    monkeypatch.setattr(trusted_files, "installed_by", lambda: NOBODY)
+    monkeypatch.setattr(workspace, "installed_by", lambda: NOBODY)
     assert untrusted(jar) is None
 
 

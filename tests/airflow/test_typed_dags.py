@@ -13,7 +13,7 @@ import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG, BaseOperator, BaseSensorOperator
 
-from airflow_delta_provider.hooks.owned_arguments import OWNED_ARGUMENTS
+from airflow_delta_provider.hooks.command import OWNED_ARGUMENTS
 from airflow_delta_provider.operators import arguments
 from airflow_delta_provider.operators.enable_feature import DeltaEnableFeatureOperator
 

@@ -21,12 +21,9 @@ from airflow.sdk import DAG
 from airflow.sdk.execution_time.comms import GetXCom, XComResult
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.report.excerpt import REPORT_KEY, Excerpt
-from airflow_delta_provider.domain.report.finding import Status, Waiver
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.pages import REPORT_KEY, Excerpt
+from airflow_delta_provider.domain.report.report import JobReport, Severity, Status, TableReport, Waiver
 from airflow_delta_provider.domain.report.summary import findings_of, summarise
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity
 from airflow_delta_provider.exceptions import (
     DeltaAlertError,
     DeltaJobError,

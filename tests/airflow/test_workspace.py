@@ -11,7 +11,7 @@ import pytest
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import DetailOptions
 from airflow_delta_provider.hooks.workspace import Workspace
-from airflow_delta_provider.jobs.process.submitter import Submitter
+from airflow_delta_provider.jobs.process import Submitter
 
 
 @pytest.fixture(autouse=True)

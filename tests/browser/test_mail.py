@@ -11,11 +11,11 @@ from typing import Any, cast
 import pytest
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import JobReport
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.exceptions import DeltaViolationError
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.notifications.violation import DeltaViolationNotifier
 from tests.browser.chromium import PROGRAM, Chromium

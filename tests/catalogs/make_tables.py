@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.session import own_session
 
 
 def main(file: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.session import own_session
 from demo.airflow_home import AirflowHome
 from tests.airflow import conftest as conftest  # operators that run in this process have an Airflow of their own
 from tests.cluster.kubernetes_api import KubernetesApi

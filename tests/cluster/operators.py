@@ -8,7 +8,7 @@ from typing import Any
 import pyspark
 from airflow.sdk import DAG
 
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator

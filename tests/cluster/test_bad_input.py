@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions
 from airflow_delta_provider.exceptions import DeltaJobError, DeltaRequestError
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
-from airflow_delta_provider.hooks.result_folder import ResultFolder
+from airflow_delta_provider.hooks.results import ResultFolder
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from tests.airflow.test_operators import Run, Store
 from tests.cluster.operators import operator_of, run

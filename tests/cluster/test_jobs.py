@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS
 from airflow_delta_provider.domain.request.options import DetailOptions
 from airflow_delta_provider.exceptions import DeltaJobError
 from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
-from airflow_delta_provider.hooks.result_folder import ResultFolder
+from airflow_delta_provider.hooks.results import ResultFolder
 from tests.airflow.test_operators import Run
 from tests.cluster.event_log import assert_worked_elsewhere, recorded_in
 from tests.cluster.operators import PROOF, SMALL, operator_of, run

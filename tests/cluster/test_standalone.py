@@ -11,7 +11,7 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.exceptions import DeltaConnectionError, DeltaJobError
 from tests.cluster.event_log import assert_worked_elsewhere, recorded_in
 from tests.cluster.operators import PROOF, operator_of, run

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.hooks.hadoop_configuration import HadoopConfiguration
+from airflow_delta_provider.hooks.settings_file import HadoopConfiguration
 from tests.system.process_tree import ProcessTree, wait_for
 
 _HERE = Path(__file__).parent / "minicluster"

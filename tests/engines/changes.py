@@ -13,8 +13,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.features.feature import FeatureAccess, FeatureKind
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import TableReport
 from airflow_delta_provider.domain.request.change_options import (
     AlterColumnsOptions,
     DisableColumnMappingOptions,
@@ -22,12 +21,12 @@ from airflow_delta_provider.domain.request.change_options import (
     EnableFeatureOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_options import AuditOptions, CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session import own_session
 
 #: Features that one request enables on a plain table.
 ALONE = sorted(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_delta_provider.domain.engine.delta_library import coordinates_of
-from airflow_delta_provider.domain.engine.engine import Version, version_of
+from airflow_delta_provider.domain.engine.spark_library import Version, coordinates_of, version_of
 
 
 @dataclass(frozen=True)

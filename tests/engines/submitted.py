@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
-from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.engine.spark_library import LEAN_JAVA_OPTIONS
+from airflow_delta_provider.domain.report.report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.hooks.workspace import Workspace
@@ -23,8 +23,8 @@ import importlib, json, sys
 import airflow_delta_provider
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_session import submitted_session
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session import submitted_session
 
 assert ".zip" in airflow_delta_provider.__file__
 session = SparkDeltaSession(submitted_session("engines"))

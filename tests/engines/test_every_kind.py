@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.engine.engine import Version
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.engine.spark_library import Version
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
 from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from airflow_delta_provider.domain.request.kinds import KINDS
 from tests.engines.pair import Pair

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions, PlanMigrationOptions
 from tests.engines.pair import Pair
 from tests.engines.submitted import Script
@@ -17,8 +17,8 @@ from tests.tables import log
 from tests.tables.migrating import DECLARED, plain
 
 ALLOWED = {"allow_protocol_upgrade": True, "allow_rewrite": True}
-_REWRITE = "airflow_delta_provider.jobs.changes.migration.rewrite.find_lost"
-_COMMIT = "airflow_delta_provider.jobs.changes.migration.metadata_commit.check_commit"
+_REWRITE = "airflow_delta_provider.jobs.changes.engine_transaction.find_lost"
+_COMMIT = "airflow_delta_provider.jobs.changes.engine_transaction.check_commit"
 #: Clustered afterwards, without partitions: all that the first table does not get.
 CLUSTERED: dict[str, Any] = {
     "columns": [

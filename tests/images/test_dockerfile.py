@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.session import own_session
 from tests.images.copied_machine import CopiedMachine, of_machine
 
 pytestmark = pytest.mark.soak

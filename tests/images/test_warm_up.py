@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.session import own_session
 
 pytestmark = pytest.mark.soak
 

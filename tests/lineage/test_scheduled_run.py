@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.session import own_session
 from tests.browser.lake import make_lake
 from tests.system.airflow_services import AirflowServices, DagRun, airflow_home, services_of
 from tests.system.orders_table import orders

@@ -21,9 +21,9 @@ from airflow.providers.google.cloud.operators.dataproc import DataprocCreateBatc
 from airflow.sdk import DAG
 
 from airflow_delta_provider.command_line.parser import kind_of, table_parser
-from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
-from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.domain.engine.spark_library import LEAN_JAVA_OPTIONS
+from airflow_delta_provider.domain.report.report import ReportPlace
+from airflow_delta_provider.jobs.spark.session import own_session
 from airflow_delta_provider.operators.judge_report import DeltaReportOperator
 from scripts import dist
 from tests.airflow.test_docs import PLATFORM_DAGS, kept

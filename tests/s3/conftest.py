@@ -13,12 +13,12 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session import own_session
 from tests.tables.paimon.archive import table_of, unpack
 
 

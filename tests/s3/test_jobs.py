@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
 from airflow_delta_provider.domain.request.change_options import (
     AlterColumnsOptions,
     CreateTableOptions,
@@ -17,12 +15,15 @@ from airflow_delta_provider.domain.request.change_options import (
     EnableFeatureOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_options import (
+    AuditOptions,
+    CheckRowTrackingOptions,
+    PaimonCheckRowTrackingOptions,
+)
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions, DetailOptions, Options
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from tests.every_kind import CHANGES
 
 Job = Callable[[Options, str], TableReport]

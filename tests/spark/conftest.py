@@ -14,21 +14,19 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import JobReport, TableReport
 from airflow_delta_provider.domain.request.change_options import (
     AlterColumnsOptions,
     EnableFeatureOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_options import AuditOptions, CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.jobs.process.progress import Progress, silent
+from airflow_delta_provider.jobs.process import Progress, silent
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session import own_session
 from tests.both_engines import run_by_both
 from tests.tables.log import newest
 from tests.tables.paimon.archive import unpack

@@ -16,11 +16,11 @@ from pyspark import SparkContext
 
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
-from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.changes.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.table_change import TableChange
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session import own_session
 from tests.tables.migrating import DECLARED
 
 

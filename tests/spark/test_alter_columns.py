@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
+from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from tests.tables import log
 from tests.tables.altering import oddly_named
 from tests.tables.protocols import legacy

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.changes.step import RewriteTable
+from airflow_delta_provider.domain.changes.steps import RewriteTable
 from airflow_delta_provider.domain.migrations.plan import checksum_of
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions, PlanMigrationOptions
 from airflow_delta_provider.jobs.changes import table_change
 from tests.spark.test_migration_steps import head

@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
-from airflow_delta_provider.jobs.spark.row_ids import arrow_ids
-from airflow_delta_provider.jobs.spark.row_ids.row_ids import RowIds
-from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.delta.session import DeltaFiles
+from airflow_delta_provider.jobs.row_tracking.row_proofs import survey
+from airflow_delta_provider.jobs.spark.row_tracking import row_reader
+from airflow_delta_provider.jobs.spark.row_tracking.row_reader import FileRows, RowIds, RowReader
 from tests.spark.test_check_row_tracking import STORIES, name_of
 from tests.tables import row_tracking
 from tests.tables.row_tracking_model import ID, Model
@@ -37,7 +36,7 @@ def reader_and_rows(session, path):
 
 
 def by_arrow(reader, rows, **limits):
-    return arrow_ids.read_buckets(reader.files, reader.id_column, rows, **limits)
+    return row_reader.read_buckets(reader.files, reader.id_column, rows, **limits)
 
 
 def by_spark(session, reader, rows, expected):
@@ -140,13 +139,13 @@ def test_check_says_the_same_without_pyarrow(check, tmp_path, monkeypatch):
     model().write(tmp_path / "t", row_group_size=1000)
     report = check(tmp_path / "t")
     assert {finding.code for finding in report.findings} == {"RT19", "RT21"}
-    monkeypatch.setattr(arrow_ids, "is_available", lambda: False)
+    monkeypatch.setattr(row_reader, "is_available", lambda: False)
     assert check(tmp_path / "t").findings == report.findings
 
 
 def test_submitted_job_has_pyarrow_though_pyspark_does_without():
     program = (
-        "from airflow_delta_provider.jobs.process.optional_packages import forgo_pandas, have\n"
+        "from airflow_delta_provider.jobs.process import forgo_pandas, have\n"
         "forgo_pandas()\n"
         "import sys, pyspark.sql\n"
         "assert not {'numpy.core', 'pandas.core', 'pyarrow.lib'} & set(sys.modules)\n"

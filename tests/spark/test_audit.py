@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from airflow_delta_provider.domain.checks.levels import not_checked
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.checks.rule import not_checked
+from airflow_delta_provider.domain.report.report import Severity, Verdict
 from tests.tables import log, row_tracking
 from tests.tables.row_tracking import operations
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Severity, Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
-from airflow_delta_provider.jobs.process.progress import silent
+from airflow_delta_provider.jobs.process import silent
 from tests.spark.webhdfs import WebHdfs
 from tests.tables import broken_logs, log
 from tests.tables.checkpoints import twice_checkpointed

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Severity
 from tests.tables import log
 from tests.tables.audit_stories import KNOWN, QUICK, STORIES
 from tests.tables.audit_stories.telling import tell

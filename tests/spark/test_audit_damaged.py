@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.report.report import Finding, Severity, Verdict
 from tests.tables import log, row_tracking
 from tests.tables.log import Action
 from tests.tables.row_tracking import operations

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.audit.known.lines import FEW
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.audit.fast_path.lines import FEW
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from scripts.measure_engines.environments import environment
 from scripts.measure_engines.releases import DEFAULT_WRITERS, Measured
 from tests.both_engines import run_by_both

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Severity, Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from tests.spark.webhdfs import WebHdfs
 from tests.tables import log, row_tracking
 

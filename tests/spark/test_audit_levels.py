@@ -7,9 +7,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from airflow_delta_provider.domain.checks.levels import not_checked
-from airflow_delta_provider.domain.report.finding import Status
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.checks.rule import not_checked
+from airflow_delta_provider.domain.report.report import Severity, Status, Verdict
 from tests.tables import log, row_tracking
 from tests.tables import row_tracking_bad_files as bad_files
 from tests.tables import row_tracking_rows as rows

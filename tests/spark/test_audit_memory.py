@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.checks.levels import not_checked
-from airflow_delta_provider.domain.report.finding import Status
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.checks.rule import not_checked
+from airflow_delta_provider.domain.report.report import Severity, Status, Verdict
 from tests.spark.webhdfs import WebHdfs
 from tests.tables import log
 from tests.tables.row_tracking import checkpointed, operations

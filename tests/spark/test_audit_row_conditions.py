@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.report.report import Severity, TableReport, Verdict
 from tests.tables import log
 
 Audit = Callable[..., TableReport]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions, WidenTypesOptions
 from tests.tables import broken_logs, log, other_formats
 from tests.tables.checkpoints import checkpointed

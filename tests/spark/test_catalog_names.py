@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.command_line.main import main
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.options import DetailOptions
 
 

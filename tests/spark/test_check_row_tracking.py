@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
-from airflow_delta_provider.domain.request.check_row_tracking import LEVELS, CheckRowTrackingOptions
+from airflow_delta_provider.domain.report.report import Severity, Verdict
+from airflow_delta_provider.domain.request.check_options import LEVELS, CheckRowTrackingOptions
 from tests.tables import log, protocols, row_tracking
 from tests.tables.row_tracking import MOVED, OPERATIONS, ROWS, operations
 from tests.tables.row_tracking_history import as_of, edit_statistics, live

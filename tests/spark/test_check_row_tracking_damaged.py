@@ -4,8 +4,8 @@ import pyarrow as pa
 import pytest
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.report.verdict import Verdict, judge
-from airflow_delta_provider.domain.request.check_row_tracking import LEVELS
+from airflow_delta_provider.domain.report.report import Verdict, judge
+from airflow_delta_provider.domain.request.check_options import LEVELS
 from tests.tables import log
 from tests.tables import row_tracking_bad_files as bad_files
 from tests.tables import row_tracking_damage as damage

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
 from tests.tables.row_tracking_model import Model
 
 #: Tables of one run of the job.

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.report.report import Severity, Verdict
 from tests.tables import row_tracking
 from tests.tables import row_tracking_rows as rows
 from tests.tables.row_tracking import MOVED, operations

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.jobs.delta.log import arrow_checkpoint, python_checkpoint
-from airflow_delta_provider.jobs.spark.delta.checkpoint_files import _PARTITION_BYTES
+from airflow_delta_provider.jobs.delta import arrow_checkpoint, python_checkpoint
+from airflow_delta_provider.jobs.spark.delta import _PARTITION_BYTES
 from tests.tables import log, row_tracking
 
 

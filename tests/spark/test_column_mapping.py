@@ -12,17 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
 from airflow_delta_provider.domain.request.change_options import DisableColumnMappingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
-from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.disable_mapping import DisableMappingByEngine
+from airflow_delta_provider.jobs.changes.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.table_change import TableChange
-from airflow_delta_provider.jobs.process.progress import silent
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.sql_settings import configured
+from airflow_delta_provider.jobs.process import silent
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session import configured
 from tests.tables import log
 from tests.tables.delta_rs import rows_by_delta_rs
 from tests.tables.unmapping import ROWS, created_mapped, dropped, mapped_late, small

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from tests.tables import log
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from airflow_delta_provider.domain.engine.delta_library import delta_coordinates
-from airflow_delta_provider.jobs.run.command_line.main import main
+from airflow_delta_provider.domain.engine.spark_library import delta_coordinates
+from airflow_delta_provider.jobs.run.command_line import main
 from tests.tables import broken_logs, log
 from tests.tables.protocols import legacy
 from tests.tables.widening import flat
@@ -133,7 +133,7 @@ def test_under_spark_submit_the_master_and_the_settings_are_those_of_spark_submi
     script.write_text(
         "import sys\n"
         "from pyspark.sql import SparkSession\n"
-        "from airflow_delta_provider.jobs.run.command_line.main import main\n"
+        "from airflow_delta_provider.jobs.run.command_line import main\n"
         "code = main(sys.argv[1:])\n"
         "spark = SparkSession.getActiveSession()\n"
         "print('master', spark.sparkContext.master, spark.conf.get('spark.sql.shuffle.partitions'))\n"

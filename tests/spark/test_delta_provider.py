@@ -7,7 +7,7 @@ import json
 import pytest
 
 from airflow_delta_provider.command_line.main import main
-from airflow_delta_provider.jobs.spark.session import spark_session
+from airflow_delta_provider.jobs.spark import session as session_module
 from tests.tables import broken_logs, log
 from tests.tables.protocols import legacy
 from tests.tables.widening import flat
@@ -79,11 +79,11 @@ def test_settings_reach_a_session_that_is_started(monkeypatch):
         def getActiveSession():
             return None
 
-    monkeypatch.setattr(spark_session, "SparkSession", Session)
-    monkeypatch.setattr(spark_session, "platform_defaults", lambda: {"spark.jars.packages": "of:the:platform"})
+    monkeypatch.setattr(session_module, "SparkSession", Session)
+    monkeypatch.setattr(session_module, "platform_defaults", lambda: {"spark.jars.packages": "of:the:platform"})
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     given = {"spark.jars.packages": "a:b:1", "spark.ui.enabled": "true", "spark.other": "x"}
-    spark_session.own_session("tests", "local[2]", "packages", given)
+    session_module.own_session("tests", "local[2]", "packages", given)
     packages = built["spark.jars.packages"].split(",")
     assert (packages[0], built["spark.ui.enabled"], built["spark.other"]) == ("a:b:1", "true", "x")
     assert any(package.startswith("io.delta:") for package in packages)

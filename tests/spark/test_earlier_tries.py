@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions, WidenTypesOptions
 from tests.tables import log
 from tests.tables.widening import flat

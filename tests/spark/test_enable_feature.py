@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from tests.tables import log
 from tests.tables.checkpoints import checkpointed
 from tests.tables.open_features import OPEN_FEATURES

@@ -13,10 +13,10 @@ from pyspark.serializers import CPickleSerializer, read_int
 from pyspark.util import _load_from_socket, local_connect_and_auth
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS, METADATA_CONFLICTS
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.jobs.spark.session.engine_errors import understand
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.domain.engine.spark_library import FILE_CONFLICTS, METADATA_CONFLICTS
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.jobs.spark.engine_errors import understand
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from tests.tables.protocols import legacy
 
 

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from airflow_delta_provider.domain.delta.sql_functions import FunctionKind, function_kind
-from airflow_delta_provider.jobs.spark.session.expressions import why_not_analyzed_fit, why_not_parsed_fit
+from airflow_delta_provider.domain.delta.expression import FunctionKind, function_kind
+from airflow_delta_provider.jobs.spark.session import why_not_analyzed_fit, why_not_parsed_fit
 
 COLUMNS = ("v", "name", "arr", "s", "at", "d", "a, b", "user")
 ROW = (

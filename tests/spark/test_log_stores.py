@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.change_options import (
     AlterColumnsOptions,
     CreateTableOptions,
@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.request.change_options import (
     EnableFeatureOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
+from airflow_delta_provider.jobs.changes.commit import LogStore
 from tests.tables import log
 from tests.tables.protocols import legacy, mappable
 

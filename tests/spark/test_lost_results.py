@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.change_options import (
     AlterColumnsOptions,
     CreateTableOptions,
@@ -20,8 +20,8 @@ from airflow_delta_provider.domain.request.change_options import (
 )
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
-from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
-from airflow_delta_provider.jobs.delta.log.table_log import TableLog
+from airflow_delta_provider.jobs.changes.commit import LogStore
+from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.run.runner import run
 from tests.every_kind import CHANGES
 from tests.tables import log

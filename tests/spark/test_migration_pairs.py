@@ -19,10 +19,10 @@ from pyspark.sql import Row
 
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type
-from airflow_delta_provider.domain.engine.sql_identifier import quote
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions, PlanMigrationOptions
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
+from airflow_delta_provider.domain.text import quote
 from tests.tables import log
 from tests.unit.migrations.test_random_pairs import KNOWN, declarations, tables
 

@@ -7,15 +7,14 @@ import json
 import pytest
 from pyspark.sql import functions as sql
 
-from airflow_delta_provider.domain.changes.step import Cast, RewriteTable
+from airflow_delta_provider.domain.changes.steps import Cast, RewriteTable
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.migrations.casting import is_lost
-from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError
-from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
-from airflow_delta_provider.jobs.changes.migration import rewrite
-from airflow_delta_provider.jobs.changes.migration.rewrite import rewrite_table
-from airflow_delta_provider.jobs.spark.session.engine_errors import understand
-from airflow_delta_provider.jobs.spark.session.sql_settings import configured
+from airflow_delta_provider.jobs.changes import engine_transaction
+from airflow_delta_provider.jobs.changes.commit import CommitRefusedError
+from airflow_delta_provider.jobs.changes.engine_transaction import EngineTransaction, rewrite_table
+from airflow_delta_provider.jobs.spark.engine_errors import understand
+from airflow_delta_provider.jobs.spark.session import configured
 from tests.engine_errors import ENGINE_ERRORS
 from tests.tables import log
 from tests.tables.migrating import mapped, plain
@@ -93,14 +92,14 @@ def test_values_that_a_cast_loses_are_refused_with_examples_or_become_null_as_as
 )
 def test_writer_between_count_and_commit_is_not_overwritten(session, spark, table, monkeypatch, statement):
     path = table(mapped)
-    find_lost = rewrite.find_lost
+    find_lost = engine_transaction.find_lost
 
     def found(*arguments):
         lost = find_lost(*arguments)
         spark.newSession().sql(statement.format(table=f"delta.`{path}`"))
         return lost
 
-    monkeypatch.setattr(rewrite, "find_lost", found)
+    monkeypatch.setattr(engine_transaction, "find_lost", found)
     version = log.newest(path)
     with pytest.raises(ENGINE_ERRORS) as refused:
         run(session, path, RewriteTable(NESTED))

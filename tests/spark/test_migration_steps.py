@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError, TableMovedError
-from airflow_delta_provider.jobs.changes.migration import metadata_commit
-from airflow_delta_provider.jobs.changes.migration.metadata_commit import commit_metadata
-from airflow_delta_provider.jobs.spark.session.engine_errors import understand
+from airflow_delta_provider.domain.changes import steps
+from airflow_delta_provider.domain.changes.steps import render_sql
+from airflow_delta_provider.jobs.changes import engine_transaction
+from airflow_delta_provider.jobs.changes.commit import CommitRefusedError, TableMovedError
+from airflow_delta_provider.jobs.changes.engine_transaction import commit_metadata
+from airflow_delta_provider.jobs.spark.engine_errors import understand
 from tests.engine_errors import ENGINE_ERRORS
 from tests.tables import log
 from tests.tables.migrating import mapped, plain
@@ -122,8 +122,8 @@ def test_append_in_the_meantime_is_kept_and_a_change_of_metadata_is_not_undone(s
             spark.newSession().sql(statement)
             return check(*arguments)
 
-        check = metadata_commit.check_commit
-        monkeypatch.setattr(metadata_commit, "check_commit", checked)
+        check = engine_transaction.check_commit
+        monkeypatch.setattr(engine_transaction, "check_commit", checked)
 
     with monkeypatch.context():
         meanwhile(f"INSERT INTO delta.`{path}` (id, day) VALUES (4, DATE'2024-01-01')")
@@ -185,8 +185,8 @@ def test_rows_with_null_that_come_in_the_meantime_are_not_missed(session, spark,
         spark.newSession().sql(f"INSERT INTO delta.`{path}` (id, day) VALUES (4, null)")
         return check(*arguments)
 
-    check = metadata_commit.check_commit
-    monkeypatch.setattr(metadata_commit, "check_commit", checked)
+    check = engine_transaction.check_commit
+    monkeypatch.setattr(engine_transaction, "check_commit", checked)
     with pytest.raises(ENGINE_ERRORS) as refused:
         commit(session, path, steps.ForbidNulls((("day",),)))
     assert understand(refused.value).retryable

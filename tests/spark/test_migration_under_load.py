@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions, PlanMigrationOptions
 from tests.spark.test_migration_steps import head
 from tests.tables import log

@@ -14,15 +14,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.jobs.process.progress import silent
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.paimon.catalog_check import PaimonCatalogCheck
-from airflow_delta_provider.jobs.spark.paimon.catalog_source import CatalogSource
+from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
+from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.table_name import TableName
+from airflow_delta_provider.jobs.process import silent
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.paimon.catalog import CatalogSource, PaimonCatalogCheck
 from tests.tables.paimon.archive import expected
 
 _SNAPSHOT = (

@@ -12,10 +12,9 @@ import pytest
 import zstandard
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES, Codec
-from airflow_delta_provider.domain.formats.avro.container import split_container
+from airflow_delta_provider.domain.formats.avro.file import MOST_BYTES, Codec, split_container
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError
-from airflow_delta_provider.jobs.spark.storage.block_codecs import codecs_of_jvm, snappy_by_jvm, zstandard_by_jvm
+from airflow_delta_provider.jobs.spark.block_codecs import codecs_of_jvm, snappy_by_jvm, zstandard_by_jvm
 from airflow_delta_provider.jobs.tables.codecs import snappy_by_pyarrow, zstandard_by_package, zstandard_by_pyarrow
 from tests.tables.paimon.archive import unpack
 

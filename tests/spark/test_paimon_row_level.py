@@ -12,17 +12,15 @@ import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.domain.row_ids.driver_limits import DriverLimits
-from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.process.progress import silent
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.paimon.deleted_rows import DeletedRows
-from airflow_delta_provider.jobs.spark.paimon.file_survey import survey
-from airflow_delta_provider.jobs.spark.paimon.live_proof import LiveProof
+from airflow_delta_provider.domain.checks.row_tracking.id_sets import DriverLimits
+from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
+from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.jobs.paimon.table import TableFiles
+from airflow_delta_provider.jobs.process import silent
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.paimon.compared_rows import DeletedRows
+from airflow_delta_provider.jobs.spark.paimon.live_ids import LiveProof
+from airflow_delta_provider.jobs.spark.paimon.rows import survey
 from tests.tables.paimon.archive import HISTORIES, table_of
 from tests.tables.paimon.editing import EditedTable, Records
 from tests.tables.paimon.vectors import reencode

@@ -11,9 +11,9 @@ import pytest
 
 from airflow_delta_provider.domain.paimon.changed_rows import Occurrence, groups_of
 from airflow_delta_provider.domain.paimon.table_history import vector_key, vectors_of
-from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.paimon.row_frame import RowFrame, comparable_columns
+from airflow_delta_provider.jobs.paimon.table import TableFiles
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.paimon.rows import RowFrame, comparable_columns
 from tests.tables.paimon.archive import HISTORIES, expected, table_of
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_histories import history_of, layout_of, state_of

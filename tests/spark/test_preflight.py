@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.change_options import (
     DropFeatureOptions,
     EnableFeatureOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
+from airflow_delta_provider.domain.request.check_options import CheckCompatibilityOptions
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from tests.tables import log
 from tests.tables.protocols import legacy

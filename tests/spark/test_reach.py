@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.spark.hadoop_storage import HadoopStorage
 from tests.tables.row_tracking import partitioned
 
 

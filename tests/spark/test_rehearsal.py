@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions, PlanMigrationOptions
-from airflow_delta_provider.jobs.changes import scratch_table
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.changes import rehearsal
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from tests.tables import log
 from tests.tables.beginning import beginning_as
@@ -58,7 +57,7 @@ def unwritable(spark, path) -> None:
 def place(request, monkeypatch) -> str:
     """Where the scratch table is: a cluster's machines share no temporary folder."""
     if request.param == "beside the table":
-        monkeypatch.setattr(scratch_table, "_runs_here", lambda session: False)
+        monkeypatch.setattr(rehearsal, "_runs_here", lambda session: False)
     return request.param
 
 
@@ -140,9 +139,9 @@ def test_table_with_everything_is_rehearsed_with_a_row(spark, table, widen, plan
 
 
 def test_failure_of_the_rehearsal_itself_is_a_fault_and_no_refusal_of_the_engine(table, widen, monkeypatch):
-    monkeypatch.setattr(scratch_table, "_runs_here", lambda session: False)
+    monkeypatch.setattr(rehearsal, "_runs_here", lambda session: False)
     path = table(filled)
-    (path / scratch_table.FOLDER).write_text("a file in the way")
+    (path / rehearsal.FOLDER).write_text("a file in the way")
     before = log.contents(path)
     planned = widen(path, {"free": "bigint"}, dry_run=True)
     assert planned.verdict is Verdict.PASS
@@ -155,13 +154,13 @@ def test_failure_of_the_rehearsal_itself_is_a_fault_and_no_refusal_of_the_engine
 
 
 def test_scratch_tables_of_killed_processes_are_removed_and_those_of_others_at_work_are_not(table, widen, monkeypatch):
-    monkeypatch.setattr(scratch_table, "_runs_here", lambda session: False)
+    monkeypatch.setattr(rehearsal, "_runs_here", lambda session: False)
     path = table(filled)
     now = int(time.time())
     for began in (now - 3 * 24 * 60 * 60, now):
-        (path / scratch_table.FOLDER / f"{began}-abc" / "_delta_log").mkdir(parents=True)
+        (path / rehearsal.FOLDER / f"{began}-abc" / "_delta_log").mkdir(parents=True)
     assert widen(path, {"free": "bigint"}).verdict is Verdict.PASS
-    assert os.listdir(path / scratch_table.FOLDER) == [f"{now}-abc"]
+    assert os.listdir(path / rehearsal.FOLDER) == [f"{now}-abc"]
 
 
 def test_report_on_a_step_that_failed_says_what_was_committed_and_how_to_undo_it(spark, table, widen):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.engine_errors import understand
-from airflow_delta_provider.jobs.spark.session.sql_settings import configured
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.engine_errors import understand
+from airflow_delta_provider.jobs.spark.session import configured
 from tests.tables.restoring import outcomes, outcomes_of_statements, recorded
 
 pytestmark = pytest.mark.soak

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.jobs.spark.storage.hadoop_storage import HadoopStorage
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.jobs.spark.hadoop_storage import HadoopStorage
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from tests.spark.webhdfs import WebHdfs
 from tests.tables import log
 from tests.tables.row_tracking import operations, partitioned
@@ -142,7 +142,7 @@ def test_folder_that_cannot_be_listed_at_first_is_listed_again(spark, remote, tm
 
 
 def test_storage_that_keeps_failing_is_a_fault_of_that_table_alone(table, run_job, remote) -> None:
-    from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+    from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
 
     failing, whole = table(operations, "failing"), table(operations, "whole")
     remote.fail(data_file(failing), 10_000)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.delta.session import DeltaFiles
+from airflow_delta_provider.jobs.spark.row_tracking.row_reader import FileRows, RowReader
 from tests.spark.test_check_row_tracking import STORIES, name_of
 from tests.tables import row_tracking
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.checks.row_tracking.id_sets import DriverLimits
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector, inline_bitmap
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.row_ids.driver_limits import DriverLimits
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.delta.session import DeltaFiles
+from airflow_delta_provider.jobs.row_tracking.row_proofs import survey
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.row_tracking.uniqueness import Proof, prove
 from tests.tables.row_tracking_model import DataFile, Model
 

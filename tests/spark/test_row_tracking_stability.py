@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from tests.tables import log, row_tracking
 from tests.tables.row_tracking_files import COMMIT_VERSION, materialized, remove_file, set_materialized
 from tests.tables.row_tracking_history import as_of, edit, edit_file, live

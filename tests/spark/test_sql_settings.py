@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.options import DetailOptions
-from airflow_delta_provider.jobs.spark.session.sql_settings import SQL_SETTINGS, configured
+from airflow_delta_provider.jobs.spark.session import SQL_SETTINGS, configured
 from tests.tables import log
 from tests.tables.altering import oddly_named
 from tests.tables.protocols import legacy

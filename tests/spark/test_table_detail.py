@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.options import DetailOptions
 from tests.tables import log
 from tests.tables.broken_logs import catalog_managed, damaged_schema, gap, unknown_reader_feature

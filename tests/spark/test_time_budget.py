@@ -7,12 +7,11 @@ import time
 
 import pytest
 
-from airflow_delta_provider.domain.report.finding import Status
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.jobs.process import time_budget
-from airflow_delta_provider.jobs.process.time_budget import OutOfTimeError, TimeBudget
-from airflow_delta_provider.jobs.spark.session.job_limit import limited
+from airflow_delta_provider.domain.report.report import Status, Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
+from airflow_delta_provider.jobs import process as progress_module
+from airflow_delta_provider.jobs.process import OutOfTimeError, TimeBudget
+from airflow_delta_provider.jobs.spark.session import limited
 from tests.tables import row_tracking_bad_files
 from tests.tables.row_tracking import operations
 from tests.tables.row_tracking_model import Model
@@ -24,7 +23,7 @@ def audit_until(run_job, monkeypatch):
 
     def audit(path, words, **known):
         now = [0.0]
-        monkeypatch.setattr(time_budget, "monotonic", lambda: now[0])
+        monkeypatch.setattr(progress_module, "monotonic", lambda: now[0])
 
         def progress(line):
             if words in line:

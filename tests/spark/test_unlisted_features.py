@@ -10,9 +10,8 @@ from deltalake import DeltaTable, TableFeatures, write_deltalake
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions, CheckCompatibilityOptions
 
 _FLEET = {"engines": [{"engine": "Delta Spark", "version": "4.4.0"}]}
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.changes.schema_string import disable_in_schema
-from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
+from airflow_delta_provider.domain.changes.alter_columns.schema import disable_in_schema
+from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.change_options import (
     CreateTableOptions,
     DisableColumnMappingOptions,
     DropFeatureOptions,
 )
-from airflow_delta_provider.jobs.changes.commit.log_store import LogStore
+from airflow_delta_provider.jobs.changes.commit import LogStore
 from tests.tables import log
 from tests.tables.checkpoints import checkpointed
 from tests.tables.protocols import legacy, modern

@@ -8,14 +8,13 @@ from dataclasses import replace
 import pytest
 
 from airflow_delta_provider.domain.changes.widen_types import Widening
-from airflow_delta_provider.domain.delta.column import find_column
-from airflow_delta_provider.domain.delta.data_type import LONG
-from airflow_delta_provider.domain.engine.sql_identifier import quote
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.delta.data_type import LONG, find_column
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
-from airflow_delta_provider.jobs.changes import column_values
-from airflow_delta_provider.jobs.changes.column_values import differing_columns
+from airflow_delta_provider.domain.text import quote
+from airflow_delta_provider.jobs.changes import values as values_module
 from airflow_delta_provider.jobs.changes.sql_changes import WidenTypes
+from airflow_delta_provider.jobs.changes.values import differing_columns
 from tests.tables import log
 from tests.tables.protocols import mapped_by_id
 from tests.tables.widening import (
@@ -298,7 +297,7 @@ def test_comparison_by_several_tasks_sees_the_same_as_by_one(tmp_path, session, 
     two_columns(session.spark, path, values="(1, 2)")
     session.sql(f"INSERT INTO delta.`{path}` VALUES (9, 1)")
     by_one = differing(session, path, "q", swap("q", "r"))
-    monkeypatch.setattr(column_values, "_ONE_TASK", 0)
+    monkeypatch.setattr(values_module, "_ONE_TASK", 0)
     assert differing(session, path, "q", swap("q", "r")) == by_one == {"q": ["maximum", "values by file"]}
     assert differing(session, path, "q") == {}
 

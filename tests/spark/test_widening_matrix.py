@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from airflow_delta_provider.domain.delta.data_type import parse_type
-from airflow_delta_provider.domain.delta.type_widening import can_widen
+from airflow_delta_provider.domain.delta.features.columns import can_widen
 from tests.tables import log
 from tests.tables.widening_pairs import ALL_TYPES, spec_allows
 

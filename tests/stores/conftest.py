@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session import own_session
 from tests.airflow import conftest as conftest
 from tests.stores.emulators import EMULATORS, Store
 

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.storage.storages import Storages
 from airflow_delta_provider.sensors.feature import DeltaFeatureSensor
 from airflow_delta_provider.sensors.health import DeltaProtocolHealthSensor
@@ -28,7 +28,7 @@ from airflow_delta_provider.sensors.protocol import DeltaProtocolSensor
 from airflow_delta_provider.sensors.quiet import DeltaQuietSensor
 from airflow_delta_provider.sensors.table_version import DeltaTableVersionSensor
 from airflow_delta_provider.triggers.table_event import DeltaTableEventTrigger
-from airflow_delta_provider.watch.python_engine import run_here
+from airflow_delta_provider.watch.health import run_here
 from tests.airflow.test_feature_sensor import context
 from tests.airflow.test_operators import Run
 from tests.every_kind import REQUESTS

@@ -15,17 +15,15 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
 from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.storage.storages import Storages
-from airflow_delta_provider.watch.airflow_filesystem import filesystem_of
-from airflow_delta_provider.watch.storage_address import StorageAddress
+from airflow_delta_provider.watch.metadata_folder import StorageAddress, filesystem_of
 from tests.stores.emulators import Store
 from tests.stores.writer import tries
 

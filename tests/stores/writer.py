@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.report import TableReport
 from airflow_delta_provider.domain.request.change_options import (
     AlterColumnsOptions,
     ChangeOptions,
@@ -18,8 +18,8 @@ from airflow_delta_provider.domain.request.change_options import (
 )
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session import own_session
 
 #: A try is lost to another writer's commit, of which there are few.
 _TRIES = 5

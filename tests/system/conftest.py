@@ -10,7 +10,7 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.jobs.spark.session.spark_session import own_session
+from airflow_delta_provider.jobs.spark.session import own_session
 from demo.airflow_home import AirflowHome, DagRunner, TaskOutcome
 from demo.process_tree import end_tree
 from tests.system.airflow_services import AirflowServices, airflow_home, services_of

@@ -10,10 +10,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.report.finding import Finding, Status
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity, Status, TableReport
 from demo.airflow_home import AirflowHome, DagRunner
 from tests.airflow.fake_spark_submit import FakeSparkSubmit
 from tests.airflow.reports import NOW, ORDERS, RETURNS, finding, report

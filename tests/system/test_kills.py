@@ -23,7 +23,7 @@ _DAGS = Path(__file__).parent / "dags"
 _JOB = """
 from pathlib import Path
 from airflow_delta_provider.domain.report.confirmation import Reported
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 
 tables, state = [], Path(request["options"]["state_path"])
 for table in request["tables"]:

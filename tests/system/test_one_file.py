@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
+from airflow_delta_provider.domain.engine.spark_library import LEAN_JAVA_OPTIONS
 from scripts import dist
 from tests.system.orders_table import ROW_TRACKING, orders
 

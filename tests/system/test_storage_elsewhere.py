@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.domain.engine.delta_library import delta_coordinates
-from airflow_delta_provider.domain.engine.session_profile import LEAN_JAVA_OPTIONS
+from airflow_delta_provider.domain.engine.spark_library import LEAN_JAVA_OPTIONS, delta_coordinates
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS
 from airflow_delta_provider.hooks.workspace import Workspace
@@ -33,9 +32,9 @@ APPLICATION = """
 import json, sys
 import airflow_delta_provider
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.session.spark_session import submitted_session
+from airflow_delta_provider.jobs.spark.session import submitted_session
 
 assert ".zip" in airflow_delta_provider.__file__
 session = SparkDeltaSession(submitted_session("elsewhere"))

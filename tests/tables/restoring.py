@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.remedy import Restore
+from airflow_delta_provider.domain.checks.rule import Restore
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from tests.unit.audit.test_audit_history import damaged
 from tests.unit.damages import FIRST

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from airflow_delta_provider.jobs.spark.session.sql_settings import configured
+from airflow_delta_provider.jobs.spark.session import configured
 from tests.tables import log
 from tests.tables.beginning import beginning_as
 

@@ -9,19 +9,15 @@ from typing import Any
 
 from pyarrow import ArrowException
 
-from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.version_range import find_version_range
+from airflow_delta_provider.domain.audit.past import find_version_range
+from airflow_delta_provider.domain.audit.saved_state import AuditState
 from airflow_delta_provider.domain.delta.log_files import commit_name
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport, Verdict
 from airflow_delta_provider.jobs.audit.judging import Judging
-from airflow_delta_provider.jobs.process.progress import silent
-from airflow_delta_provider.jobs.process.time_budget import TimeBudget
-from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.process import TimeBudget, Timings, silent
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from tests.unit.checkpoint_builder import as_json, as_parquet, classic_name, reconciled, uuid_name, v2_metadata
 from tests.unit.local_table import open_log
 from tests.unit.log_builder import Actions, Table

@@ -5,9 +5,8 @@ from __future__ import annotations
 import airflow_delta_provider.domain.checks.registry  # noqa: F401 - registers all checks
 from airflow_delta_provider.domain.checks.check import on_change, on_first_commit, on_state
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding
 
 
 def check_state(state: TableState, *families: str) -> list[Finding]:

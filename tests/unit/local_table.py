@@ -9,10 +9,10 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.log_files import commit_name
-from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.jobs.delta.delta_session import OpenTable
-from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
-from airflow_delta_provider.jobs.delta.log.table_log import TableLog
+from airflow_delta_provider.domain.table_name import TableName
+from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
+from airflow_delta_provider.jobs.delta.session import OpenTable
+from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from airflow_delta_provider.jobs.storage.storage import Storage
 from tests.unit.log_builder import Actions, Table

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.past_log import Addition, FirstAdd, PastLog, additions, first_adds
+from airflow_delta_provider.domain.audit.past import Addition, FirstAdd, PastLog, additions, first_adds
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType
@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, Row
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, Json, fields_of
 from tests.unit.states import LEGACY, type_to_json
 

@@ -11,9 +11,8 @@ from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.states import LEGACY, type_to_json
 
 Json = dict[str, Any]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.report.report import Finding, TableReport
+from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.paimon.check import PaimonRowTrackingCheck
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
-from airflow_delta_provider.jobs.paimon.open_table import PaimonTable
-from airflow_delta_provider.jobs.spark.paimon.row_proofs import SparkRowProofs
+from airflow_delta_provider.jobs.paimon.table import PaimonTable
+from airflow_delta_provider.jobs.spark.paimon.row_level import SparkRowProofs
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
-from airflow_delta_provider.jobs.tables.table_session import TableSession
+from airflow_delta_provider.jobs.tables.session import TableSession
 from tests.tables.paimon.archive import table_of
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_tables import CODECS

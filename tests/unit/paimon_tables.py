@@ -9,9 +9,8 @@ from typing import TypeVar
 import pyarrow
 import zstandard
 
-from airflow_delta_provider.domain.formats.avro.codecs import STANDARD_CODECS, Codec, one_by_one
+from airflow_delta_provider.domain.formats.avro.file import STANDARD_CODECS, Codec, one_by_one
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.index_manifest import IndexFile, read_index_manifests
 from airflow_delta_provider.domain.paimon.layout import (
     manifest_path,
@@ -28,8 +27,8 @@ from airflow_delta_provider.domain.paimon.manifest import (
     read_manifest_lists,
     read_manifests,
 )
+from airflow_delta_provider.domain.paimon.schema import PaimonFormatError, TableSchema
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
-from airflow_delta_provider.domain.paimon.table_schema import TableSchema
 
 T = TypeVar("T")
 

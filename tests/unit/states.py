@@ -20,8 +20,8 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.engine import Engine
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.engine.spark_library import Engine
+from airflow_delta_provider.domain.table_name import TableName
 
 TABLE = TableName.parse("/lake/t")
 _UNKNOWN_TO_DELTA = {"columnMappingUsageTracking"}

@@ -9,19 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_delta_provider.domain.changes.commit.edit import Edit, edit_of
+from airflow_delta_provider.domain.changes import usage_tracking as enabling
+from airflow_delta_provider.domain.changes.alter_columns.schema import disable_in_schema
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
-from airflow_delta_provider.domain.changes.disable_mapping.proof import check_can_disable, prove_disabling
-from airflow_delta_provider.domain.changes.schema_string import disable_in_schema
-from airflow_delta_provider.domain.changes.step import DropFeature, MapColumns
-from airflow_delta_provider.domain.changes.usage_tracking import enable as enabling
-from airflow_delta_provider.domain.changes.usage_tracking.alter import altering_edit, plan_altering_tracked
-from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.delta.transition import advance
+from airflow_delta_provider.domain.changes.disable_mapping.plan import check_can_disable, prove_disabling
+from airflow_delta_provider.domain.changes.own_commit import Edit, edit_of
+from airflow_delta_provider.domain.changes.steps import DropFeature, MapColumns
+from airflow_delta_provider.domain.changes.usage_tracking import altering_edit, plan_altering_tracked
+from airflow_delta_provider.domain.delta.table_state import Replay, advance
+from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions, EnableFeatureOptions
-from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit, MakeEdit
-from airflow_delta_provider.jobs.column_mapping.column_reader import read_past_columns
+from airflow_delta_provider.jobs.changes.commit import DirectCommit, MakeEdit
+from airflow_delta_provider.jobs.column_mapping import read_past_columns
 from tests.tables.usage_tracking_model import (
     FEATURE,
     PARTITION,

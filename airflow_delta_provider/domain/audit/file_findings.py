@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from airflow_delta_provider.domain.audit.history_facts import StandingViolation
-from airflow_delta_provider.domain.audit.iceberg_files import weigh
-from airflow_delta_provider.domain.audit.past_log import Addition, PastLog
+from airflow_delta_provider.domain.audit.past import Addition, FirstAdd, PastLog
 from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
-from airflow_delta_provider.domain.audit.shown_action import shown_action
-from airflow_delta_provider.domain.audit.violation import Key, key_of
+from airflow_delta_provider.domain.audit.saved_state import StandingViolation
+from airflow_delta_provider.domain.audit.violation import Key, key_of, shown_action, worded
 from airflow_delta_provider.domain.audit.violations import Violations
+from airflow_delta_provider.domain.checks.actions.files import check_partial_rewrite, may_replace_partitions
 from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING, OUTSIDE, UNREAD
+from airflow_delta_provider.domain.checks.data_files.schema import IcebergFiles
+from airflow_delta_provider.domain.checks.protocol.changes import NOT_WRITTEN_FOR_ICEBERG
 from airflow_delta_provider.domain.checks.registry import RULES, rule_of
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import RowCount, RowFile
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     ABOVE_HIGH_WATER_MARK,
     OVERLAPPING_ROW_IDS,
@@ -24,11 +28,65 @@ from airflow_delta_provider.domain.checks.row_tracking.moved_rows import FOREIGN
 from airflow_delta_provider.domain.checks.rule import FileAspect, Scope
 from airflow_delta_provider.domain.checks.type_widening.changes import LOST_TYPE_CHANGES, UNREACHABLE_TYPE
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
-from airflow_delta_provider.domain.row_ids.row_file import RowFile
+from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, is_absolute
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.row_condition import RowCondition, row_conditions
+from airflow_delta_provider.domain.delta.snapshot import file_key
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding, Severity
+
+_UNKNOWN = " The log does not show whether {compat} was enabled when it was written; before, that was allowed."
+_OLDER = (
+    " It is older than the commit that enabled {compat}, which applies to all files; Delta Spark does not check it."
+)
+
+
+def weigh(found: Sequence[Finding], state: TableState, log: PastLog) -> Iterator[Finding]:
+    """Yield findings about live files. Findings about Iceberg are kept only if the file had to be written for it.
+
+    IcebergCompatV1 also applies to older files: values that they lack are a warning about the commit that enabled it.
+
+    :param found: findings about files under the state
+    """
+    paths = {finding.path or "" for finding in found if finding.code == NOT_WRITTEN_FOR_ICEBERG.code}
+    added = log.first_adds(state.version, paths) if paths else {}
+    required: dict[int, IcebergFiles] = {}
+    for finding in found:
+        if finding.code != NOT_WRITTEN_FOR_ICEBERG.code:
+            yield finding
+            continue
+        first = added.get(finding.path or "")
+        if first is not None and id(first.metadata) not in required:
+            required[id(first.metadata)] = IcebergFiles(first.metadata, first.protocol or state.protocol)
+        weighed = _weighed(finding, first, None if first is None else required[id(first.metadata)])
+        if weighed is not None and weighed.severity is Severity.WARNING:
+            weighed = _placed(weighed, state, log)
+        if weighed is not None:
+            yield weighed
+
+
+def _weighed(finding: Finding, first: FirstAdd | None, required: IcebergFiles | None) -> Finding | None:
+    if first is not None and required is not None and not is_absolute(finding.path or "") and required.bound(finding):
+        return finding
+    if finding.subject == ICEBERG_COMPAT_V1.name:
+        evidence, severity = _OLDER, Severity.WARNING
+    elif first is None:
+        evidence, severity = _UNKNOWN, Severity.UNDECIDED
+    else:
+        return None
+    text = f"{finding.evidence}{evidence.format(compat=finding.subject)}"
+    return worded(replace(finding, severity=severity, evidence=text))
+
+
+def _placed(finding: Finding, state: TableState, log: PastLog) -> Finding:
+    commit = log.commit_that_enabled(state.version, str(ICEBERG_COMPAT_V1.enabling_property))
+    if commit is None:
+        return finding
+    actions = [action for action in log.actions_at(commit.version) if "metaData" in action]
+    return replace(finding, action=shown_action(finding, actions), **commit.provenance)
+
 
 #: Rules about data files that also depend on commits: only an audit of those commits can find violations.
 _OF_COMMITS = (FOREIGN_ROW_ID, FOREIGN_COMMIT_VERSION)
@@ -155,3 +213,94 @@ def _aspect(finding: Finding) -> FileAspect:
 
 def _said_rows(file: RowFile) -> int | None:
     return file.num_records
+
+
+Partition = frozenset[tuple[str, Any]]
+
+
+class LivePartitions:
+    """Reads the partitions of files from the log when a commit may have replaced some; few tables have such commits."""
+
+    def __init__(self, log: PastLog) -> None:
+        self._log = log
+        self._read = -1
+        self._files: dict[Partition, set[FileKey]] = defaultdict(set)
+        self._partitions: dict[FileKey, Partition] = {}
+
+    def check(self, transition: Transition, live: Container[FileKey]) -> Iterator[Finding]:
+        """Yield a finding if a commit that may replace partitions keeps some of their files and has no change data.
+
+        If the log does not give the partition of a file that the commit removes, that partition is not checked.
+
+        :param live: the keys of the files after the commit
+        """
+        if may_replace_partitions(transition) and self._keeps_some(transition, live):
+            yield check_partial_rewrite(transition)
+
+    def _keeps_some(self, transition: Transition, live: Container[FileKey]) -> bool:
+        self._read_up_to(transition.commit.version)
+        added = transition.commit.added
+        removed = [self._partitions.get(file.key) for file in transition.removed_files.values()]
+        for partition in {partition for partition in removed if partition is not None}:
+            self._files[partition] = {key for key in self._files[partition] if key in live}
+            if any(key not in added for key in self._files[partition]):
+                return True
+        return False
+
+    def _read_up_to(self, version: int) -> None:
+        for add in self._log.adds_between(self._read, version):
+            values = add.get("partitionValues")
+            try:
+                key = file_key(add)
+            except (KeyError, TypeError, ValueError, BrokenLogError):
+                continue  # reported for that commit
+            if isinstance(values, Mapping):
+                partition = frozenset((name, value or None) for name, value in values.items())
+                self._partitions[key] = partition
+                self._files[partition].add(key)
+        self._read = version
+
+
+@dataclass(frozen=True)
+class ConditionOrigins:
+    """The versions that added conditions and files, as far as the log is kept.
+
+    :param conditions: versions by holder of the condition
+    :param files: versions by path, each the first that added the file
+    """
+
+    conditions: Mapping[str, int]
+    files: Mapping[str, int]
+
+    def newer(self, condition: RowCondition, path: str) -> int | None:
+        """Return the version that added a condition, if the file is older."""
+        since, added = self.conditions.get(condition.holder), self.files.get(path, -1)
+        return since if since is not None and added < since else None
+
+
+def condition_origins(
+    commits: Iterable[Iterable[Action]], first: int, before: Metadata | None, paths: Collection[str]
+) -> ConditionOrigins:
+    """Return the versions that added conditions and files.
+
+    :param commits: actions of each commit, oldest first, from version ``first`` on
+    :param before: the metadata before them; None if the first commit creates the table
+    :param paths: paths of the files to look for
+    """
+    held = {} if before is None else _held(before)
+    since: dict[str, int] = {}
+    added: dict[str, int] = {}
+    for version, actions in enumerate(commits, first):
+        for action in actions:
+            if wire := action.get("metaData"):
+                now = _held(Metadata.from_json(wire))
+                since = {holder: since[holder] for holder in now if holder in since and now[holder] == held[holder]}
+                since |= {holder: version for holder in now if now[holder] != held.get(holder)}
+                held = now
+            elif (add := action.get("add")) and add.get("path") in paths:
+                added.setdefault(add["path"], version)
+    return ConditionOrigins(since, added)
+
+
+def _held(metadata: Metadata) -> dict[str, str]:
+    return {condition.holder: condition.holds for condition in row_conditions(metadata)}

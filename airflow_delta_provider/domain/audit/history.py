@@ -7,37 +7,34 @@ from contextlib import suppress
 from typing import Any
 
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
+from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines, KnownLines
+from airflow_delta_provider.domain.audit.fast_path.routine_commits import UsualCommit
 from airflow_delta_provider.domain.audit.file_findings import FileFindings
-from airflow_delta_provider.domain.audit.healing import (
-    still_open_by,
-)
-from airflow_delta_provider.domain.audit.history_facts import HistoryFacts, LiveFiles, StandingViolation
-from airflow_delta_provider.domain.audit.known.commits import UsualCommit
-from airflow_delta_provider.domain.audit.known.lines import CommitLines, KnownLines
-from airflow_delta_provider.domain.audit.live.counts import LiveCounts
-from airflow_delta_provider.domain.audit.live_file_tracker import LiveFileTracker
-from airflow_delta_provider.domain.audit.past_log import PastLog
+from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
+from airflow_delta_provider.domain.audit.live_paths import LiveCounts
+from airflow_delta_provider.domain.audit.past import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import Restorations
+from airflow_delta_provider.domain.audit.routine_judge import UsualJudge
 from airflow_delta_provider.domain.audit.row_tracking import (
     RowTrackingAudit,
 )
+from airflow_delta_provider.domain.audit.saved_state import HistoryFacts, LiveFiles, StandingViolation
 from airflow_delta_provider.domain.audit.transition_judge import HEAD, TRACKING, TransitionJudge
-from airflow_delta_provider.domain.audit.usual_judge import UsualJudge
+from airflow_delta_provider.domain.audit.violation import still_open_by
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.metadata.state import no_metadata
 from airflow_delta_provider.domain.checks.protocol.lists import no_protocol
 from airflow_delta_provider.domain.checks.registry import rule_of
-from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY as ROW_TRACKING
-from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
+from airflow_delta_provider.domain.checks.row_tracking import FAMILY as ROW_TRACKING
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import RowCount
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves
 from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK as _NO_MARK
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.commit import Action, ActionValue, Commit, parse_commit, read_actions
 from airflow_delta_provider.domain.delta.history_events import HistoryEvents, events_of, first_event
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.table_state import Replay, TableState
-from airflow_delta_provider.domain.delta.transition import apply_commit, apply_first, as_one_commit
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState, apply_commit, apply_first, as_one_commit
+from airflow_delta_provider.domain.report.report import Finding
 
 
 class HistoryAudit:

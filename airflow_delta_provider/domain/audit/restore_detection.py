@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from airflow_delta_provider.domain.audit.earlier_states import EarlierStates, identity_of, leads_back
-from airflow_delta_provider.domain.audit.known.commits import Change
-from airflow_delta_provider.domain.audit.past_log import PastLog
+from airflow_delta_provider.domain.audit.fast_path.routine_commits import Change
+from airflow_delta_provider.domain.audit.past import EarlierStates, PastLog, identity_of, leads_back
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 
 #: A condition on a commit.
 Matters = Callable[[Transition], bool]

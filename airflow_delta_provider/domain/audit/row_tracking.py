@@ -8,23 +8,26 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain
 
-from airflow_delta_provider.domain.audit.healing import still_open_after
-from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
-from airflow_delta_provider.domain.audit.known.commits import Change, Effect
-from airflow_delta_provider.domain.audit.past_log import PastLog
+from airflow_delta_provider.domain.audit.fast_path.routine_commits import (
+    Change,
+    Effect,
+    are_ids_orderly,
+    is_orderly_append,
+)
+from airflow_delta_provider.domain.audit.past import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import Restored
-from airflow_delta_provider.domain.audit.violation import Detected, Violation, key_of, sound_before
+from airflow_delta_provider.domain.audit.saved_state import HistoryFacts
+from airflow_delta_provider.domain.audit.violation import Detected, Violation, key_of, sound_before, still_open_after
 from airflow_delta_provider.domain.audit.violations import Violations
-from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.row_tracking import FAMILY, MOST_FINDINGS
 from airflow_delta_provider.domain.checks.row_tracking.commits import (
     ADDED_WITHOUT_ROW_IDS,
     MATERIALIZED_NAMES_CHANGED,
     check_commit,
     suspicious_paths,
 )
-from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, MOST_FINDINGS
-from airflow_delta_provider.domain.checks.row_tracking.healing import until_mark_reaches
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import Overlap, RowCount, in_order, last_id, overlaps
 from airflow_delta_provider.domain.checks.row_tracking.history import check_history
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     MISSING_ROW_IDS,
@@ -32,18 +35,17 @@ from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     check_files,
     check_fresh_ids,
     check_row_ids,
+    until_mark_reaches,
 )
-from airflow_delta_provider.domain.checks.row_tracking.orderly import are_ids_orderly, is_orderly_append
-from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, moves_of, tracked
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves, moves_of, tracked
 from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK, check_state
+from airflow_delta_provider.domain.checks.rule import StillOpen
 from airflow_delta_provider.domain.delta.commit import Commit, DomainMetadata
-from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN, ROW_TRACKING
+from airflow_delta_provider.domain.delta.features.log import DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
 from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK, high_water_mark_of
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_ids.fresh_ids import Overlap, RowCount, in_order, last_id, overlaps
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding
 
 #: Codes of the rules that files without row ids break.
 MISSING_IDS = frozenset({MISSING_ROW_IDS.code, ADDED_WITHOUT_ROW_IDS.code})

@@ -9,16 +9,10 @@ from itertools import chain
 from typing import Any
 
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
-from airflow_delta_provider.domain.audit.healing import (
-    HEALED_BY_FILES,
-    HEALED_BY_RESTORE,
-    still_open_after,
-)
-from airflow_delta_provider.domain.audit.known.lines import CommitLines, KnownLines
-from airflow_delta_provider.domain.audit.live_file_tracker import LiveFileTracker
-from airflow_delta_provider.domain.audit.live_partitions import LivePartitions
-from airflow_delta_provider.domain.audit.past_log import PastLog
-from airflow_delta_provider.domain.audit.past_needs import needing
+from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines, KnownLines
+from airflow_delta_provider.domain.audit.file_findings import LivePartitions
+from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
+from airflow_delta_provider.domain.audit.past import PastLog, needing
 from airflow_delta_provider.domain.audit.restore_detection import Restorations, Restored
 from airflow_delta_provider.domain.audit.row_tracking import (
     MISSING_IDS,
@@ -27,34 +21,32 @@ from airflow_delta_provider.domain.audit.row_tracking import (
     assigns_ids_without_mark,
     given_ids,
 )
-from airflow_delta_provider.domain.audit.shown_action import shown_action
-from airflow_delta_provider.domain.audit.violation import Detected, Violation
+from airflow_delta_provider.domain.audit.violation import (
+    HEALED_BY_FILES,
+    HEALED_BY_RESTORE,
+    Detected,
+    Violation,
+    shown_action,
+    still_open_after,
+)
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.actions.deletion_vectors import check_vectors_left
 from airflow_delta_provider.domain.checks.actions.files import ROWS_CHANGED, check_paths
 from airflow_delta_provider.domain.checks.actions.partition_values import check_overwritten_partitions
-from airflow_delta_provider.domain.checks.check import (
-    on_action,
-    on_commit,
-    on_first_commit,
-    on_state,
-    on_transition,
-)
-from airflow_delta_provider.domain.checks.log.duplicate_files import check_live_vectors
+from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_first_commit, on_state, on_transition
+from airflow_delta_provider.domain.checks.log.files import check_live_vectors
 from airflow_delta_provider.domain.checks.metadata.changes import FIRST_WITHOUT_METADATA
-from airflow_delta_provider.domain.checks.metadata.clustering import check_newly_clustered, clustering_paths
+from airflow_delta_provider.domain.checks.metadata.domains import check_newly_clustered, clustering_paths
 from airflow_delta_provider.domain.checks.metadata.identity import check_identity_values
 from airflow_delta_provider.domain.checks.protocol.changes import FIRST_WITHOUT_PROTOCOL
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit
 from airflow_delta_provider.domain.checks.row_tracking.state import NO_HIGH_WATER_MARK as _NO_MARK
 from airflow_delta_provider.domain.checks.rule import Need
-from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.commit import Action, Commit
-from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN, ROW_TRACKING
+from airflow_delta_provider.domain.delta.features.log import CLUSTERING_DOMAIN, DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding
 
 #: Codes of rules that a commit may break when it returns to an earlier version.
 _OF_VERSIONS = needing(Need.VERSIONS)
@@ -283,7 +275,7 @@ def check_older_files(transition: Transition, live: Collection[FileKey], log: Pa
 
     :param live: the keys of the files after the commit
     """
-    if not any(domain.domain == CLUSTERING for domain in transition.commit.domains):
+    if not any(domain.domain == CLUSTERING_DOMAIN for domain in transition.commit.domains):
         return
     before = clustering_paths(transition.before)
     paths = [path for path in clustering_paths(transition.after) if path not in before]

@@ -5,28 +5,67 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
-from airflow_delta_provider.domain.audit.history_facts import StandingViolation
-from airflow_delta_provider.domain.audit.renamed_columns import called
+from airflow_delta_provider.domain.audit.saved_state import StandingViolation
 from airflow_delta_provider.domain.audit.violation import (
     Before,
+    Key,
     Violated,
     Violation,
+    cause_of,
     fingerprint,
     group_of,
     key_of,
     rank,
     worded,
 )
-from airflow_delta_provider.domain.audit.violation_causes import cause_of
-from airflow_delta_provider.domain.checks.healing import StillOpen
 from airflow_delta_provider.domain.checks.registry import rule_of
-from airflow_delta_provider.domain.checks.rule import Rule
-from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.checks.rule import Rule, StillOpen
+from airflow_delta_provider.domain.delta.metadata import MappedField, MappedSchema, Metadata
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding, Severity
+
+
+def called(key: Key, before: Metadata, after: Metadata) -> Key:
+    """Return the key of a violation with the later name of its column.
+
+    :param before: metadata at the time of the violation
+    """
+    code, path, column, subject = key
+    if column is None or before.schema_string == after.schema_string:
+        return key
+    renamed = _renamed(before.schema_string, after.schema_string)
+    above = next((name for name in _upwards(column) if name in renamed), None)
+    return key if above is None else (code, path, renamed[above] + column[len(above) :], subject)
+
+
+def _upwards(column: str) -> Iterator[str]:
+    """Yield a column and the columns that may contain it; their names may contain dots."""
+    yield column
+    while "." in column:
+        column = column.rpartition(".")[0]
+        yield column
+
+
+@lru_cache(maxsize=16)
+def _renamed(before: str, after: str) -> Mapping[str, str]:
+    """Return the new names of the columns that another schema has under another name, by old name."""
+    old, new = (MappedSchema.readable(Metadata("", text)) for text in (before, after))
+    if old is None or new is None:
+        return {}
+    pairs = ((field, _same(field, old, new)) for field in old.fields)
+    return {
+        str(was.column): str(now.column) for was, now in pairs if now is not None and str(now.column) != str(was.column)
+    }
+
+
+def _same(field: MappedField, old: MappedSchema, new: MappedSchema) -> MappedField | None:
+    """Return the field of another schema with the same id or, if ids do not tell, with the same path in files."""
+    if field.id in old.by_id and field.id in new.by_id:
+        return new.by_id[field.id]
+    return new.by_path.get(field.path) if field.path in old.by_path else None
+
 
 #: Maximum number of files per rule whose violations are tracked one by one, if they can be fixed without removal.
 _MOST_FILES = 1000

@@ -5,39 +5,41 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from airflow_delta_provider.domain.changes.plan import Draft, Planned
-from airflow_delta_provider.domain.changes.preconditions import (
+from airflow_delta_provider.domain.changes.plan import (
+    Draft,
+    Planned,
     check_needed,
     check_table,
     check_upgrade,
     unknown_feature,
     use_release_with,
 )
-from airflow_delta_provider.domain.changes.step import SetProperties
+from airflow_delta_provider.domain.changes.steps import SetProperties
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_NOT_ENABLED, PROPERTY_NOT_SET
 from airflow_delta_provider.domain.checks.protocol.iceberg_compat import refused_by_engine
 from airflow_delta_provider.domain.checks.protocol.missing_features import MISSING_DEPENDENCY
-from airflow_delta_provider.domain.checks.protocol.outcomes import FEATURE_NOT_ENABLED, PROPERTY_NOT_SET
 from airflow_delta_provider.domain.checks.row_tracking.live_files import MISSING_ROW_IDS
+from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.delta.features.feature import SUPPORT_PREFIX, Feature, FeatureAccess, FeatureKind
+from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING, lacks_row_ids
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES, feature_named
-from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING, lacks_row_ids
-from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
-from airflow_delta_provider.domain.delta.property_values import shorter_log, why_not_set
+from airflow_delta_provider.domain.delta.table_features import FeatureState, feature_state
 from airflow_delta_provider.domain.delta.table_properties import (
     CONSTRAINT_PREFIX,
     ENABLE_ROW_TRACKING,
     RESERVED_PROPERTIES,
     ROW_TRACKING_SUSPENDED,
     is_true,
+    shorter_log,
+    why_not_set,
 )
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.engine import Engine, version_of
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.engine.spark_library import Engine, version_of
+from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.table_name import TableName
 
 #: Maximum number of files that get row ids in one backfill commit (spark.databricks.delta.backfill.maxNumFiles).
 BACKFILL_FILES = 22_000

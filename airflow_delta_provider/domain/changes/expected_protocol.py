@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from airflow_delta_provider.domain.changes.drop_features.plan import protocol_after
-from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.preconditions import check_upgrade, use_release_with
-from airflow_delta_provider.domain.changes.step import (
+from airflow_delta_provider.domain.changes.drop_features import protocol_after
+from airflow_delta_provider.domain.changes.plan import Plan, check_upgrade, use_release_with
+from airflow_delta_provider.domain.changes.steps import (
     AddColumns,
     ClusterBy,
     DropFeature,
@@ -25,16 +24,15 @@ from airflow_delta_provider.domain.changes.step import (
     each_step,
 )
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.delta.column import all_columns
-from airflow_delta_provider.domain.delta.data_type import DataType, PrimitiveType, StructField, StructType
-from airflow_delta_provider.domain.delta.features.data_files import CLUSTERING
+from airflow_delta_provider.domain.delta.data_type import DataType, PrimitiveType, StructField, StructType, all_columns
 from airflow_delta_provider.domain.delta.features.feature import FeatureAccess
+from airflow_delta_provider.domain.delta.features.log import CLUSTERING
 from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE
-from airflow_delta_provider.domain.engine.engine import Engine
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.engine.spark_library import Engine
+from airflow_delta_provider.domain.report.report import Finding
 
 
 def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dict[str, Any] | None:

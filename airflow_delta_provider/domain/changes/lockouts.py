@@ -22,17 +22,13 @@ from airflow_delta_provider.domain.checks.compatibility import (
     WRITE_LOCKED,
     WRITERS_NOT_IN_LOG,
 )
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.rule import Rule
-from airflow_delta_provider.domain.engine.engine import version_of
-from airflow_delta_provider.domain.engine.fleet import Member, TableFleet
-from airflow_delta_provider.domain.engine.probe import Probe
-from airflow_delta_provider.domain.engine.profiles.access import Access, Demands, Outcome, Reason, assess, outcome_of
-from airflow_delta_provider.domain.engine.profiles.profile import Support
-from airflow_delta_provider.domain.engine.profiles.registry import engine_of
-from airflow_delta_provider.domain.engine.recent_writer import RecentWriter, RecentWriters
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.checks.rule import Prose, Rule
+from airflow_delta_provider.domain.engine.access import Access, Demands, Outcome, Probe, Reason, assess, outcome_of
+from airflow_delta_provider.domain.engine.fleet import Member, RecentWriter, RecentWriters, TableFleet
+from airflow_delta_provider.domain.engine.profile import Support
+from airflow_delta_provider.domain.engine.profiles import engine_of
+from airflow_delta_provider.domain.engine.spark_library import version_of
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _RULES = {
     Outcome.READ_LOCKED: READ_LOCKED,

@@ -5,47 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from airflow_delta_provider.domain.changes.plan import Draft, Planned
-from airflow_delta_provider.domain.changes.preconditions import check_needed, check_table, check_upgrade
-from airflow_delta_provider.domain.changes.step import ColumnType, SetProperties, WidenColumns
+from airflow_delta_provider.domain.changes.plan import Draft, Planned, check_needed, check_table, check_upgrade
+from airflow_delta_provider.domain.changes.steps import ColumnType, SetProperties, WidenColumns
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.checks.type_widening.changes import (
     LOST_TYPE_CHANGES,
     TYPE_NOT_CHANGED,
     UNRECORDED_TYPE_CHANGE,
 )
-from airflow_delta_provider.domain.delta.column import (
+from airflow_delta_provider.domain.delta.data_type import (
+    TIMESTAMP_NTZ,
     Column,
+    DataType,
     UnknownColumnError,
+    UnknownTypeError,
     all_columns,
     column_texts,
     find_column,
-)
-from airflow_delta_provider.domain.delta.data_type import (
-    TIMESTAMP_NTZ,
-    DataType,
-    UnknownTypeError,
     parse_type,
     sql_name,
 )
 from airflow_delta_provider.domain.delta.expression import refers_to
-from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS
-from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.delta.features.state import is_active
-from airflow_delta_provider.domain.delta.features.types import (
+from airflow_delta_provider.domain.delta.features.columns import (
+    GENERATED_COLUMNS,
     TIMESTAMP_NTZ_FEATURE,
     TYPE_WIDENING,
     TYPE_WIDENING_PREVIEW,
+    TypeChange,
+    can_widen,
+    legal_targets,
+    recorded_changes,
 )
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.table_features import is_active
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.type_widening import TypeChange, can_widen, legal_targets, recorded_changes
-from airflow_delta_provider.domain.engine.engine import WIDENING_SINCE, Engine
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.engine.spark_library import WIDENING_SINCE, Engine
+from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.table_name import TableName
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,15 @@ from typing import Any, Generic, TypeVar
 
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding
 
 Input = TypeVar("Input")
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
 Check = Callable[[Input], Iterator[Finding]]
 
 
@@ -83,15 +86,27 @@ class OnDemand:
 
 #: Protocol, metadata and domains of a version, whichever commits led to it.
 on_state: Checks[TableState] = Checks(lambda state: {"version": state.version})
+
+
 #: A commit that changes protocol or metadata. Run again on later commits, to see whether they fix the findings.
 on_change: Checks[Transition] = Checks(lambda transition: transition.commit.provenance)
+
+
 #: The commit that creates a table: version 0.
 on_first_commit: Checks[Commit] = Checks(lambda commit: commit.provenance)
+
+
 #: The actions of one commit, by themselves.
 on_commit: Checks[Commit] = Checks(lambda commit: commit.provenance)
+
+
 #: A commit together with the table that it found.
 on_transition: Checks[Transition] = Checks(lambda transition: transition.commit.provenance)
+
+
 #: One action as in the log; not run on lines that match a pattern of :mod:`file_pattern`, in domain/audit/known.
 on_action: Checks[Mapping[str, Any]] = Checks(lambda _: {})
+
+
 #: Data that an audit has read or tracked so far.
 on_demand = OnDemand()

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Union
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.rule import Rule, RuleFamily, Scope
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.checks.rule import Prose, Rule, RuleFamily, Scope
+from airflow_delta_provider.domain.report.report import Finding
 
 FAMILY = RuleFamily(
     "DR",

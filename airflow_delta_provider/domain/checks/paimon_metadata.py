@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 
 _TRACKING = "Apache Paimon, Row Tracking"
 _SNAPSHOT = "Apache Paimon, Specification, Snapshot"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.broken_metadata import UnreadMetadataError
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.checks.rule import Prose, RuleFamily, Scope
+from airflow_delta_provider.domain.errors import UnreadMetadataError
+from airflow_delta_provider.domain.report.report import Finding
 
 _FEATURES = "PROTOCOL.md, Table Features"
 _WIDENING = "PROTOCOL.md, Type Widening"

@@ -1,17 +1,224 @@
-"""Rules: the stable codes of the kinds of findings, with all facts about them."""
+"""Rules: the stable codes of the kinds of findings, with all facts about them; and the evidence of a finding."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import string
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from airflow_delta_provider.domain.checks.evidence import comparable, sentence
-from airflow_delta_provider.domain.checks.healing import Healing
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.table_state import Transition
+from airflow_delta_provider.domain.report.report import Finding, Severity
+from airflow_delta_provider.domain.text import visible
+
+#: A value of a fact: JSON.
+Fact = Any
+
+
+class Prose(str):
+    """A string in the sentence that is not a fact: changing it does not create a new finding."""
+
+    __slots__ = ()
+
+
+def sentence(template: str, facts: Mapping[str, Fact]) -> str:
+    """Return the template with the facts filled in.
+
+    Lists are joined by commas. A noun as format counts: ``{files:file}`` gives ``1 file`` or ``3 files``, and
+    ``{keys:entry|entries}`` uses the second form unless the number is 1. In facts that are not prose, unprintable
+    characters are escaped as in Python, so that a fact cannot start a new line.
+    """
+    return _Sentence().vformat(template, (), facts)
+
+
+def comparable(facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Return the facts as JSON, without prose."""
+    return {name: _json(value) for name, value in facts.items() if not isinstance(value, Prose)}
+
+
+class _Sentence(string.Formatter):
+    def format_field(self, value: Fact, format_spec: str) -> str:
+        if isinstance(value, (list, tuple)):
+            return ", ".join(visible(str(item)) for item in value)
+        if format_spec[:1].isalpha() and format_spec not in _NUMBER_FORMATS:
+            one, _, many = format_spec.partition("|")
+            return f"{_number(value)} {one if value == 1 else many or f'{one}s'}"
+        text = str(super().format_field(value, format_spec))
+        return text if isinstance(value, Prose) else visible(text)
+
+
+_NUMBER_FORMATS = frozenset("bcdeEfFgGnoxX")
+
+
+def _number(value: Fact) -> str:
+    """Return a number of things, whole or not; None is an unknown number."""
+    if value is None:
+        return "an unknown number of"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return f"{value:,}" if isinstance(value, (int, float)) else visible(str(value))
+
+
+def _json(value: Fact) -> Fact:
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value.value if isinstance(value, Enum) else value
+    if isinstance(value, Mapping):
+        return {str(key): _json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_json(item) for item in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    return str(value)
+
+
+#: Data that the condition needs in addition to the finding: plain JSON, which may change as commits are applied. A
+#: later audit resumes from it.
+Details = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StillOpen:
+    """A check of later commits, applied in order, whether a violation is still open.
+
+    :param holds: returns True if the violation is still open after a commit
+    :param details: data that the check needs in addition to the finding, as far as it is known
+    """
+
+    holds: Callable[[Transition], bool]
+    details: Details | None = None
+
+    def __call__(self, later: Transition) -> bool:
+        """Return True if the violation is still open after a commit."""
+        return self.holds(later)
+
+
+@dataclass(frozen=True)
+class Healing:
+    """The fix of a violation by later commits.
+
+    :param still_open: returns True if the violation is still open after a later commit, given the finding and its
+        details
+    :param details: returns the details from the finding and the commit that broke the rule
+    :param needs_details: whether details are required; a finding may get them from another place than ``details``
+    :param by_files: whether a commit that changes only files can fix it
+    :param by_restore: whether a commit that returns to an earlier version fixes it
+    """
+
+    still_open: Callable[[Transition, Finding, Details], bool]
+    details: Callable[[Finding, Transition], Details] | None = None
+    needs_details: bool = False
+    by_files: bool = False
+    by_restore: bool = False
+
+    def after(self, finding: Finding, transition: Transition) -> StillOpen:
+        """Return the check whether a finding is still open.
+
+        :param transition: the commit that the finding is about
+        """
+        return self.by(finding, {} if self.details is None else self.details(finding, transition))
+
+    def by(self, finding: Finding, details: Details) -> StillOpen:
+        """Return the check from details that were taken before."""
+        return StillOpen(partial(self._holds, finding=finding, details=details), details)
+
+    def _holds(self, later: Transition, finding: Finding, details: Details) -> bool:
+        return self.still_open(later, finding, details)
+
+
+#: Remedy for a table that no engine opens, so that none can change it.
+BY_COMMIT = "as the next commit of the log: Delta Spark and deltalake refuse the table"
+#: Delta Spark opens such a table only if the versions of its protocol imply features.
+OR_BY_COMMIT = "If Delta Spark refuses, list it in a protocol action, as the next commit."
+#: The reason why RESTORE may be refused; the property is read from the current table.
+_TOO_OLD = (
+    "Delta Spark refuses to go back to a version older than delta.deletedFileRetentionDuration ({retention}): set that "
+    "property higher first. The data files of the version must still exist."
+)
+_MAKE_AGAIN = (
+    "write the rows to a new table, with CREATE TABLE … AS SELECT, or from the data files if no engine opens the table"
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A finding's place in the history of its table.
+
+    :param version: version of the finding
+    :param at_or_before: whether the log does not go back to a version without the finding
+    :param oldest: first version that the log can reconstruct; None if there is none
+    :param newest: newest version of the table
+    :param retention: ``delta.deletedFileRetentionDuration`` of the table if the version before the finding is older;
+        otherwise None
+    """
+
+    version: int
+    at_or_before: bool
+    oldest: int | None
+    newest: int
+    retention: str | None = None
+
+    @property
+    def sound(self) -> int | None:
+        """The newest version without the finding; None if the log cannot reconstruct it."""
+        known = self.oldest is not None and self.oldest < self.version and not self.at_or_before
+        return self.version - 1 if known else None
+
+
+class Restore(str):
+    """A remedy that returns to the version before a finding.
+
+    As a string, it is the remedy for any table, as on the page of rules. :meth:`at` returns the one for a finding.
+
+    :param then: rest of the sentence, as in "RESTORE the table to the previous version<then>."
+    :param first: sentence before that one
+    :param instead: remedy that keeps the rows written since, or that needs no earlier version: a phrase that begins
+        with a verb in lower case
+    :param of_file: whether the version is the one before the file that the finding names was added
+    """
+
+    then: str
+    first: str
+    instead: str
+
+    def __new__(cls, then: str = "", *, first: str = "", instead: str = "", of_file: bool = False) -> Restore:
+        to = "a version before the file was added" if of_file else "the previous version"
+        options = f"{_begun(instead)}, or RESTORE" if instead else "RESTORE"
+        self = super().__new__(cls, _joined(first, f"{options} the table to {to}{then}.", "That loses later rows."))
+        self.then, self.first, self.instead = then, first, instead
+        return self
+
+    def at(self, place: Place) -> str:
+        """Return the remedy for a finding at this place."""
+        if place.sound is None:
+            missing = (
+                "Version 0 has no version before it."
+                if place.version == 0
+                else f"The log leads to no version before {place.version}, so RESTORE cannot help."
+            )
+            return _joined(missing, self.first, f"{_begun(self.instead or _MAKE_AGAIN)}.")
+        restore = f"RESTORE the table to version {place.sound}{self.then}."
+        if self.instead:
+            restore = f"{_begun(self.instead)}. Or {restore}"
+        refused = "" if place.retention is None else _TOO_OLD.format(retention=place.retention)
+        return _joined(self.first, restore, _loss(place), refused)
+
+
+def _loss(place: Place) -> str:
+    if place.newest == place.version:
+        return f"RESTORE removes the rows that version {place.version} wrote."
+    return (
+        f"RESTORE removes all rows that versions {place.version} to {place.newest} wrote, including good ones: copy "
+        "those first."
+    )
+
+
+def _begun(phrase: str) -> str:
+    return phrase[:1].upper() + phrase[1:]
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
 
 
 class Scope(Enum):
@@ -91,40 +298,6 @@ class FileAspect(Enum):
     DELETION_VECTOR = "deletion vector"
 
 
-@dataclass(frozen=True)
-class Causes:
-    """The rules that may have caused a violation: it is shown below the finding that caused it.
-
-    :param rules: the likeliest first; rules of the same family that are defined later are given by code
-    :param later: whether it can also appear in later commits than the cause
-    :param earlier: whether files that were right before the cause can be wrong through it
-    :param same_file: whether it follows only if both are about the same file
-    :param any_commit: whether it follows from any error in a commit
-    :param afterwards: further rules that can cause it only in later commits
-    """
-
-    rules: tuple[Rule | str, ...] = ()
-    later: bool = False
-    earlier: bool = False
-    same_file: bool = False
-    any_commit: bool = False
-    afterwards: tuple[Rule | str, ...] = ()
-
-
-def causes(
-    *rules: Rule | str,
-    later: bool = False,
-    earlier: bool = False,
-    same_file: bool = False,
-    afterwards: tuple[Rule | str, ...] = (),
-) -> Causes:
-    """Return causes; see :class:`Causes` for the parameters."""
-    return Causes(rules, later, earlier, same_file, afterwards=afterwards)
-
-
-#: Causes of violations that follow from any error in a commit, such as those in files derived from the commits.
-ANY_COMMIT = Causes(later=True, any_commit=True)
-
 #: Value of ``shows``: the action whose kind is the finding's subject is shown.
 OF_SUBJECT = "subject"
 
@@ -142,8 +315,6 @@ class Rule:
     :param effect: the effect on readers or writers of the table, in a sentence
     :param source: its source: sections of PROTOCOL.md
     :param threads: public threads about it, as ``owner/repository#number``
-    :param follows_from: possible causes of its violations
-    :param leads_to: rules of families below that a violation may cause to be broken
     :param healing: condition for it to stay broken, if later commits can decide that; otherwise it stays broken until
         its files are removed, or until the state is right again
     :param needs: data about the past that it needs
@@ -167,8 +338,6 @@ class Rule:
     effect: str = ""
     source: str = ""
     threads: tuple[str, ...] = ()
-    follows_from: Causes = Causes()
-    leads_to: tuple[Rule, ...] = ()
     healing: Healing | None = None
     needs: tuple[Need, ...] = ()
     shows: str | None = None
@@ -307,3 +476,19 @@ class RuleGroup:
     def _register(self, severity: Severity, number: int, title: str, known: Mapping[str, Any]) -> Rule:
         code = f"{self.family.prefix}{number:02d}"
         return self.family.register(Rule(self.family, code, severity, title, self.scope, **{**self.shared, **known}))
+
+
+_ROWS = "that deletion vectors can be read, that row ids in files are unique and were kept (level data)"
+_CONDITIONS = "that rows satisfy constraints, NOT NULL and generation expressions (level data)"
+_NOT_CHECKED = {
+    "log": ("that data files exist and have the columns, types and row counts of the log (level footers)", _ROWS),
+    "footers": (_ROWS,),
+}
+
+
+def not_checked(level: str, *, has_conditions: bool = False) -> list[str]:
+    """Return the subjects that a check at this level leaves to a deeper level, in phrases.
+
+    :param has_conditions: whether the table has conditions on its rows, which a deeper check would evaluate
+    """
+    return [*_NOT_CHECKED.get(level, ()), *([_CONDITIONS] if has_conditions and level in _NOT_CHECKED else [])]

@@ -12,15 +12,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from airflow_delta_provider.domain.delta.column import path_text
-from airflow_delta_provider.domain.delta.column_mapping import physical_name
-from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, DecimalType, MapType, StructType
-from airflow_delta_provider.domain.delta.identity import Identity
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.data_type import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+    lowered,
+    path_text,
+)
+from airflow_delta_provider.domain.delta.deletion_vector import decode_z85
+from airflow_delta_provider.domain.delta.features.columns import Identity
+from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
+from airflow_delta_provider.domain.delta.partition_value import parse_date, parse_timestamp
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
-from airflow_delta_provider.domain.delta.temporal_text import parse_date, parse_timestamp
 from airflow_delta_provider.domain.formats.json_values import parse_json
-from airflow_delta_provider.domain.formats.z85 import decode_z85
+from airflow_delta_provider.domain.text import SqlNameError, first_part
 
 BOUNDS = ("minValues", "maxValues")
 COUNTS = "nullCount"
@@ -273,3 +281,82 @@ def _no_constant(name: str) -> NoReturn:
 
 
 _SCANNER: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder(parse_constant=_no_constant))["scan_once"]
+
+
+Parts = tuple[str, ...]
+
+NUMBER_OF_INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
+_DEFAULT_NUMBER = 32
+#: Types with bounds; decimals also have bounds.
+_WITH_BOUNDS = frozenset("byte short integer long float double date timestamp timestamp_ntz string".split())
+
+
+def has_bounds(data_type: DataType) -> bool:
+    """Return True if Delta Spark collects minimum and maximum for columns of a type."""
+    return isinstance(data_type, DecimalType) or str(data_type) in _WITH_BOUNDS
+
+
+def listed_columns(text: str) -> list[Parts]:
+    """Return the columns that ``delta.dataSkippingStatsColumns`` lists.
+
+    :raises SqlNameError: if it is not a list of columns
+    """
+    found: list[Parts] = []
+    parts: list[str] = []
+    rest = text.strip()
+    while True:
+        part, rest = first_part(rest, ends=".,")
+        if not part.strip():
+            raise SqlNameError(text)
+        parts.append(part.strip())
+        end, rest = rest.lstrip()[:1], rest.lstrip()[1:].lstrip()
+        if end != ".":
+            found.append(tuple(parts))
+            parts = []
+        if not end:
+            return found
+
+
+def indexed_columns(metadata: Metadata) -> Mapping[Parts, DataType]:
+    """Return the columns with bounds, by their paths in lower case.
+
+    Fields of structs have their own paths. If the list of columns cannot be read, there are none.
+    """
+    partitions = {str(name).lower() for name in metadata.partition_columns}
+    data = tuple(field for field in metadata.schema.fields if field.name.lower() not in partitions)
+    listed = metadata.properties.statistics_columns
+    leaves: Iterator[tuple[Parts, DataType]]
+    if listed:
+        try:
+            wanted = [*map(lowered, listed_columns(listed))]
+        except SqlNameError:
+            return {}
+        leaves = ((path, of) for path, of in _leaves(data) if any(path[: len(name)] == name for name in wanted))
+    else:
+        leaves = _first(_leaves(data), _number_of_columns(metadata))
+    return {path: of for path, of in leaves if has_bounds(of)}
+
+
+def _number_of_columns(metadata: Metadata) -> int:
+    try:
+        return int(metadata.configuration.get(NUMBER_OF_INDEXED_COLUMNS, _DEFAULT_NUMBER))
+    except ValueError:
+        return _DEFAULT_NUMBER
+
+
+def _first(leaves: Iterator[tuple[Parts, DataType]], number: int) -> Iterator[tuple[Parts, DataType]]:
+    """Yield the first ``number`` columns; all if it is negative."""
+    for count, leaf in enumerate(leaves):
+        if 0 <= number <= count:
+            return
+        yield leaf
+
+
+def _leaves(fields: tuple[StructField, ...], above: Parts = ()) -> Iterator[tuple[Parts, DataType]]:
+    """Yield the columns that are not structs, in order: an array or a map counts as one column."""
+    for field in fields:
+        path = (*above, *lowered((field.name,)))
+        if isinstance(field.data_type, StructType):
+            yield from _leaves(field.data_type.fields, path)
+        else:
+            yield path, field.data_type

@@ -3,21 +3,68 @@
 from __future__ import annotations
 
 import json
+import re
 from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.writer import signature_of, writer_of
 from airflow_delta_provider.domain.formats.json_values import DuplicateKeyError, parse_json, text_of
+
+#: Key in ``commitInfo``, pattern of the signature, and name of the engine. The first match counts.
+_SIGNATURES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
+    (key, re.compile(pattern), name)
+    for key, pattern, name in (
+        ("engineInfo", r"Databricks-Runtime/(?P<version>\S+)", "Databricks Runtime"),
+        ("engineInfo", r"Apache-Spark/\S+ Delta-Lake/(?P<version>\S+)", "Delta Spark"),
+        ("engineInfo", r"delta-rs:(?:py-)?(?P<version>\S+)", "delta-rs"),
+        ("clientVersion", r"delta-rs\.(?:py-)?(?P<version>\S+)", "delta-rs"),
+        ("engineInfo", r"DuckDB(?:[ /](?P<version>\S+))?", "DuckDB"),
+        ("engineInfo", r"Kernel-(?P<version>[^/\s]+)/?.*", "Delta Kernel"),
+        ("engineInfo", r"(?P<name>[A-Za-z][\w .-]*?)[/: ]v?(?P<version>\d\S*).*", ""),
+        ("clusterId", r"trino-(?P<version>[^-]+)-.*", "Trino"),
+    )
+)
+#: Engines whose commits are recognised by their signature.
+ENGINES = tuple(dict.fromkeys(name for *_, name in _SIGNATURES if name))
+
+
+def signature_of(info: Mapping[str, Any]) -> str | None:
+    """Return the signature of the engine that made a commit; None if it did not sign.
+
+    :param info: ``commitInfo`` of the commit
+    """
+    for key in ("engineInfo", "clientVersion"):
+        if isinstance(info.get(key), str) and info[key]:
+            return str(info[key])
+    cluster = info.get("clusterId")
+    return cluster if isinstance(cluster, str) and cluster.startswith("trino-") else None
+
+
+def writer_of(info: Mapping[str, Any]) -> str | None:
+    """Return name and version of the engine that made a commit.
+
+    None if its signature is unknown or missing. For delta-rs, it is the version of the Rust crate, not of the Python
+    package.
+
+    :param info: ``commitInfo`` of the commit
+    """
+    for key, pattern, name in _SIGNATURES:
+        value = info.get(key)
+        match = pattern.fullmatch(value) if isinstance(value, str) else None
+        if match:
+            found = match.groupdict()
+            return " ".join(filter(None, (name or found["name"], found["version"])))
+    return None
+
 
 #: An action as in the log: one key, its kind, with its body as the value.
 Action = Mapping[str, Any]
@@ -304,3 +351,56 @@ def time_of(milliseconds: Any) -> str | None:
         return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(timespec="milliseconds")
     except (TypeError, ValueError, OverflowError, OSError):
         return None
+
+
+#: Number of consecutive commits older than a given time after which all earlier commits count as older.
+MOST_OLDER = 100
+_NEXT = timedelta(milliseconds=1)
+#: Maximum difference between writers' clocks and time zones. A commit with a later time cannot have been made yet.
+_FUTURE = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class CommitTime:
+    """A commit and its time.
+
+    :param time: time of the commit, with a time zone
+    :param is_in_commit: True if the time is the in-commit timestamp
+    """
+
+    version: int
+    time: datetime
+    is_in_commit: bool
+
+
+Timed = TypeVar("Timed", bound=CommitTime)
+
+
+def in_order(commits: Iterable[Timed]) -> Iterator[Timed]:
+    """Yield commits, oldest first, with the times that readers assign to them."""
+    last: datetime | None = None
+    for commit in commits:
+        if last is not None and not commit.is_in_commit and commit.time <= last:
+            commit = replace(commit, time=last + _NEXT)
+        last = commit.time
+        yield commit
+
+
+def made_since(commits: Iterable[Timed], since: datetime, now: datetime) -> tuple[list[Timed], bool]:
+    """Return the commits made since a time, newest first, and True if the log has older ones.
+
+    A commit that seems too old still counts if a commit before it counts. A commit whose time lies in the future proves
+    nothing about others: it is as old as the commits after it. Reading stops after ``MOST_OLDER`` older commits in a
+    row.
+    """
+    found: list[Timed] = []
+    older: list[Timed] = []
+    for commit in commits:
+        if commit.time < since or (older and commit.time > now + _FUTURE):
+            older.append(commit)
+            if len(older) == MOST_OLDER:
+                break
+        else:
+            found += list(in_order([commit, *older[::-1]]))[::-1]
+            older = []
+    return found, bool(older)

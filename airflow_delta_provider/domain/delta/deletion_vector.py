@@ -6,13 +6,48 @@ rows is an int used as a bit set, with bit ``p`` for the row at position ``p`` o
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from airflow_delta_provider.domain.delta.file_path import is_absolute, is_uri
+from airflow_delta_provider.domain.delta.log_files import is_absolute, is_uri
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, text_of
-from airflow_delta_provider.domain.formats.z85 import decode_z85, is_uuid
+
+_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_DIGITS = {character: digit for digit, character in enumerate(_ALPHABET)}
+#: Matches only encodings of 16 bytes: no block begins with one of the last digits, which could make it too large.
+_IS_UUID = re.compile(rf"(?:[{re.escape(_ALPHABET[:82])}][{re.escape(_ALPHABET)}]{{4}}){{4}}").fullmatch
+
+
+def is_uuid(text: str) -> bool:
+    """Return True if a string encodes 16 bytes, as of a UUID. May return False for a few that do. Fast."""
+    return _IS_UUID(text) is not None
+
+
+def decode_z85(text: str) -> bytes:
+    """Decode a string: four bytes for each five characters.
+
+    If the number of bytes was not a multiple of four, they were padded before encoding. The padding is returned with
+    them; only a caller that knows their number can cut it off.
+
+    :raises ValueError: if the string is not Z85
+    """
+    if len(text) % 5:
+        raise ValueError(f"it has {len(text)} characters, which is not a multiple of five")
+    try:
+        digits = [_DIGITS[character] for character in text]
+    except KeyError as error:
+        raise ValueError(f"it has the character {error}, which Z85 does not have") from None
+    decoded = bytearray()
+    for start in range(0, len(digits), 5):
+        a, b, c, d, e = digits[start : start + 5]
+        block = (((a * 85 + b) * 85 + c) * 85 + d) * 85 + e
+        if block >> 32:
+            raise ValueError(f"its block {text[start : start + 5]!r} is greater than four bytes can be")
+        decoded += block.to_bytes(4, "big")
+    return bytes(decoded)
+
 
 #: Characters of a UUID in Z85; the random prefix comes before them.
 _ENCODED_UUID = 20
@@ -178,11 +213,7 @@ def deleted_rows(bitmap: bytes, vector: DeletionVector, num_rows: int | None) ->
     :raises BrokenDeletionVectorError: if the bitmap is damaged, its number of rows differs from the vector's, or it has
         a row that the file does not have
     """
-    from airflow_delta_provider.domain.formats.roaring.bitmap import (  # late: a log has few bitmaps
-        BeyondLimitError,
-        BrokenBitmapError,
-    )
-    from airflow_delta_provider.domain.formats.roaring.bitmap_array import read_array
+    from airflow_delta_provider.domain.formats.roaring import BeyondLimitError, BrokenBitmapError, read_array
 
     limit = _MOST_UNKNOWN if num_rows is None else min(num_rows, _MOST_ROWS)
     try:

@@ -7,18 +7,21 @@ from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
-from airflow_delta_provider.domain.delta.column import Column, all_columns
-from airflow_delta_provider.domain.delta.column_changes import column_changes
 from airflow_delta_provider.domain.delta.commit import Action, Commit, read_actions
-from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType, sql_name
-from airflow_delta_provider.domain.delta.features.state import feature_states
+from airflow_delta_provider.domain.delta.data_type import ArrayType, Column, MapType, StructType, all_columns, sql_name
+from airflow_delta_provider.domain.delta.features.columns import can_widen
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.mapped_schema import ID, MappedSchema, field_metadata, is_id
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata import (
+    ID,
+    MappedSchema,
+    Metadata,
+    column_changes,
+    field_metadata,
+    is_id,
+)
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.delta.type_widening import can_widen
+from airflow_delta_provider.domain.delta.table_features import feature_states
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 
 #: Limits: newest events of a table, names in an event, characters in its text.
 _MAX_EVENTS, _MAX_NAMES, _MAX_TEXT = 200, 4, 240

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property, partial
 from typing import Any
 
-from airflow_delta_provider.domain.delta.column import Column, all_columns
 from airflow_delta_provider.domain.delta.data_type import (
     VOID,
+    ArrayType,
+    Column,
+    DataType,
+    MapType,
     PrimitiveType,
+    StructField,
     StructType,
+    all_columns,
+    children,
     missing_fields,
     type_from_json,
+    type_to_json,
 )
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, TableProperties
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, MappingMode, TableProperties
 from airflow_delta_provider.domain.formats.json_values import integer_or_none, map_of, parse_json, text_of, texts_of
+
+COMMENT = "comment"
+CURRENT_DEFAULT = "CURRENT_DEFAULT"
+#: Key under which Spark records that a string is ``char(n)`` or ``varchar(n)``.
+CHAR_OR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+
 
 #: Required fields of a metaData action besides id and schemaString, which are empty if they are missing.
 _REQUIRED = ("format", "partitionColumns", "configuration")
@@ -45,15 +61,15 @@ class Metadata:
     id: str
     schema_string: str
     partition_columns: tuple[str, ...] = ()
-    configuration: Mapping[str, str] = field(default_factory=dict)
+    configuration: Mapping[str, str] = dataclasses.field(default_factory=dict)
     name: str | None = None
     description: str | None = None
     format_provider: str = "parquet"
-    format_options: Mapping[str, str] = field(default_factory=dict)
-    created_time: int | None = field(default=None, compare=False)
+    format_options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    created_time: int | None = dataclasses.field(default=None, compare=False)
     not_texts: tuple[str, ...] = ()
-    missing: tuple[str, ...] = field(default=(), compare=False)
-    not_text_fields: tuple[str, ...] = field(default=(), compare=False)
+    missing: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    not_text_fields: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> Metadata:
@@ -179,3 +195,241 @@ def _missing(wire: Mapping[str, Any]) -> Iterator[str]:
 
 def _text_or_nothing(wire: Mapping[str, Any], key: str) -> str:
     return "" if wire.get(key) is None else text_of(wire, key)
+
+
+_PHYSICAL_NAME = "delta.columnMapping.physicalName"
+_ID = "delta.columnMapping.id"
+#: Metadata key from which Spark's Parquet reader takes the id of a field.
+_PARQUET_FIELD_ID = "parquet.field.id"
+#: Characters that Parquet writers refuse in names.
+_REFUSED_BY_PARQUET = frozenset(" ,;{}()\n\t=")
+
+
+def is_plain_name(name: str) -> bool:
+    """Return True if data files can have a column of this name.
+
+    Without column mapping, the table uses the same name.
+    """
+    return _REFUSED_BY_PARQUET.isdisjoint(name)
+
+
+def physical_name(field: StructField, mode: MappingMode) -> str:
+    if mode is MappingMode.NONE:
+        return field.name
+    return str(field.metadata.get(_PHYSICAL_NAME, field.name))
+
+
+def physical_parts(column: Column, schema: StructType, mode: MappingMode) -> tuple[str, ...]:
+    parts: list[str] = []
+    here: DataType = schema
+    for part, kind in zip(column.parts, column.kinds):
+        if isinstance(here, StructType) and kind == "field":
+            field = next(f for f in here.fields if f.name == part)
+            parts.append(physical_name(field, mode))
+            here = field.data_type
+        else:
+            parts.append(part)
+            if isinstance(here, ArrayType):
+                here = here.element
+            elif isinstance(here, MapType):
+                here = here.key if kind == "key" else here.value
+    return tuple(parts)
+
+
+def file_schema(metadata: Metadata, columns: frozenset[str]) -> dict[str, Any]:
+    """Return the schema, as JSON for Spark, of top-level ``columns`` in data files.
+
+    Every field is nullable, because files older than a column lack it. Fields have their ids in mode id.
+    """
+    mode = metadata.properties.mapping_mode
+    fields = tuple(field for field in metadata.schema.fields if field.name in columns)
+    json = type_to_json(StructType(fields), partial(_field_json, mode))
+    assert isinstance(json, dict)
+    return json
+
+
+def _field_json(mode: MappingMode, field: StructField, path: tuple[str, ...]) -> dict[str, Any]:
+    del path
+    by_id = mode is MappingMode.ID and _ID in field.metadata
+    return {
+        "name": physical_name(field, mode),
+        "type": type_to_json(field.data_type, partial(_field_json, mode)),
+        "nullable": True,
+        "metadata": {_PARQUET_FIELD_ID: field.metadata[_ID]} if by_id else {},
+    }
+
+
+ID = "delta.columnMapping.id"
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
+NESTED_IDS = "delta.columnMapping.nested.ids"
+
+#: Path from the schema's root: physical names, and ``element``, ``key``, ``value`` in between.
+PhysicalPath = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MappedField:
+    """A struct field.
+
+    :param id: column mapping id; None if it is missing or not a 32-bit integer
+    :param name: physical name; None if it is missing or not a string
+    :param path: physical field path; None if a name on the way is missing
+    :param nested_ids: ids of elements, keys and values below it, as Iceberg compatibility assigns them
+    """
+
+    column: Column
+    id: int | None
+    name: str | None
+    path: PhysicalPath | None
+    nested_ids: Mapping[str, Any]
+
+    @property
+    def ids(self) -> list[int]:
+        """All ids that it uses, also for nested elements."""
+        nested = [number for number in self.nested_ids.values() if is_id(number)]
+        return nested if self.id is None else [self.id, *nested]
+
+    @property
+    def is_mapped(self) -> bool:
+        """Return True if its metadata has any key of column mapping."""
+        return any(key in field_metadata(self.column.field) for key in (ID, PHYSICAL_NAME, NESTED_IDS))
+
+
+@dataclass(frozen=True)
+class MappedSchema:
+    """A schema with its mapping.
+
+    :param fields: all struct fields at any depth, parents before children
+    :param max_column_id: ``delta.columnMapping.maxColumnId``; None if it is missing or not an integer
+    """
+
+    mode: MappingMode
+    fields: tuple[MappedField, ...]
+    max_column_id: int | None
+
+    @classmethod
+    def of(cls, metadata: Metadata) -> MappedSchema:
+        """Read the mapping. Ids and physical names that remain in mode none are included.
+
+        :raises BrokenLogError: if the schema string is not a struct
+        """
+        fields: list[MappedField] = []
+        for field in metadata.schema.fields:
+            fields += _mapped(Column((field.name,), field.data_type, field, (), ("field",)), ())
+        return cls(metadata.properties.mapping_mode, tuple(fields), metadata.properties.max_column_id)
+
+    @classmethod
+    def readable(cls, metadata: Metadata) -> MappedSchema | None:
+        """Read the mapping; None if the schema cannot be read."""
+        try:
+            return cls.of(metadata)
+        except BrokenLogError:
+            return None
+
+    @property
+    def is_mapped(self) -> bool:
+        """Return True if the mode is name or id."""
+        return self.mode is not MappingMode.NONE
+
+    @cached_property
+    def ids(self) -> Counter[int]:
+        """The number of uses of each id, by fields or by nested elements."""
+        return Counter(number for field in self.fields for number in field.ids)
+
+    @cached_property
+    def gone(self) -> int:
+        """The number of ids that no column has any more: the maximum number of dropped columns."""
+        highest = self.max_column_id or 0
+        return highest - sum(1 for number in self.ids if 0 < number <= highest)
+
+    @cached_property
+    def by_id(self) -> dict[int, MappedField]:
+        """Fields by id, without ids that are used twice."""
+        return {field.id: field for field in self.fields if field.id is not None and self.ids[field.id] == 1}
+
+    @cached_property
+    def by_path(self) -> dict[PhysicalPath, MappedField]:
+        """Fields by physical path, without paths that are used twice."""
+        taken = Counter(field.path for field in self.fields)
+        return {field.path: field for field in self.fields if field.path is not None and taken[field.path] == 1}
+
+
+def is_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31
+
+
+def field_metadata(field: StructField) -> Mapping[str, Any]:
+    """Return the field's metadata, empty if the log does not have a JSON object there."""
+    return field.metadata if isinstance(field.metadata, Mapping) else {}
+
+
+def _mapped(column: Column, above: PhysicalPath | None) -> Iterator[MappedField]:
+    path: PhysicalPath | None
+    if column.kinds[-1] == "field":
+        metadata = field_metadata(column.field)
+        number, name, nested = metadata.get(ID), metadata.get(PHYSICAL_NAME), metadata.get(NESTED_IDS)
+        name = name if isinstance(name, str) and name else None
+        path = None if above is None or name is None else (*above, name)
+        yield MappedField(
+            column, number if is_id(number) else None, name, path, nested if isinstance(nested, Mapping) else {}
+        )
+    else:
+        path = None if above is None else (*above, column.kinds[-1])
+    for child in children(column):
+        yield from _mapped(child, path)
+
+
+class ChangeKind(str, Enum):
+    """A kind of change of a column."""
+
+    DROPPED = "dropped"
+    RENAMED = "renamed"
+
+
+@dataclass(frozen=True)
+class ColumnChange:
+    """One column before and after a commit.
+
+    :param now: column after the commit; None if it was dropped
+    """
+
+    kind: ChangeKind
+    was: MappedField
+    now: MappedField | None = None
+
+    @property
+    def text(self) -> str:
+        """The change as a verb and its objects."""
+        return f"drops {self.was.column}" if self.now is None else f"renames {self.was.column} to {self.now.column}"
+
+
+def column_changes(before: MappedSchema, after: MappedSchema) -> Iterator[ColumnChange]:
+    """Yield the changes of a commit to the columns that existed before it.
+
+    If one of the schemas has no mapping, there are no ids to compare. A column then counts as dropped if its name is
+    missing.
+    """
+    gone: list[tuple[str, ...]] = []
+    by_id = before.is_mapped and after.is_mapped
+    names = {field.column.parts for field in after.fields}
+    for was in before.fields:
+        if any(was.column.parts[: len(parts)] == parts for parts in gone):
+            continue
+        if not by_id:
+            dropped, now = was.column.parts not in names, None
+        elif was.id is None or was.id not in before.by_id:
+            continue
+        else:
+            dropped, now = was.id not in after.ids, after.by_id.get(was.id)
+        if dropped:
+            gone.append(was.column.parts)
+            yield ColumnChange(ChangeKind.DROPPED, was)
+        elif now is not None and now.column.field.name != was.column.field.name:
+            yield ColumnChange(ChangeKind.RENAMED, was, now)
+
+
+def physical_paths(schema: MappedSchema) -> dict[PhysicalPath, MappedField]:
+    """Return the fields of a schema by their paths in data files; without mapping, by their own names."""
+    if not schema.is_mapped:
+        return {field.column.parts: field for field in schema.fields}
+    return {field.path: field for field in schema.fields if field.path is not None}

@@ -13,12 +13,10 @@ from decimal import Decimal, InvalidOperation
 from math import isclose, isfinite
 from typing import Any
 
-from airflow_delta_provider.domain.delta.column_mapping import physical_name
 from airflow_delta_provider.domain.delta.column_statistics import ColumnKind, Columns, columns_of, read_statistics, walk
 from airflow_delta_provider.domain.delta.data_type import DataType, DecimalType
-from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.partition_value import is_partition_value
-from airflow_delta_provider.domain.delta.temporal_text import parse_date, parse_timestamp
+from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
+from airflow_delta_provider.domain.delta.partition_value import is_partition_value, parse_date, parse_timestamp
 
 PARTITION_VALUES, STATISTICS = "partitionValues_parsed", "stats_parsed"
 #: Nanoseconds from 1970 to 1900 (zones had odd seconds before), and the first full year of today's calendar.

@@ -6,12 +6,12 @@ version 7 on, features are listed by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureKind
+from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureKind, stable_name
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named, with_requirements
 from airflow_delta_provider.domain.formats.json_values import integer_of, texts_of
 
@@ -107,3 +107,39 @@ def weakest_protocol(features: frozenset[str]) -> Protocol:
         return Protocol(READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, reader_writer, features)
     reader = max((feature.legacy_reader or 1 for feature in known), default=1)
     return Protocol(reader, WRITER_FEATURES_VERSION, None, features)
+
+
+def lacks_a_list(protocol: Protocol) -> bool:
+    """Return True if a feature list is missing, so the table's features are unknown."""
+    reader, writer = protocol.min_reader_version, protocol.min_writer_version
+    return (
+        (reader >= READER_FEATURES_VERSION and protocol.reader_features is None)
+        or (writer >= WRITER_FEATURES_VERSION and protocol.writer_features is None)
+        or (reader >= READER_FEATURES_VERSION and writer < WRITER_FEATURES_VERSION)
+    )
+
+
+def contradicts_itself(protocol: Protocol) -> bool:
+    """Return True if a list is missing, or exists although the versions do not allow one."""
+    return (
+        lacks_a_list(protocol)
+        or (protocol.min_reader_version < READER_FEATURES_VERSION and protocol.reader_features is not None)
+        or (protocol.min_writer_version < WRITER_FEATURES_VERSION and protocol.writer_features is not None)
+    )
+
+
+def reader_features(protocol: Protocol) -> frozenset[str]:
+    """Return the features that the protocol requires of readers: reader version 2 is column mapping."""
+    version = protocol.min_reader_version
+    implied = {feature.name for feature in FEATURES.values() if feature.legacy_reader == version}
+    return (protocol.reader_features or frozenset()) | implied
+
+
+def has_feature(features: Collection[str], name: str) -> bool:
+    """Return True if a feature is among ``features``, possibly as a preview."""
+    return any(stable_name(feature) == stable_name(name) for feature in features)
+
+
+def listing(names: Collection[str]) -> str:
+    """Return names of features as one string."""
+    return ", ".join(sorted(names)) or "none"

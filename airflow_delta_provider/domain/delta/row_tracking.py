@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN, ROW_TRACKING
-from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
+from airflow_delta_provider.domain.delta.features.log import DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_features import FeatureState, feature_state
 from airflow_delta_provider.domain.formats.json_values import parse_json
 
 HIGH_WATER_MARK = "rowIdHighWaterMark"

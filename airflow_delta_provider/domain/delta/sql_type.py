@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from airflow_delta_provider.domain.delta.column import lowered
 from airflow_delta_provider.domain.delta.data_type import (
     MOST_LEVELS,
     ArrayType,
@@ -14,11 +13,11 @@ from airflow_delta_provider.domain.delta.data_type import (
     StructField,
     StructType,
     UnknownTypeError,
+    lowered,
     parse_type,
     sql_name,
 )
-from airflow_delta_provider.domain.engine.sql_identifier import quote
-from airflow_delta_provider.domain.suggestion import did_you_mean
+from airflow_delta_provider.domain.text import did_you_mean, quote
 
 _PRIMITIVE = re.compile(r"\s*([A-Za-z_]\w*(?:\s*\([^()]*\))?)")
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^\W\d]\w*))\s*:?")

@@ -6,15 +6,17 @@ as both were found. :mod:`table_state` replays forwards, for callers that also n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP
+from airflow_delta_provider.domain.delta.features.log import IN_COMMIT_TIMESTAMP
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.text import short_digest
 
 
 @dataclass(frozen=True)
@@ -107,3 +109,73 @@ class NewestFirst:
             missing = "protocol" if self._protocol is None else "metaData"
             raise BrokenLogError(f"no {missing} action up to version {version}")
         return TableHead(version, self._protocol, self._metadata, self._info or {})
+
+
+#: Result of :meth:`HeadMark.changed_since` if another table is at the same place.
+TABLE = "table"
+
+
+@dataclass(frozen=True)
+class HeadMark:
+    """The mark of a version that was seen.
+
+    :param version: version; -1 if there was no table
+    :param table_id: id in the metadata; None if unknown
+    :param digests: digests by subject, see ``SUBJECTS``; empty if unknown
+    """
+
+    version: int
+    table_id: str | None
+    digests: Mapping[str, str]
+
+    @classmethod
+    def of(cls, head: TableHead) -> HeadMark:
+        return cls(
+            head.version,
+            head.metadata.id,
+            {subject: short_digest(json.dumps(said(head), sort_keys=True)) for subject, said in SUBJECTS.items()},
+        )
+
+    def changed_since(self, before: HeadMark) -> list[str]:
+        """Return the changed subjects, preceded by ``table`` if it is another table."""
+        other = None not in (before.table_id, self.table_id) and before.table_id != self.table_id
+        changed = [s for s in self.digests if s in before.digests and before.digests[s] != self.digests[s]]
+        return [TABLE, *changed] if other else changed
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"version": self.version, "table_id": self.table_id, "digests": dict(self.digests)}
+
+    @classmethod
+    def from_json(cls, wire: Any) -> HeadMark:
+        """Read the JSON form, which may have other keys.
+
+        :raises ValueError: if it is not one
+        """
+        try:
+            version, table_id, digests = wire["version"], wire.get("table_id"), wire.get("digests") or {}
+            return cls(int(version), table_id, {str(subject): str(digest) for subject, digest in digests.items()})
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"{wire!r:.200} does not say which version of a table was seen: {error!r}") from error
+
+
+#: Mark for a missing table.
+NOTHING = HeadMark(-1, None, {})
+
+
+def _schema(head: TableHead) -> Any:
+    text = head.metadata.schema_string
+    try:
+        schema = json.loads(text)
+    except ValueError:
+        schema = text  # damaged, so it is compared as it is
+    return [schema, list(head.metadata.partition_columns)]
+
+
+#: The parts of a head that change independently.
+SUBJECTS: Mapping[str, Callable[[TableHead], Any]] = {
+    "protocol": lambda head: head.protocol.to_json(),
+    "features": lambda head: sorted(head.protocol.features),
+    "properties": lambda head: dict(head.metadata.configuration),
+    "schema": _schema,
+}

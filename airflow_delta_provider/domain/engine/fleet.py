@@ -12,10 +12,56 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from airflow_delta_provider.domain.engine.profiles.profile import Profile, Versions
-from airflow_delta_provider.domain.engine.profiles.registry import PROFILES, profile_named
-from airflow_delta_provider.domain.engine.profiles.user_profile import FleetError, mapping_of, read_profile
-from airflow_delta_provider.domain.suggestion import did_you_mean
+from airflow_delta_provider.domain.engine.access import Demands
+from airflow_delta_provider.domain.engine.profile import FleetError, Profile, Versions, mapping_of, read_profile
+from airflow_delta_provider.domain.engine.profiles import PROFILES, profile_named
+from airflow_delta_provider.domain.text import did_you_mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecentWriter:
+    """One release of an engine, and its commits within some days.
+
+    :param name: name and version, or the signature if those are unknown; None for commits that are not signed
+    :param commits: number of its commits
+    :param first: version of the oldest of them
+    :param last: version of the newest of them
+    :param last_time: time of the newest commit, ISO 8601, UTC; None if unknown
+    :param managed: the table's demands at its newest commit, which the engine can meet; None if unknown
+    """
+
+    name: str | None
+    commits: int
+    first: int
+    last: int
+    last_time: str | None = None
+    managed: Demands | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "engine": self.name,
+            "commits": self.commits,
+            "first_version": self.first,
+            "last_version": self.last,
+            "last_time": self.last_time,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecentWriters:
+    """The writers of a table within some days.
+
+    :param days: number of days
+    :param writers: writers, newest commit first
+    :param since: version of the oldest commit of those days that the log still has; None if there is no commit
+    :param complete: whether the log has all commits of those days
+    """
+
+    days: float
+    writers: tuple[RecentWriter, ...] = ()
+    since: int | None = None
+    complete: bool = True
+
 
 _EVERYWHERE = ("*",)
 _READABLE, _WRITABLE = "must_stay_readable_by", "must_stay_writable_by"

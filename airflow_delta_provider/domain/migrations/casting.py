@@ -9,11 +9,10 @@ date, a local time, a string) are the exception: they depend on the session's ti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
 
-from airflow_delta_provider.domain.changes.sql import literal
-from airflow_delta_provider.domain.changes.step import Cast, Parts
-from airflow_delta_provider.domain.delta.column import lowered
+from airflow_delta_provider.domain.changes.steps import Cast, ClusterBy, Parts, Step, literal
 from airflow_delta_provider.domain.delta.data_type import (
     DATE,
     DOUBLE,
@@ -25,11 +24,20 @@ from airflow_delta_provider.domain.delta.data_type import (
     DecimalType,
     MapType,
     PrimitiveType,
+    StructField,
     StructType,
+    lowered,
+    path_text,
     sql_name,
 )
-from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
-from airflow_delta_provider.domain.engine.sql_identifier import quote
+from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS
+from airflow_delta_provider.domain.delta.metadata import COMMENT, CURRENT_DEFAULT, Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type, render_sql_type
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.migrations.difference import clustered_by
+from airflow_delta_provider.domain.text import quote
 
 _STRING, _BINARY = PrimitiveType("string"), PrimitiveType("binary")
 _TIMESTAMP = PrimitiveType("timestamp")
@@ -136,3 +144,77 @@ def _significant(text: str) -> str:
     """Return SQL for the significant digits of a number in a string: rounding changes them."""
     mantissa = f"regexp_replace({text}, '[eE][+-]?[0-9]+', '')"
     return f"regexp_replace(regexp_replace({mantissa}, '[^0-9]', ''), '^0+|0+$', '')"
+
+
+#: Number of context lines around a change.
+_CONTEXT = 2
+
+
+def declared_lines(metadata: Metadata, protocol: Protocol, state: TableState, after: Sequence[Step] = ()) -> list[str]:
+    """Return a line for each property of a table that a spec can declare.
+
+    :param state: state of the table before, for its clustering
+    :param after: steps applied since then
+    """
+    return list(_lines(metadata, protocol, state, after))
+
+
+def diff(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Return the lines of a unified diff, without its head; empty if both are the same."""
+    return [
+        line
+        for line in difflib.unified_diff(before, after, lineterm="", n=_CONTEXT)
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+
+
+def _lines(metadata: Metadata, protocol: Protocol, state: TableState, after: Sequence[Step]) -> Iterator[str]:
+    for column in metadata.schema.fields:
+        yield _column(column)
+    if metadata.partition_columns:
+        yield f"PARTITIONED BY ({', '.join(map(quote, metadata.partition_columns))})"
+    clustering = clustered_by(state)
+    for step in after:
+        if isinstance(step, ClusterBy):
+            clustering = list(step.columns)
+    if clustering:
+        yield f"CLUSTER BY ({', '.join(map(path_text, clustering))})"
+    if metadata.description:
+        yield f"COMMENT {metadata.description!r}"
+    for name, expression in sorted(metadata.check_constraints.items()):
+        yield f"CONSTRAINT {name} CHECK ({expression})"
+    for name, value in sorted(metadata.configuration.items()):
+        if not name.startswith((CONSTRAINT_PREFIX, "delta.feature.")):
+            yield f"PROPERTY {name} = {value!r}"
+    for name in sorted(protocol.features):
+        yield f"FEATURE {name}"
+
+
+def _type(data_type: DataType) -> str:
+    """Return a type with the nullability and comments of its fields."""
+    if isinstance(data_type, ArrayType):
+        return f"array<{_type(data_type.element)}>"
+    if isinstance(data_type, MapType):
+        return f"map<{_type(data_type.key)},{_type(data_type.value)}>"
+    if isinstance(data_type, StructType):
+        return f"struct<{','.join(map(_field, data_type.fields))}>"
+    return render_sql_type(data_type)
+
+
+def _field(field: StructField) -> str:
+    required = "" if field.nullable else " NOT NULL"
+    comment = f" COMMENT {field.metadata[COMMENT]!r}" if field.metadata.get(COMMENT) else ""
+    return f"{quote(field.name)}:{_type(field.data_type)}{required}{comment}"
+
+
+def _column(column: StructField) -> str:
+    known = column.metadata
+    parts = [
+        quote(column.name),
+        _type(column.data_type),
+        "" if column.nullable else "NOT NULL",
+        f"GENERATED ALWAYS AS ({known[GENERATED_COLUMNS.field_key]})" if GENERATED_COLUMNS.field_key in known else "",
+        f"DEFAULT {known[CURRENT_DEFAULT]}" if CURRENT_DEFAULT in known else "",
+        f"COMMENT {known[COMMENT]!r}" if known.get(COMMENT) else "",
+    ]
+    return " ".join(filter(None, parts))

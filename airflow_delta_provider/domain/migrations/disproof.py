@@ -14,24 +14,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.step import Parts, Step, each_step
+from airflow_delta_provider.domain.changes import steps
+from airflow_delta_provider.domain.changes.steps import Parts, Step, each_step
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.delta.column import (
+from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, COUNTS, read_statistics
+from airflow_delta_provider.domain.delta.data_type import (
+    ArrayType,
     Column,
+    MapType,
+    StructType,
     UnknownColumnError,
     all_columns,
     lowered,
     parse_path,
     path_text,
 )
-from airflow_delta_provider.domain.delta.column_mapping import physical_parts
-from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, COUNTS, read_statistics
-from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType
+from airflow_delta_provider.domain.delta.metadata import physical_parts
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.migrations.earlier_path import earlier_path, forbidden_nulls
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.migrations.difference import earlier_path, forbidden_nulls
+from airflow_delta_provider.domain.report.report import Finding
 
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _PATH = r"(?:`(?:[^`]|``)*`|[^\W\d]\w*)(?:\.(?:`(?:[^`]|``)*`|[^\W\d]\w*))*"

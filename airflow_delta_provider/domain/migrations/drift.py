@@ -13,18 +13,16 @@ from airflow_delta_provider.domain.checks import drift as rules
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.drift import Difference, Origin
 from airflow_delta_provider.domain.checks.rule import Rule
-from airflow_delta_provider.domain.delta.column import all_columns, lowered, path_text
-from airflow_delta_provider.domain.delta.data_type import StructType, sql_name
+from airflow_delta_provider.domain.delta.data_type import StructType, all_columns, lowered, path_text, sql_name
 from airflow_delta_provider.domain.delta.features.registry import feature_named
-from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
-from airflow_delta_provider.domain.delta.field_keys import COMMENT, CURRENT_DEFAULT
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata import COMMENT, CURRENT_DEFAULT, Metadata
+from airflow_delta_provider.domain.delta.table_features import FeatureState, feature_state
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.migrations.difference.column_changes import ColumnChanges
-from airflow_delta_provider.domain.migrations.difference.columns import column_changes
-from airflow_delta_provider.domain.migrations.difference.table import (
+from airflow_delta_provider.domain.migrations.difference import (
+    ColumnChanges,
     clustered_by,
+    column_changes,
     is_clustered_otherwise,
     is_partitioned_otherwise,
     new_comment,
@@ -32,9 +30,9 @@ from airflow_delta_provider.domain.migrations.difference.table import (
     new_properties,
     old_constraints,
     old_properties,
+    renamed_path,
 )
-from airflow_delta_provider.domain.migrations.earlier_path import renamed_path
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.spec.table_spec import Path, TableSpec
 
 

@@ -1,14 +1,15 @@
-"""The metaData action after a step, for the result of a plan and for the commit of a step."""
+"""The metaData action after a step, for the result of a plan and for the commit of a step; drafts of tables."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, TypeVar
 
-from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.alter_columns.altered_schema import (
+from airflow_delta_provider.domain.changes import steps
+from airflow_delta_provider.domain.changes.alter_columns.schema import (
     BELOW,
     Json,
     added,
@@ -18,12 +19,27 @@ from airflow_delta_provider.domain.changes.alter_columns.altered_schema import (
     with_field,
     with_struct,
 )
-from airflow_delta_provider.domain.changes.step import Parts
-from airflow_delta_provider.domain.delta.field_keys import CHAR_OR_VARCHAR, COMMENT, CURRENT_DEFAULT
-from airflow_delta_provider.domain.delta.mapped_schema import PhysicalPath
+from airflow_delta_provider.domain.changes.drop_features import DropSurvey
+from airflow_delta_provider.domain.changes.plan import Draft
+from airflow_delta_provider.domain.changes.steps import Parts, Step
+from airflow_delta_provider.domain.changes.widen_types import widening_preparation
+from airflow_delta_provider.domain.delta.data_type import parse_type
+from airflow_delta_provider.domain.delta.features.columns import TYPE_CHANGES_KEY
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.metadata import (
+    CHAR_OR_VARCHAR,
+    COMMENT,
+    CURRENT_DEFAULT,
+    Metadata,
+    PhysicalPath,
+)
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, STATISTICS_COLUMNS
-from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.spark_library import Engine
+from airflow_delta_provider.domain.migrations.difference import column_changes, is_partitioned_otherwise
+from airflow_delta_provider.domain.spec.table_spec import TableSpec
+from airflow_delta_provider.domain.table_name import TableName
 
 Change = TypeVar("Change")
 #: Edits the nearest struct field of a path, given the rest of the path below it.
@@ -210,3 +226,58 @@ def _with_type(wire: Any, below: Parts, name: str) -> Any:
         return name
     key = BELOW[below[0]]
     return {**wire, key: _with_type(wire[key], below[1:], name)}
+
+
+class MigrationDraft(Draft):
+    """Follows the table through its steps, and collects the evidence that the plan rests on.
+
+    :param survey: costs of dropping features
+    """
+
+    def __init__(
+        self, table: TableName, spec: TableSpec, state: TableState, engine: Engine, survey: DropSurvey
+    ) -> None:
+        super().__init__(table, state, engine)
+        self.spec = spec
+        self.survey = survey
+        self.columns = column_changes(state.metadata.schema, spec)
+        self._cast_where_rows_are_rewritten()
+        self.refusals += self.columns.refusals
+        self._wants_files = False
+
+    def _cast_where_rows_are_rewritten(self) -> None:
+        """Turn widenings into casts if the rows are rewritten anyway.
+
+        New files then have the wider types, and the table needs no type widening.
+        """
+        changes = self.columns
+        has_to_rewrite = any(w.parts in changes.rewritable and not self._can_widen(w) for w in changes.widenings)
+        renamed = Metadata.from_json(edited(steps.RenameColumns(tuple(changes.renames)), self.state.metadata.to_json()))
+        if changes.casts or has_to_rewrite or is_partitioned_otherwise(renamed, self.spec):
+            changes.casts += [steps.Cast(w.parts, w.old, w.new) for w in changes.widenings]
+            changes.widenings.clear()
+
+    def _can_widen(self, change: steps.ColumnType) -> bool:
+        old, new = parse_type(change.old), parse_type(change.new)
+        _, needed = widening_preparation([new], self.state, self.engine)
+        return self.engine.widens(str(old), str(new)) and all(map(self.engine.knows, needed))
+
+    @property
+    def wants_files(self) -> bool:
+        """True if planning in full needs the live files and they were not read yet."""
+        return self._wants_files and self.before.files is None
+
+    def take(self, *planned: Step) -> None:
+        """Add steps, and continue with the table after them."""
+        super().take(*planned)
+        for step in planned:
+            wire = edited(step, self.state.metadata.to_json())
+            self.state = replace(self.state, metadata=Metadata.from_json(wire))
+
+    def files(self) -> Sequence[LiveFile]:
+        """Return the live files of the table; empty if they were not read yet.
+
+        Records that the plan needs them.
+        """
+        self._wants_files = True
+        return list(self.before.live_files)

@@ -6,21 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.step import Step
-from airflow_delta_provider.domain.checks.migrations.readers import (
+from airflow_delta_provider.domain.changes import steps
+from airflow_delta_provider.domain.changes.steps import SetProperties, Step, action_of
+from airflow_delta_provider.domain.checks.migrations.planned import (
     CHANGE_DATA_BREAKS,
     STREAM_BREAKS,
     STREAMS_OVERWRITTEN,
     STREAMS_RESTART,
 )
-from airflow_delta_provider.domain.delta.column import column_texts, path_text
+from airflow_delta_provider.domain.delta.data_type import column_texts, path_text
 from airflow_delta_provider.domain.delta.expression import refers_to
+from airflow_delta_provider.domain.delta.feature_traces import REMOVALS, why_not_removable
 from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS
+from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
-from airflow_delta_provider.domain.delta.features.state import is_active
-from airflow_delta_provider.domain.delta.features.traces import REMOVALS, why_not_removable
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_features import is_active
 from airflow_delta_provider.domain.delta.table_state import TableState
 
 _RESTORE = "RESTORE to the version before, which also takes away all rows written since"
@@ -185,3 +186,32 @@ def _rewritten(step: steps.RewriteTable, before: TableState) -> Effects:
 def _change_data(before: TableState) -> Iterator[str]:
     if before.metadata.properties.change_data_feed:
         yield CHANGE_DATA_BREAKS.effect
+
+
+def left_behind(done: Sequence[Step], before: TableState, after: Protocol) -> str:
+    """Return the effects of the first steps of a plan and how to undo them, in sentences.
+
+    :param done: steps that succeeded
+    :param before: state that the plan was made on
+    :param after: current protocol
+    """
+    return " ".join(_sentences(done, before, after))
+
+
+def _sentences(done: Sequence[Step], before: TableState, after: Protocol) -> Iterator[str]:
+    if done:
+        yield f"Done: {'; '.join(map(action_of, done))}."
+    if after != before.protocol:
+        yield f"The protocol was {before.protocol} and is now {after}."
+    added = sorted(after.features - before.protocol.features)
+    if removable := [name for name in added if name in REMOVALS]:
+        yield f"To give the change up, drop {', '.join(removable)} (drop-feature)."
+    if lasting := [name for name in added if name not in REMOVALS]:
+        yield f"{', '.join(lasting)} cannot be dropped."
+    undos = dict.fromkeys(effects_of(step, before).undo for step in done if not _only_enables(step))
+    if undos:
+        yield f"To undo these steps: {' '.join(undos)}"
+
+
+def _only_enables(step: Step) -> bool:
+    return isinstance(step, SetProperties) and bool(step.enables)

@@ -2,36 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, time, timedelta, timezone, tzinfo
+from functools import partial
+from typing import Any
 
-from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
-from airflow_delta_provider.domain.changes.explain import action_of
-from airflow_delta_provider.domain.changes.plan import Planned
-from airflow_delta_provider.domain.changes.preconditions import check_not_tracked, check_table
-from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.changes import steps
+from airflow_delta_provider.domain.changes import steps as steps_of
+from airflow_delta_provider.domain.changes.drop_features import DropSurvey
+from airflow_delta_provider.domain.changes.plan import Planned, check_not_tracked, check_table
+from airflow_delta_provider.domain.changes.steps import ColumnName, ColumnType, Parts, Step, action_of, each_step
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
+from airflow_delta_provider.domain.checks.migrations.planned import (
+    Added,
+    DroppedFeature,
+    PlannedMigration,
+    Renamed,
+    Retyped,
+)
+from airflow_delta_provider.domain.checks.rule import Prose
+from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.engine import Engine
-from airflow_delta_provider.domain.migrations.draft import MigrationDraft
-from airflow_delta_provider.domain.migrations.earlier_path import earlier_path
-from airflow_delta_provider.domain.migrations.parts.engine_rules import check_engine_rules
-from airflow_delta_provider.domain.migrations.parts.features import drop_features, enable_features
-from airflow_delta_provider.domain.migrations.parts.metadata import (
+from airflow_delta_provider.domain.engine.spark_library import Engine
+from airflow_delta_provider.domain.migrations.difference import before_renames, earlier_path, renamed_path
+from airflow_delta_provider.domain.migrations.edit import MigrationDraft
+from airflow_delta_provider.domain.migrations.parts import (
+    add_constraints,
     change_columns,
+    check_engine_rules,
     cluster,
     drop_columns,
+    drop_features,
+    enable_features,
+    forbid_nulls,
+    rewrite,
     set_properties,
 )
-from airflow_delta_provider.domain.migrations.parts.rows import add_constraints, forbid_nulls, rewrite
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
+from airflow_delta_provider.domain.table_name import TableName
+
+
+@dataclass(frozen=True)
+class QuietWindow:
+    """A daily time window.
+
+    :param start: start, inclusive
+    :param end: end, exclusive; on the next day if it is not after the start
+    """
+
+    start: time
+    end: time
+
+    def __post_init__(self) -> None:
+        if self.start == self.end:
+            raise ValueError(f"The window begins and ends at {self.start:%H:%M}.")
+
+    def opens(self, now: datetime, zone: tzinfo) -> datetime:
+        """Return the time when the window is next open, in UTC: ``now`` if it is open.
+
+        :param now: current time, with a time zone
+        :param zone: time zone of the window's times
+        """
+        now = now.astimezone(timezone.utc)
+        today = now.astimezone(zone).date()
+        starts = []
+        for day in (today + timedelta(days=offset) for offset in (-1, 0, 1, 2)):
+            last = day + timedelta(days=self.end <= self.start)
+            start = datetime.combine(day, self.start, zone).astimezone(timezone.utc)
+            end = datetime.combine(last, self.end, zone).astimezone(timezone.utc)
+            if start <= now < end:
+                return now
+            starts.append(start)
+        return min(start for start in starts if start > now)
+
 
 #: The parts of a plan, in this order.
 _PARTS: Sequence[Callable[[MigrationDraft], None]] = (
@@ -148,3 +196,97 @@ def _not_additive(planned: Iterable[Step]) -> Iterator[Finding]:
         harmless = isinstance(step, steps.SetProperties) and not step.enables
         if not (harmless or isinstance(step, _ADDITIVE)):
             yield requests.NOT_ADDITIVE.found("The plan would {what}.", what=Prose(action_of(step)))
+
+
+#: Fields that the last step decides. All other changes add up.
+_LAST_DECIDES = ("partition_by", "cluster_by", "rewrites_all")
+
+
+def planned_migration(
+    steps: Iterable[Step],
+    before: TableState,
+    *,
+    features_added: Collection[str] | None = None,
+    most_rewritten: int | None = None,
+) -> PlannedMigration:
+    """Return the combined changes of steps on a table.
+
+    :param before: state of the table; with its files, rules know whether it has rows
+    :param features_added: features added to its protocol; None for the features that the steps name
+    :param most_rewritten: maximum number of bytes that policy lets a migration rewrite; None for no limit
+    """
+    found: dict[str, Any] = {}
+    for step, origin in _with_origins(steps):
+        for name, value in _effects(step, origin).items():
+            found[name] = _joined(found[name], value) if name in found and name not in _LAST_DECIDES else value
+    added = found.pop("features_added", ()) if features_added is None else features_added
+    found["features_added"] = tuple(sorted(set(added) - before.protocol.features))
+    return PlannedMigration(before=before, most_rewritten=most_rewritten, **found)
+
+
+def _joined(before: Any, more: Any) -> Any:
+    return {**before, **more} if isinstance(more, Mapping) else before + more
+
+
+def _with_origins(steps: Iterable[Step]) -> Iterator[tuple[Step, Callable[[Parts], Parts]]]:
+    """Yield each step with a function from a column's path to its path before all renames."""
+    renames: list[tuple[ColumnName, ...]] = []
+    for step in each_step(steps):
+        yield step, partial(_origin, tuple(reversed(renames)))
+        if isinstance(step, steps_of.RenameColumns):
+            renames.append(step.columns)
+
+
+def _origin(renames: Iterable[tuple[ColumnName, ...]], path: Parts) -> Parts:
+    for columns in renames:
+        path = before_renames(path, columns)
+    return path
+
+
+def _effects(step: Step, origin: Callable[[Parts], Parts]) -> dict[str, Any]:
+    """Return the changes of a step, as fields of :class:`PlannedMigration`."""
+    match step:
+        case steps_of.SetProperties():
+            return {"properties": dict(step.properties), "features_added": step.enables}
+        case steps_of.UnsetProperties():
+            return {"properties": dict.fromkeys(step.names)}
+        case steps_of.AddColumns():
+            return {"added": tuple(Added(column.parts, column.data_type) for column in step.columns)}
+        case steps_of.DropColumns():
+            return {"dropped": tuple(map(origin, step.columns))}
+        case steps_of.RenameColumns():
+            renames = {column.parts: column.new for column in step.columns}
+            renamed = (Renamed(origin(parts), renamed_path(parts, renames)) for parts in renames)
+            return {"renamed": tuple(each for each in renamed if each.old != each.new)}
+        case steps_of.WidenColumns():
+            return {"retyped": tuple(_retyped(column, origin) for column in step.columns)}
+        case steps_of.OrderFields():
+            return {"reordered": (origin(step.parent),)}
+        case steps_of.AllowNulls():
+            return {"nulls_allowed": tuple(map(origin, step.columns))}
+        case steps_of.ForbidNulls():
+            return {"nulls_forbidden": tuple(map(origin, step.columns))}
+        case steps_of.SetDefaults():
+            return {"defaults": {origin(c.parts): c.text for c in step.columns if c.text is not None}}
+        case steps_of.AddConstraint():
+            return {"constraints": {step.name: step.expression}}
+        case steps_of.DropConstraint():
+            return {"constraints": {step.name: None}}
+        case steps_of.ClusterBy():
+            return {"cluster_by": step.columns}
+        case steps_of.RewriteTable():
+            partitions = {} if step.partition_by is None else {"partition_by": step.partition_by}
+            retyped = tuple(_retyped(cast, origin, null_on_loss=cast.null_on_loss) for cast in step.casts)
+            return {"retyped": retyped, **partitions, "rewrites_all": True, **_rewritten(step)}
+        case steps_of.DropFeature():
+            return {"features_dropped": (DroppedFeature(step.feature, step.truncate_history),), **_rewritten(step)}
+        case _:
+            return {}
+
+
+def _retyped(column: ColumnType, origin: Callable[[Parts], Parts], *, null_on_loss: bool = False) -> Retyped:
+    return Retyped(origin(column.parts), parse_sql_type(column.old), parse_sql_type(column.new), null_on_loss)
+
+
+def _rewritten(step: steps_of.RewriteTable | steps_of.DropFeature) -> dict[str, int]:
+    return {"rewritten_files": step.files, "rewritten_size": step.size}

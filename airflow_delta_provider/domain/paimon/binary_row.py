@@ -14,8 +14,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from airflow_delta_provider.domain.paimon.data_type import DataField, DataType
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.schema import DataField, DataType, PaimonFormatError
 
 _ARITY_SIZE = 4
 #: Bits of the row's kind, before the null bits of the fields.

@@ -9,14 +9,12 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
-from airflow_delta_provider.domain.paimon.id_ranges import id_range
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey, FileKind, FileSource
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
-from airflow_delta_provider.domain.paimon.table_history import carries_ids
-from airflow_delta_provider.domain.paimon.violation import Violation, listed
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.paimon.table_history import carries_ids, id_range
+from airflow_delta_provider.domain.paimon.violations import Violation, listed
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _COPY = (
     "If CALL sys.copy made this table: it copies files with the row ids that they have. Fill a new table with INSERT "

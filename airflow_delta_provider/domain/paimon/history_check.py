@@ -13,34 +13,35 @@ from airflow_delta_provider.domain.paimon.change_rules import (
     check_have_ids,
     is_branch_merge,
 )
-from airflow_delta_provider.domain.paimon.commit import Commit, Damage, DamageKind
-from airflow_delta_provider.domain.paimon.id_ranges import IdRanges
-from airflow_delta_provider.domain.paimon.layout import snapshot_id_of, snapshot_path
-from airflow_delta_provider.domain.paimon.live_files import Change, History, LiveFiles
-from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
-from airflow_delta_provider.domain.paimon.manifest_checks import ListedManifests, RecordCounts
-from airflow_delta_provider.domain.paimon.open_violations import OpenViolation, OpenViolations
-from airflow_delta_provider.domain.paimon.rewritten_rows import (
+from airflow_delta_provider.domain.paimon.changed_rows import (
     BranchFiles,
     DeletedRows,
     check_new_ids,
     check_rewritten,
     vectors_needed,
 )
-from airflow_delta_provider.domain.paimon.schema_rules import (
+from airflow_delta_provider.domain.paimon.layout import snapshot_id_of, snapshot_path
+from airflow_delta_provider.domain.paimon.live_files import Change, History, LiveFiles
+from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.manifest_checks import (
+    ListedManifests,
+    RecordCounts,
+    ValueBounds,
+    may_be_same_rows,
+)
+from airflow_delta_provider.domain.paimon.schema import TableSchema
+from airflow_delta_provider.domain.paimon.snapshot import KNOWN_VERSIONS, Commit, Damage, DamageKind, Snapshot
+from airflow_delta_provider.domain.paimon.snapshot_rules import (
     Schemas,
     check_schemas,
     has_data_evolution,
     is_tracked,
     manifest_format,
+    missing_snapshots,
 )
-from airflow_delta_provider.domain.paimon.snapshot import KNOWN_VERSIONS, Snapshot
-from airflow_delta_provider.domain.paimon.snapshot_rules import missing_snapshots
-from airflow_delta_provider.domain.paimon.table_schema import TableSchema
-from airflow_delta_provider.domain.paimon.value_bounds import ValueBounds, may_be_same_rows
-from airflow_delta_provider.domain.paimon.violation import Violation, listed
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.paimon.table_history import IdRanges
+from airflow_delta_provider.domain.paimon.violations import OpenViolation, OpenViolations, Violation, listed
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _NOT_CHECKED = "This snapshot and those after it are not checked."
 #: Rules about metadata that was not read, by the reason.

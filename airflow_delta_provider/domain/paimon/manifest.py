@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, TypeVar
 
-from airflow_delta_provider.domain.formats.avro.codecs import Codec
+from airflow_delta_provider.domain.formats.avro.file import Codec, read_rows
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError, LargeAvroError
 from airflow_delta_provider.domain.formats.avro.projection import Column, Row
-from airflow_delta_provider.domain.formats.avro.reading import read_rows
-from airflow_delta_provider.domain.paimon.format_error import LargeFileError, PaimonFormatError
+from airflow_delta_provider.domain.paimon.schema import LargeFileError, PaimonFormatError
 
 T = TypeVar("T")
 

@@ -1,20 +1,119 @@
-"""Rules about rows from one snapshot to the next: PD01 to PD11, from counts and the first rows."""
+"""Rules about data files and their rows from one snapshot to the next: PD01 to PD13."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 from airflow_delta_provider.domain.checks import paimon_metadata
 from airflow_delta_provider.domain.checks import paimon_rows as rules
-from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.checks.rule import Prose, Rule
 from airflow_delta_provider.domain.paimon.changed_rows import Comparison
-from airflow_delta_provider.domain.paimon.row_outcome import MOST_ROWS, FaultyRows, Moved, MovedKeys, Outcome, RowFault
+from airflow_delta_provider.domain.paimon.live_files import Lifetimes
+from airflow_delta_provider.domain.paimon.manifest import DataFile
+from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT
-from airflow_delta_provider.domain.paimon.violation import provenance
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.paimon.violations import listed, provenance
+from airflow_delta_provider.domain.report.report import Finding, Severity
+
+#: Maximum number of rows that a finding names.
+MOST_ROWS = 5
+
+
+class RowFault(Enum):
+    """Possible faults of a row id in one commit; the first one that applies counts."""
+
+    NO_ID = "no_id"
+    REPEATED = "repeated"
+    IMPOSSIBLE_ID = "impossible_id"
+    IMPOSSIBLE_SEQUENCE = "impossible_sequence"
+    COMPACTED = "compacted"
+    LOST = "lost"
+    ADDED = "added"
+    INVENTED = "invented"
+    WENT_BACK = "went_back"
+    SILENT = "silent"
+    OTHER_SEQUENCE = "other_sequence"
+    NEW_WITH_OTHER_SEQUENCE = "new_with_other_sequence"
+
+
+@dataclass(frozen=True)
+class ChangedRow:
+    """A row id before and after a commit.
+
+    :param before: its sequence number before; None if the commit removed no such row
+    :param after: its sequence number after; None if the commit added no such row
+    :param file: name of the data file that has it after the commit, or had it before
+    :param position: physical position in that file, from 0; None if unknown
+    """
+
+    id: int | None
+    before: int | None
+    after: int | None
+    file: str
+    position: int | None
+
+
+@dataclass(frozen=True)
+class FaultyRows:
+    """Rows with one fault.
+
+    :param count: number of rows
+    :param first: first of these rows, by id
+    """
+
+    count: int
+    first: tuple[ChangedRow, ...] = ()
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The numbers of rows that returned under their ids, that disappeared, and that have new ids.
+
+    :param same_content: True if the disappeared and the new rows have the same values, as a whole
+    :param before: number of rows that the commit removed
+    :param after: number of rows that the commit added
+    :param gone_ids: lowest and highest id that disappeared
+    :param new_ids: lowest and highest new id
+    """
+
+    kept: int
+    gone: int
+    new: int
+    same_content: bool
+    before: int = 0
+    after: int = 0
+    gone_ids: tuple[int, int] | None = None
+    new_ids: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class MovedKeys:
+    """The keys of rows that a commit removed and added again, each with one id before and one after.
+
+    :param reassigned: number of keys whose id is new
+    :param exchanged: number of keys whose id is another old one
+    :param repeated: number of keys that several rows have
+    :param first: first of the keys with another id: id before, id after
+    """
+
+    reassigned: int
+    exchanged: int
+    repeated: int
+    first: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a comparison."""
+
+    moved: Moved
+    faults: Mapping[RowFault, FaultyRows]
+    keys: MovedKeys | None = None
+
 
 #: Rules about rows, with the weaker rules about metadata that report the same problem.
 _IN_METADATA = {
@@ -246,3 +345,84 @@ def _pairs(keys: MovedKeys) -> str:
 
 def _span(ids: tuple[int, int] | None) -> str:
     return "" if ids is None else str(ids[0]) if ids[0] == ids[1] else f"{ids[0]}-{ids[1]}"
+
+
+#: Maximum findings of one rule; further files are only counted.
+_MOST = 20
+
+
+@dataclass(frozen=True)
+class FileFault:
+    """A problem of a data file.
+
+    :param says: text after the file's name; files with the same text are reported together
+    :param effect: effect, if it differs from the rule's text
+    :param remedy: remedy, if it differs from the rule's text
+    :param since: first snapshot with the problem; None for the one that added the file
+    """
+
+    rule: Rule
+    file: DataFile
+    says: str
+    effect: str | None = None
+    remedy: str | None = None
+    since: Snapshot | None = None
+
+
+def differs(file: DataFile, why: str) -> FileFault:
+    """Return a fault: a file differs from its manifest entry."""
+    return FileFault(rules.NOT_AS_RECORDED, file, f"differs from its manifest entry: {why}.")
+
+
+def unreadable(file: DataFile, why: str) -> FileFault:
+    """Return a fault: a file is missing or damaged."""
+    return FileFault(rules.UNREADABLE, file, f"cannot be read: {why}.")
+
+
+def unread(file: DataFile, why: str, remedy: str | None = None) -> FileFault:
+    """Return a fault: a file cannot be read here."""
+    return FileFault(rules.UNREAD, file, f"was not read: {why}.", remedy=remedy)
+
+
+def findings_of(faults: Iterable[FileFault], lifetimes: Lifetimes) -> list[Finding]:
+    """Return findings, each for the files with the same problem, at the first snapshot that has it.
+
+    An error is healed once none of its files is live. Undecided findings are never healed.
+    """
+    alike: dict[tuple[Rule, str, str | None, str | None], list[FileFault]] = defaultdict(list)
+    for fault in faults:
+        alike[fault.rule, fault.says, fault.effect, fault.remedy].append(fault)
+    by_rule: dict[Rule, list[Finding]] = defaultdict(list)
+    for (rule, says, effect, remedy), group in alike.items():
+        first, *others = (fault.file.name for fault in group)
+        more = " {others:more file has|more files have} the same problem: {names}." if others else ""
+        finding = rule.found(
+            "{file} {says}" + more,
+            path=None if others else first,
+            effect=effect,
+            remedy=remedy,
+            file=first,
+            says=Prose(says),
+            others=len(others),
+            names=listed(others),
+        )
+        files = [fault.file for fault in group]
+        gone = lifetimes.gone_since(files) if rule.severity is Severity.ERROR else None
+        by_rule[rule].append(replace(finding, healed_version=gone, **_since(group, lifetimes)))
+    reported: list[Finding] = []
+    for rule, found in by_rule.items():
+        found.sort(key=lambda finding: (not finding.is_open, finding.version or 0))
+        if (rest := len(found) - _MOST) > 0:
+            last = found[_MOST - 1]
+            evidence = f"{last.evidence} {rest:,} more files have other problems of this kind."
+            found[_MOST - 1] = rule.worded(replace(last, evidence=evidence, facts={**(last.facts or {}), "more": rest}))
+        reported += found[:_MOST]
+    return reported
+
+
+def _since(group: Iterable[FileFault], lifetimes: Lifetimes) -> dict[str, Any]:
+    known = [fault.since or next(iter(lifetimes.added_by([fault.file])), None) for fault in group]
+    snapshots = [snapshot for snapshot in known if snapshot is not None]
+    if len(snapshots) == len(known):
+        return provenance(min(snapshots, key=lambda snapshot: snapshot.id))
+    return {"version": lifetimes.history.start.snapshot.id, "at_or_before": True}

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, map_of, parse_json, text_of
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.manifest import ManifestEntry, ManifestFile
+from airflow_delta_provider.domain.paimon.schema import PaimonFormatError
 
 #: Known versions of the format.
 KNOWN_VERSIONS = range(1, 4)
@@ -130,3 +132,51 @@ def _manifest_list(body: Mapping[str, Any], key: str) -> ManifestListFile | None
 
 def _text_or_none(body: Mapping[str, Any], key: str) -> str | None:
     return None if body.get(key) is None else text_of(body, key)
+
+
+class DamageKind(Enum):
+    """A kind of damage in a metadata file."""
+
+    MISSING = "is missing"
+    OTHER_SIZE = "has another size than is recorded"
+    UNREADABLE = "cannot be read"
+    TOO_LARGE = "was not read"
+    OUTSIDE = "must not be read"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A metadata file that differs from its record, or cannot be read.
+
+    :param path: path relative to the table
+    :param detail: the sizes, or the reason why it cannot be read
+    """
+
+    path: str
+    kind: DamageKind
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """The description of the damage, to follow the path."""
+        return f"{self.kind.value}: {self.detail}" if self.detail else self.kind.value
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A snapshot and the files that it names.
+
+    :param base: manifests of the table before the commit, possibly merged; None if the list cannot be read
+    :param delta: manifests of the commit's changes; None if the list cannot be read
+    :param manifests: entries by the name of the manifest. It has the manifests that no commit before named, or all of
+        ``base`` if there is no commit before, except unreadable ones
+    :param unread: manifests of ``base`` into which earlier ones were merged, and that were not read
+    :param damages: damages of the lists and manifests that were read for this commit
+    """
+
+    snapshot: Snapshot
+    base: tuple[ManifestFile, ...] | None
+    delta: tuple[ManifestFile, ...] | None
+    manifests: Mapping[str, tuple[ManifestEntry, ...]]
+    unread: frozenset[str] = frozenset()
+    damages: tuple[Damage, ...] = ()

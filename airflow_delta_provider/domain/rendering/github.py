@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_delta_provider.domain.rendering.counts import counted, shortened
-from airflow_delta_provider.domain.rendering.finding_lines import said
-from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.problem import Problem, is_about_table, problems
-from airflow_delta_provider.domain.rendering.table_place import TablePlace
-from airflow_delta_provider.domain.rendering.totals import totals
-from airflow_delta_provider.domain.rendering.wording import Wording
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.visible import printed, visible
+from airflow_delta_provider.domain.rendering.links import TablePlace
+from airflow_delta_provider.domain.rendering.presentation import Presentation, counted, shortened
+from airflow_delta_provider.domain.rendering.report_document import (
+    Problem,
+    Wording,
+    is_about_table,
+    problems,
+    said,
+    totals,
+)
+from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity
+from airflow_delta_provider.domain.text import printed, visible
 
 #: Maximum number of tables that are named; the rest is counted.
 _MAX_TABLES = 20

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.report import JobReport, TableReport
 
 #: End of a report without tables.
 _NO_TABLES = '"tables": []\n}'

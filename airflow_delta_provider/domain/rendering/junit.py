@@ -6,19 +6,22 @@ import re
 from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from airflow_delta_provider.domain.rendering.counts import counted_codes, shortened
-from airflow_delta_provider.domain.rendering.finding_lines import consequences, outcome, said, where
-from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.problem import by_cause, is_open
-from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
-from airflow_delta_provider.domain.rendering.table_lines import answers
-from airflow_delta_provider.domain.rendering.totals import decisive_codes, seconds
-from airflow_delta_provider.domain.rendering.wording import Wording
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict, judge
-from airflow_delta_provider.domain.visible import printed, visible
+from airflow_delta_provider.domain.rendering.links import RuleLinks
+from airflow_delta_provider.domain.rendering.presentation import Presentation, counted_codes, shortened
+from airflow_delta_provider.domain.rendering.report_document import (
+    Wording,
+    answers,
+    by_cause,
+    consequences,
+    decisive_codes,
+    is_open,
+    outcome,
+    said,
+    seconds,
+    where,
+)
+from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport, Verdict, judge
+from airflow_delta_provider.domain.text import printed, visible
 
 #: Maximum number of characters of a message: dashboards show it in one line.
 _MAX_MESSAGE = 300

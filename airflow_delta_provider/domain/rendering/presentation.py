@@ -1,15 +1,34 @@
-"""Settings for showing a report, and the styles of text on a terminal."""
+"""The formats of reports, settings for showing one, and the styles of text on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum, auto
+from importlib import import_module
+from typing import cast
 
-from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
-from airflow_delta_provider.domain.rendering.source_tree import SourceTree
-from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.rendering.links import RuleLinks, SourceTree
+from airflow_delta_provider.domain.report.report import JobReport, ReportPlace, Severity, Verdict
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def counted_codes(codes: Iterable[str], most: int | None = None) -> str:
+    """Return rule codes with their frequencies, most frequent first.
+
+    :param most: maximum number of different codes; None for all
+    """
+    found = Counter(codes).most_common()
+    named = [code if count == 1 else f"{code} ×{count:,}" for code, count in found[:most]]
+    return ", ".join([*named, "…"] if len(named) < len(found) else named)
+
+
+def shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 class Tone(Enum):
@@ -86,3 +105,38 @@ class Presentation:
     sources: SourceTree | None = None
     undetermined_fails: bool = False
     new_only: bool = False
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of reports. Its module is imported when it is used: a text needs no HTML.
+
+    :param module: name of a module in this package, which defines ``render(report, presentation)``
+    :param suffix: suffix of files, with its dot
+    :param about: purpose, in a few words
+    """
+
+    name: str
+    module: str
+    suffix: str
+    about: str
+
+    def render(self, report: JobReport, presentation: Presentation | None = None) -> str:
+        """Return the report in this format, ending with a line break; it can be encoded in UTF-8."""
+        module = import_module(f"{__package__}.{self.module}")
+        render = cast("Callable[[JobReport, Presentation | None], str]", module.render)
+        return render(report, presentation)
+
+
+FORMATS: Mapping[str, Format] = {
+    known.name: known
+    for known in (
+        Format("text", "summary_text", ".txt", "for people on a terminal"),
+        Format("json", "json_text", ".json", "the report itself"),
+        Format("markdown", "markdown", ".md", "for comments and job summaries"),
+        Format("html", "page", ".html", "one page, to be sent or kept"),
+        Format("sarif", "sarif", ".sarif", "SARIF 2.1.0, for code scanning"),
+        Format("junit", "junit", ".xml", "JUnit XML, for test reports of CI"),
+        Format("github", "github", ".txt", "workflow commands of GitHub Actions"),
+    )
+}

@@ -17,17 +17,12 @@ from typing import Any
 from airflow_delta_provider import __version__
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.rendering.links import RuleLinks, TablePlace
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.problem import is_about_table
-from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
-from airflow_delta_provider.domain.rendering.table_place import TablePlace
-from airflow_delta_provider.domain.rendering.wording import Wording
+from airflow_delta_provider.domain.rendering.report_document import Wording, is_about_table
 from airflow_delta_provider.domain.report.confirmation import identity
-from airflow_delta_provider.domain.report.finding import Finding, Status
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
-from airflow_delta_provider.domain.visible import visible, visible_lines
+from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity, Status, TableReport, Verdict
+from airflow_delta_provider.domain.text import visible, visible_lines
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 #: Base of the URIs of a catalog's tables. A report does not contain the catalog's location.

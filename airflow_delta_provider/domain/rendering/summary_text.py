@@ -7,24 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_delta_provider.domain.rendering.counts import counted, counted_codes
-from airflow_delta_provider.domain.rendering.finding_lines import consequences, said, version_text, where, wrapped
 from airflow_delta_provider.domain.rendering.presentation import (
     TONE_OF_SEVERITY,
     TONE_OF_VERDICT,
     Detail,
     Presentation,
     Tone,
+    counted,
+    counted_codes,
 )
-from airflow_delta_provider.domain.rendering.problem import Occurrence, Problem, problems
-from airflow_delta_provider.domain.rendering.table_lines import answers, heading, times
+from airflow_delta_provider.domain.rendering.report_document import (
+    Occurrence,
+    Problem,
+    Wording,
+    answers,
+    consequences,
+    decisive_codes,
+    heading,
+    problems,
+    said,
+    set_aside,
+    times,
+    totals,
+    version_text,
+    where,
+    wrapped_line,
+)
 from airflow_delta_provider.domain.rendering.text import not_checked
-from airflow_delta_provider.domain.rendering.totals import decisive_codes, set_aside, totals
-from airflow_delta_provider.domain.rendering.wording import Wording
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.visible import columns, padded, printed, visible
+from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
+from airflow_delta_provider.domain.text import columns, padded, printed, visible
 
 #: Up to this number of tables, all are listed, even if there is nothing to report about them.
 _MAX_WELL = 10
@@ -111,7 +122,7 @@ def _problem(problem: Problem, shown_as: Presentation) -> Iterator[str]:
     if at and len(problem.occurrences) > 1:
         at = f"The first: {at}"
     for line in (at, *said(wording), *consequences(problem.consequences)):
-        yield from wrapped(line, shown_as.width, 8)
+        yield from wrapped_line(line, shown_as.width, 8)
     if link := shown_as.rules.shown(problem.code):
         yield style.paint(f"        {link}", Tone.ASIDE)
 
@@ -124,7 +135,7 @@ def _at(occurrences: Sequence[Occurrence]) -> str:
 
 def _notes(report: JobReport, shown_as: Presentation) -> Iterator[str]:
     if aside := set_aside(report):
-        yield from wrapped(f"Not counted: {aside}.", shown_as.width, 0)
+        yield from wrapped_line(f"Not counted: {aside}.", shown_as.width, 0)
     yield from not_checked(report.tables, shown_as.width)
     if shown_as.place is not None:
         yield visible(shown_as.place.shown)

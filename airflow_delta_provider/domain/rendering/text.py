@@ -5,17 +5,21 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from airflow_delta_provider.domain.rendering.counts import counted_codes
-from airflow_delta_provider.domain.rendering.finding_lines import consequences, outcome, said, where, wrapped
-from airflow_delta_provider.domain.rendering.problem import by_cause
-from airflow_delta_provider.domain.rendering.table_lines import answers, heading, times
-from airflow_delta_provider.domain.rendering.wording import Wording
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.visible import printed, visible
+from airflow_delta_provider.domain.rendering.presentation import counted_codes
+from airflow_delta_provider.domain.rendering.report_document import (
+    Wording,
+    answers,
+    by_cause,
+    consequences,
+    heading,
+    outcome,
+    said,
+    times,
+    where,
+    wrapped_line,
+)
+from airflow_delta_provider.domain.report.report import Finding, JobReport, ReportPlace, TableReport, Verdict
+from airflow_delta_provider.domain.text import printed, visible
 
 #: Maximum number of tables in full. Further tables with findings are named, with the codes.
 _MAX_TABLES = 50
@@ -72,7 +76,7 @@ def _finding(finding: Finding, follows: Sequence[Finding]) -> Iterator[str]:
     wording = Wording.of(finding)
     yield "  ".join(filter(None, (f"    {finding.code} {finding.severity.value}", wording.title)))
     for line in (where(finding), *said(wording.labelled), *outcome(finding), *consequences(follows)):
-        yield from wrapped(line, _WIDTH, 8)
+        yield from wrapped_line(line, _WIDTH, 8)
 
 
 def _heading(table: TableReport) -> str:

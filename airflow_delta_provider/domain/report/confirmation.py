@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_delta_provider.domain.digest import short_digest
-from airflow_delta_provider.domain.report.finding import DIGEST_OF_FACTS, Finding, Status
+from airflow_delta_provider.domain.report.report import DIGEST_OF_FACTS, Finding, Status
+from airflow_delta_provider.domain.text import short_digest
 
 #: Confirmed receipts, each with the findings that arrived. None stands for the whole report; otherwise a mapping by
 #: table, to the identities of the findings or to None for all of them.

@@ -7,10 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_delta_provider.domain.report.job_report import SCHEMA_VERSION, JobReport
-from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import SCHEMA_VERSION, JobReport, ReportPlace, TableReport, Verdict
 
 #: Limit of the summary, in bytes of JSON.
 MAX_BYTES = 48 * 1024

@@ -8,19 +8,18 @@ from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.delta.data_type import parse_type
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
-from airflow_delta_provider.domain.request.fleet import FleetFile, check_engine_names
-from airflow_delta_provider.domain.request.names import (
+from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.domain.request.check_options import FleetFile, check_engine_names
+from airflow_delta_provider.domain.request.option import Choice, Flag, option
+from airflow_delta_provider.domain.request.options import (
     DistinctNames,
     FeatureNames,
     Names,
     NewNames,
+    Options,
     Properties,
     SqlTypes,
 )
-from airflow_delta_provider.domain.request.option import option
-from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.value import Choice, Flag
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from airflow_delta_provider.domain.request.table_name import is_relative
-from airflow_delta_provider.domain.suggestion import did_you_mean
+from airflow_delta_provider.domain.table_name import is_relative
+from airflow_delta_provider.domain.text import did_you_mean
 
 NAME, PYPROJECT = "delta-provider.toml", "pyproject.toml"
 _TOOL = ("tool", "delta-provider")

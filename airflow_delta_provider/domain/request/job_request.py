@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+from airflow_delta_provider.domain.errors import RequestError, check_text
 from airflow_delta_provider.domain.report.confirmation import Receipts
 from airflow_delta_provider.domain.request.kinds import kind_named, load
 from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.request.request_error import RequestError, check_text
-from airflow_delta_provider.domain.request.table_name import is_catalog_name
+from airflow_delta_provider.domain.table_name import is_catalog_name
 
 SCHEMA_VERSION = 1
 

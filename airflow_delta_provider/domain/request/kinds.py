@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.suggestion import did_you_mean
+from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.domain.text import did_you_mean
 
 _PACKAGE = "airflow_delta_provider"
 
@@ -48,7 +48,7 @@ KINDS: Mapping[str, Kind] = {
             "audit",
             "Check a table's full history against the Delta protocol",
             example="'s3://lake/**' --exclude 's3://lake/tmp/**' --baseline report.json",
-            options="domain.request.audit:AuditOptions",
+            options="domain.request.check_options:AuditOptions",
             job="jobs.spark.kinds:audit",
             reading_job="jobs.audit.protocol_audit:run",
             operator="operators.audit_protocol:DeltaAuditProtocolOperator",
@@ -67,14 +67,14 @@ KINDS: Mapping[str, Kind] = {
             "Generate a spec from existing tables",
             example="lake/orders --out orders.yaml",
             options="domain.request.migration_options:InitSpecOptions",
-            job="jobs.migrations.init_spec:run",
-            reading_job="jobs.migrations.init_spec:run",
+            job="jobs.migrations.drift:write_spec",
+            reading_job="jobs.migrations.drift:write_spec",
         ),
         Kind(
             "check-row-tracking",
             "Check that row ids are unique and stable",
             example="lake/orders --level footers",
-            options="domain.request.check_row_tracking:CheckRowTrackingOptions",
+            options="domain.request.check_options:CheckRowTrackingOptions",
             job="jobs.spark.kinds:check_row_tracking",
             reading_job="jobs.row_tracking.check:run",
             operator="operators.check_row_tracking:DeltaCheckRowTrackingOperator",
@@ -84,8 +84,8 @@ KINDS: Mapping[str, Kind] = {
             "Find out whether columns were ever renamed or dropped",
             example="lake/orders",
             options="domain.request.options:ColumnMappingUsageOptions",
-            job="jobs.column_mapping.usage:run",
-            reading_job="jobs.column_mapping.usage:run",
+            job="jobs.column_mapping:run",
+            reading_job="jobs.column_mapping:run",
             operator="operators.column_mapping_usage:DeltaColumnMappingUsageOperator",
         ),
         Kind(
@@ -93,24 +93,24 @@ KINDS: Mapping[str, Kind] = {
             "Compare tables with their specs",
             example="--spec tables/",
             options="domain.request.migration_options:CheckDriftOptions",
-            job="jobs.migrations.drift:run",
-            reading_job="jobs.migrations.drift:run",
+            job="jobs.migrations.drift:check_drift",
+            reading_job="jobs.migrations.drift:check_drift",
             operator="operators.check_drift:DeltaCheckDriftOperator",
         ),
         Kind(
             "check-compatibility",
             "Show which engines cannot use a table, now or with more features",
             example="lake/orders --feature rowTracking --fleet fleet.yaml",
-            options="domain.request.check_compatibility:CheckCompatibilityOptions",
-            job="jobs.migrations.compatibility:run",
-            reading_job="jobs.migrations.compatibility:run",
+            options="domain.request.check_options:CheckCompatibilityOptions",
+            job="jobs.migrations.drift:check_compatibility",
+            reading_job="jobs.migrations.drift:check_compatibility",
             operator="operators.compatibility_check:DeltaCompatibilityCheckOperator",
         ),
         Kind(
             "check-paimon-row-tracking",
             "Check row tracking of Apache Paimon tables",
             example="lake/sales.db/orders",
-            options="domain.request.check_paimon_row_tracking:PaimonCheckRowTrackingOptions",
+            options="domain.request.check_options:PaimonCheckRowTrackingOptions",
             job="jobs.spark.kinds:check_paimon_table",
             reading_job="jobs.paimon.check:check_paimon_table",
             operator="operators.check_paimon_row_tracking:PaimonCheckRowTrackingOperator",
@@ -177,7 +177,7 @@ KINDS: Mapping[str, Kind] = {
             "Create an empty table with usage tracking of column mapping (experimental)",
             example="lake/new --column id=bigint --acknowledge-writer-lockout",
             options="domain.request.change_options:CreateTableOptions",
-            job="jobs.changes.create_table:create_table",
+            job="jobs.changes.usage_tracking:create_table",
             operator="operators.create_table:DeltaCreateTableOperator",
         ),
     )

@@ -2,17 +2,230 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Any, ClassVar
 
-from airflow_delta_provider.domain.delta.features.registry import is_unknown
-from airflow_delta_provider.domain.request.names import FeatureNames
-from airflow_delta_provider.domain.request.option import Option, option
-from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.value import Directory
-from airflow_delta_provider.domain.suggestion import did_you_mean
+from airflow_delta_provider.domain.delta.data_type import UnknownTypeError
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, is_feature_name, is_unknown, meant_by
+from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.domain.request.option import (
+    Directory,
+    Option,
+    Value,
+    as_list,
+    as_mapping,
+    option,
+    read_literal,
+)
+from airflow_delta_provider.domain.text import did_you_mean
+
+
+class Names(Value):
+    """A list of names without duplicates."""
+
+    default: ClassVar[tuple[str, ...]] = ()
+    repeatable: ClassVar[bool] = True
+
+    def checked(self, option: str, value: Any) -> tuple[str, ...]:
+        """Return the names in their order, without duplicates."""
+        if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) and name for name in value):
+            raise RequestError("{option} has to be a list of names, not {value!r}.", option=option, value=value)
+        return tuple(dict.fromkeys(value))
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the list. A string that is not written as a list is the only name."""
+        return tuple(as_list(option, value or ()))
+
+
+class DistinctNames(Names):
+    """A list of names that must not repeat: a repetition would have another effect."""
+
+    def checked(self, option: str, value: Any) -> tuple[str, ...]:
+        """Return the names, in their order."""
+        names = super().checked(option, value)
+        for name in names:
+            if list(value).count(name) > 1:
+                raise RequestError("{option} names {name!r} more than once. Name it once.", option=option, name=name)
+        return names
+
+
+class FeatureNames(Names):
+    """A list of names of table features. An engine may know more of them than this package."""
+
+    def check_names(self, option: str, value: Any) -> None:
+        """Refuse names that cannot be features, and likely typing errors."""
+        for name in value:
+            if not is_feature_name(name):
+                raise RequestError(
+                    "{option} has {name!r}, which is not the name of a table feature, such as 'typeWidening'.{hint}",
+                    option=option,
+                    name=name,
+                    hint=did_you_mean(name.rpartition(".")[2], FEATURES),
+                )
+            if meant := meant_by(name):
+                raise RequestError(
+                    "There is no table feature {name!r}. Did you mean {meant!r}?", option=option, name=name, meant=meant
+                )
+
+
+_OUTSIDE_BACKTICKS = re.compile(r"`(?:[^`]|``)*`|.", re.DOTALL)
+
+
+class Pairs(Value):
+    """A mapping of strings to strings."""
+
+    default: ClassVar[Mapping[str, str]] = {}
+    repeatable: ClassVar[bool] = True
+    #: Descriptions of the mapping, and of a value in it, for messages.
+    mapped: ClassVar[str]
+    wanted: ClassVar[str]
+
+    def checked(self, option: str, value: Any) -> dict[str, str]:
+        """Return the mapping, in its order."""
+        if not isinstance(value, Mapping):
+            raise RequestError(
+                "{option} has to map {mapped}, not {value!r}.", option=option, mapped=self.mapped, value=value
+            )
+        return {name: self._text(option, name, text) for name, text in value.items()}
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the mapping; a string is parsed."""
+        return as_mapping(option, value or {})
+
+    def from_items(self, option: str, items: list[Any]) -> dict[str, str]:
+        """Return the mapping of pairs; no name may be repeated."""
+        names = [name for name, _ in items]
+        for name in names:
+            if names.count(name) > 1:
+                raise RequestError("{option} names {name!r} more than once. Name it once.", option=option, name=name)
+        return dict(items)
+
+    @abstractmethod
+    def from_text(self, text: str) -> tuple[str, str]:
+        """Return a name and its value."""
+
+    def _text(self, option: str, name: Any, text: Any) -> str:
+        if not isinstance(name, str) or not name:
+            raise RequestError("{option} names {name!r}, which is not a name.", option=option, name=name)
+        if not self._fits(text):
+            raise RequestError(
+                "{option}[{name!r}] is {value!r}; it has to be {wanted}.",
+                option=option,
+                name=name,
+                value=text,
+                wanted=self.wanted,
+            )
+        return str(text).lower() if isinstance(text, bool) else str(text)
+
+    def _fits(self, value: Any) -> bool:
+        return isinstance(value, str) and value != ""
+
+
+def as_columns(option: str, value: Any) -> list[tuple[Any, Any]] | None:
+    """Return the names and types of a list of columns, or of a string with one; None for a mapping.
+
+    :raises RequestError: if an entry of the list is not a column
+    """
+    listed = read_literal(value, "[(")
+    if isinstance(listed, (str, Mapping)) or not isinstance(listed, Iterable):
+        return None
+    found = []
+    for entry in listed:
+        if not isinstance(entry, Mapping) or entry.keys() != {"name", "type"}:
+            raise RequestError(
+                "{option} has {entry!r}; each column has to be {example}.",
+                option=option,
+                entry=entry,
+                example="{'name': 'id', 'type': 'bigint'}",
+            )
+        found.append((entry["name"], entry["type"]))
+    return found
+
+
+@dataclass(frozen=True)
+class SqlTypes(Pairs):
+    """SQL types by the names or paths of columns.
+
+    :param parse: function that raises UnknownTypeError for a type that no engine knows
+    :param ordered: True if the order of the columns matters
+    """
+
+    mapped: ClassVar[str] = "column paths to types, for instance {'quantity': 'bigint'}"
+    wanted: ClassVar[str] = "a type such as 'bigint'"
+    parse: Callable[[str], object]
+    ordered: bool = False
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the mapping; a string, or a list of columns with ``name`` and ``type``, is converted."""
+        columns = as_columns(option, value)
+        if columns is None:
+            return super().from_template(option, value)
+        names = [name for name, _ in columns]
+        return self.from_items(option, columns) if len(set(names)) < len(names) else dict(columns)
+
+    def check_order(self, option: str, value: Any) -> None:
+        """Refuse a mapping of several columns that was stored as JSON, which may sort its keys.
+
+        :param value: value from a template or an XCom
+        """
+        if self.ordered and as_columns(option, value) is None and len(super().from_template(option, value)) > 1:
+            raise RequestError(
+                "{option} came as a mapping through a template or an XCom. Databases may sort its keys, so the order "
+                "of the columns is unknown. Pass a list instead: [{example}, …].",
+                option=option,
+                example="{'name': 'id', 'type': 'bigint'}",
+            )
+
+    def check_names(self, option: str, value: Any) -> None:
+        """Refuse values that are not types."""
+        for path, text in value.items():
+            try:
+                self.parse(text)
+            except UnknownTypeError as error:
+                raise RequestError("{option} has {path!r}: {error}", option=option, path=path, error=error) from None
+
+    def from_text(self, text: str) -> tuple[str, str]:
+        """Split at the last ``=``: the name of a column may contain more."""
+        path, _, data_type = text.rpartition("=")
+        if not (path and data_type):
+            raise RequestError("{text!r} is not PATH=TYPE", text=text)
+        return path, data_type
+
+
+class NewNames(Pairs):
+    """New names by the paths of columns."""
+
+    mapped: ClassVar[str] = "column paths to new names, for instance {'qty': 'quantity'}"
+    wanted: ClassVar[str] = "a new name"
+
+    def from_text(self, text: str) -> tuple[str, str]:
+        """Split at the only ``=`` outside backticks: quoted names may contain more."""
+        parts = _OUTSIDE_BACKTICKS.findall(text)
+        at = [index for index, part in enumerate(parts) if part == "="]
+        if len(at) != 1 or at[0] in (0, len(parts) - 1):
+            raise RequestError("{text!r} is not OLD=NEW; put a name that holds a = between backticks", text=text)
+        return "".join(parts[: at[0]]), "".join(parts[at[0] + 1 :])
+
+
+class Properties(Pairs):
+    """Values of table properties by name; numbers and booleans become the strings that Delta stores."""
+
+    mapped: ClassVar[str] = "names to values"
+    wanted: ClassVar[str] = "a string, a number or a boolean"
+
+    def from_text(self, text: str) -> tuple[str, str]:
+        """Split at the first ``=``: a value may contain more."""
+        name, _, value = text.partition("=")
+        if not (name and value):
+            raise RequestError("{text!r} is not NAME=VALUE", text=text)
+        return name, value
+
+    def _fits(self, value: Any) -> bool:
+        return isinstance(value, (str, bool, int, float))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,18 +2,196 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date
 from typing import Any
 
-from airflow_delta_provider.domain.delta.column import lowered
-from airflow_delta_provider.domain.delta.data_type import MOST_LEVELS, UnknownTypeError
-from airflow_delta_provider.domain.delta.expression_syntax import wrong_default, wrong_syntax
-from airflow_delta_provider.domain.spec.declared_type import levels_of, parse_shape, structs_in, with_fields
-from airflow_delta_provider.domain.spec.keys import COLUMN_KEYS, FIELD_KEYS, TYPE_KEYS, Key
-from airflow_delta_provider.domain.spec.problem import Problems, Said, is_list, is_mapping
-from airflow_delta_provider.domain.spec.scalar import described, read_flag, read_text, read_value
-from airflow_delta_provider.domain.spec.table_spec import UNSAID, Array, ColumnSpec, Map, Shape, Text
-from airflow_delta_provider.domain.suggestion import did_you_mean
+from airflow_delta_provider.domain.delta.data_type import (
+    MOST_LEVELS,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+    UnknownTypeError,
+    lowered,
+    sql_name,
+)
+from airflow_delta_provider.domain.delta.expression import wrong_default, wrong_syntax
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.spec.problem import (
+    COLUMN_KEYS,
+    FIELD_KEYS,
+    TYPE_KEYS,
+    Key,
+    Problems,
+    Said,
+    is_list,
+    is_mapping,
+)
+from airflow_delta_provider.domain.spec.table_spec import UNSAID, Array, ColumnSpec, Leaf, Map, Shape, Struct, Text
+from airflow_delta_provider.domain.text import did_you_mean, quote
+
+
+def read_text(said: Said, problems: Problems) -> str | None:
+    """Return a string that is not empty; None, with a problem, for anything else."""
+    value = said.value
+    if not isinstance(value, str):
+        problems.add(said, f"has to be a string, not {described(said)}")
+    elif not value:
+        problems.add(said, "is empty")
+    elif not _is_unicode(value):
+        problems.add(said, f"{value!a} has half of a character (a lone surrogate), which is not text")
+    else:
+        return value
+    return None
+
+
+def read_value(said: Said, problems: Problems) -> str | None:
+    """Return the text of a string, boolean or number; None, with a problem, for anything else."""
+    value = said.value
+    if isinstance(value, str):
+        return value if value == "" else read_text(said, problems)
+    if isinstance(value, (bool, int, float)) and not (isinstance(value, float) and not math.isfinite(value)):
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if not said.text or said.text.lower() == text:
+            return text
+        problems.add(said, f"YAML reads {said.text} as {text}. Write that, or put it in quotes")
+        return None
+    problems.add(said, f"has to be a string, a number or a boolean, not {described(said)}")
+    return None
+
+
+def read_flag(said: Said, problems: Problems) -> bool:
+    """Return a boolean; False, with a problem, for anything else."""
+    if not isinstance(said.value, bool):
+        problems.add(said, f"has to be true or false, not {described(said)}")
+        return False
+    return said.value
+
+
+def read_texts(said: Said, problems: Problems) -> tuple[tuple[Said, str], ...]:
+    """Return the unique strings of a list, each with its place; items with problems are left out."""
+    if not is_list(said.value):
+        if isinstance(said.value, str):
+            problems.add(said, f"has to be a list: write [{said.value}]")
+        else:
+            problems.add(said, f"has to be a list, not {described(said)}")
+        return ()
+    found: dict[str, Said] = {}
+    for item in said.items():
+        text = read_text(item, problems)
+        if text in found:
+            problems.add(item, f"{text!r} is there twice")
+        elif text is not None:
+            found[text] = item
+    return tuple((item, text) for text, item in found.items())
+
+
+def described(said: Said) -> str:
+    """Return a description of a value for people."""
+    value = said.value
+    if value is None:
+        return "null"
+    if is_mapping(value):
+        return "a mapping"
+    if is_list(value):
+        return "a list"
+    if isinstance(value, str):
+        return f"{value!r:.60}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{said.text or value}, which is not a number"
+    kind = _kind(value)
+    if said.text:
+        return f"{kind}: YAML reads {said.text:.60} as one. Put it in quotes"
+    return f"{kind} ({value!r:.60})" if kind == "a number" else kind
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return f"a boolean ({str(value).lower()})"
+    if isinstance(value, (int, float)):
+        return "a number"
+    return "a date" if isinstance(value, date) else f"{value!r:.60}"
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def parse_shape(text: str) -> Shape:
+    """Read a type, which may have ``NOT NULL`` and ``COMMENT`` in its structs, or bare ``struct``.
+
+    :raises UnknownTypeError: if it is not a type
+    """
+    return shape_of(parse_sql_type(text, declared=True))
+
+
+def shape_of(data_type: DataType) -> Shape:
+    """Return the shape that declares a type.
+
+    Nullable fields and fields without a comment leave both undeclared.
+    """
+    if isinstance(data_type, StructType):
+        return Struct(
+            tuple(
+                ColumnSpec(
+                    name=field.name,
+                    shape=shape_of(field.data_type),
+                    nullable=None if field.nullable else False,
+                    comment=field.metadata.get("comment", UNSAID),
+                )
+                for field in data_type.fields
+            )
+        )
+    if isinstance(data_type, ArrayType):
+        return Array(shape_of(data_type.element))
+    if isinstance(data_type, MapType):
+        return Map(shape_of(data_type.key), shape_of(data_type.value))
+    return Leaf(data_type)
+
+
+def with_fields(shape: Shape, fields: tuple[ColumnSpec, ...]) -> Shape:
+    """Return a shape with ``fields`` in its empty struct."""
+    if isinstance(shape, Array):
+        return Array(with_fields(shape.element, fields))
+    if isinstance(shape, Map):
+        return Map(with_fields(shape.key, fields), with_fields(shape.value, fields))
+    return Struct(fields) if shape == Struct(()) else shape
+
+
+def structs_in(shape: Shape) -> tuple[Struct, ...]:
+    """Return the outermost structs of a shape."""
+    if isinstance(shape, Struct):
+        return (shape,)
+    if isinstance(shape, Array):
+        return structs_in(shape.element)
+    return (*structs_in(shape.key), *structs_in(shape.value)) if isinstance(shape, Map) else ()
+
+
+def levels_of(shape: Shape) -> int:
+    """Return the depth of nested types in a shape; 0 for a leaf."""
+    if isinstance(shape, Leaf):
+        return 0
+    if isinstance(shape, Struct):
+        return 1 + max((levels_of(field.shape) for field in shape.fields if field.shape is not None), default=0)
+    if isinstance(shape, Array):
+        return 1 + levels_of(shape.element)
+    return 1 + max(levels_of(shape.key), levels_of(shape.value))
+
+
+def outline(shape: Shape) -> str:
+    """Return a shape in SQL, with bare ``struct`` for its structs."""
+    if isinstance(shape, Leaf):
+        return sql_name(shape.data_type, quote)
+    if isinstance(shape, Array):
+        return f"array<{outline(shape.element)}>"
+    return f"map<{outline(shape.key)},{outline(shape.value)}>" if isinstance(shape, Map) else "struct"
+
 
 #: Bare type words whose inner types have keys of their own.
 _PARTS: Mapping[str, tuple[str, ...]] = {"array": ("element",), "map": ("key", "value")}

@@ -11,13 +11,11 @@ from datetime import date
 from enum import Enum
 from typing import Any
 
-from airflow_delta_provider.domain.audit.ownership import Ownership
-from airflow_delta_provider.domain.audit.waivers import WaiverError, Waivers
+from airflow_delta_provider.domain.audit.waivers import Ownership, WaiverError, Waivers
 from airflow_delta_provider.domain.checks.migrations.planned import PlannedMigration, on_plan
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.suggestion import did_you_mean
+from airflow_delta_provider.domain.report.report import Finding, Severity
+from airflow_delta_provider.domain.text import did_you_mean
 
 _SEVERITIES: Mapping[str, Severity | None] = {"error": Severity.ERROR, "warning": Severity.WARNING, "ignored": None}
 _KEYS = ("tables", "waivers")

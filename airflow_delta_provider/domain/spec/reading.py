@@ -11,18 +11,33 @@ from functools import partial
 from typing import Any
 from zoneinfo import available_timezones
 
-from airflow_delta_provider.domain.delta.column import UnknownColumnError, lowered, parse_path, path_text
-from airflow_delta_provider.domain.delta.expression_syntax import wrong_syntax
+from airflow_delta_provider.domain.delta.data_type import UnknownColumnError, lowered, parse_path, path_text
+from airflow_delta_provider.domain.delta.expression import wrong_syntax
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named, is_feature_name, meant_by
-from airflow_delta_provider.domain.delta.property_values import FORMS
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError
-from airflow_delta_provider.domain.spec.columns import known_keys, read_columns, read_nullable_text, read_on_loss
-from airflow_delta_provider.domain.spec.keys import OWN_KEYS, TABLE_KEYS, VIEW_KEYS
-from airflow_delta_provider.domain.spec.problem import Problems, Said, is_list, is_mapping
-from airflow_delta_provider.domain.spec.property_names import why_not_settable
-from airflow_delta_provider.domain.spec.scalar import described, read_flag, read_text, read_texts, read_value
-from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Path, TableSpec, View, all_specs
-from airflow_delta_provider.domain.suggestion import did_you_mean
+from airflow_delta_provider.domain.delta.table_properties import FORMS
+from airflow_delta_provider.domain.spec.columns import (
+    described,
+    known_keys,
+    read_columns,
+    read_flag,
+    read_nullable_text,
+    read_on_loss,
+    read_text,
+    read_texts,
+    read_value,
+)
+from airflow_delta_provider.domain.spec.problem import (
+    OWN_KEYS,
+    TABLE_KEYS,
+    VIEW_KEYS,
+    Problems,
+    Said,
+    is_list,
+    is_mapping,
+)
+from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Path, TableSpec, View, all_specs, why_not_settable
+from airflow_delta_provider.domain.table_name import TableName, TableNameError
+from airflow_delta_provider.domain.text import did_you_mean
 
 #: UTC offsets that Spark also accepts.
 _OFFSET = re.compile(r"[+-](0\d|1[0-7]):[0-5]\d|[+-]18:00")

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from airflow_delta_provider.domain.audit.audit_state import AuditState
-from airflow_delta_provider.domain.audit.touching import Touching
+from airflow_delta_provider.domain.audit.routine_judge import Touching
+from airflow_delta_provider.domain.audit.saved_state import AuditState
 from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 

@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
+from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines
+from airflow_delta_provider.domain.audit.fast_path.routine_commits import UsualCommit
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
-from airflow_delta_provider.domain.audit.version_range import find_version_range
-from airflow_delta_provider.domain.checks.log.checkpoint_form import incomplete_checkpoint
-from airflow_delta_provider.domain.checks.log.checksums import Version, check_checksum
+from airflow_delta_provider.domain.audit.past import find_version_range
+from airflow_delta_provider.domain.audit.saved_state import HistoryFacts
+from airflow_delta_provider.domain.checks.log.checkpoints import CheckpointForm, check_comparison, incomplete_checkpoint
+from airflow_delta_provider.domain.checks.log.checksums import Version, check_checksum, check_pointer
 from airflow_delta_provider.domain.checks.log.compaction import check_compaction
-from airflow_delta_provider.domain.checks.log.file_names import check_names, check_oldest, check_versions
+from airflow_delta_provider.domain.checks.log.files import (
+    DAMAGED_CHECKPOINT,
+    UNREAD,
+    UNREAD_CHECKPOINT,
+    check_names,
+    check_oldest,
+    check_versions,
+    damaged_checkpoint,
+    unread_file,
+)
 from airflow_delta_provider.domain.checks.log.history import GAP
-from airflow_delta_provider.domain.checks.log.pointer import check_pointer
-from airflow_delta_provider.domain.delta.checksum import checksum_name
-from airflow_delta_provider.domain.delta.commit import parse_commit
-from airflow_delta_provider.domain.delta.last_checkpoint import POINTER
+from airflow_delta_provider.domain.delta.checkpoint_comparison import Originals, SnapshotComparison
+from airflow_delta_provider.domain.delta.commit import Action, parse_commit
+from airflow_delta_provider.domain.delta.derived_files import POINTER, checksum_name
+from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     CompactionFile,
     LogSegment,
     checkpoint_segments,
     checkpoint_versions,
+    checksum_versions,
     commit_name,
     commit_versions,
     compaction_files,
@@ -32,10 +46,210 @@ from airflow_delta_provider.domain.delta.log_files import (
     newest_version,
 )
 from airflow_delta_provider.domain.delta.snapshot import Snapshot
-from airflow_delta_provider.domain.delta.snapshot_comparison import Originals
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.audit.checkpoint_audit import CheckpointAudit
-from airflow_delta_provider.jobs.delta.log.table_log import TableLog
+from airflow_delta_provider.domain.delta.table_properties import TableProperties
+from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.jobs.delta.kept_log import adds_of
+from airflow_delta_provider.jobs.delta.table_log import TableLog
+from airflow_delta_provider.jobs.process import Timings
+from airflow_delta_provider.jobs.storage.errors import UnreadFileError
+
+#: Budget for older checkpoints, in file actions: a free amount, an amount per action of the commits, and the cost of
+#: opening a checkpoint. Comparing an action costs about a fifth of checking one in a commit.
+_FREE, _SHARE, _OPENING = 100_000, 0.5, 1_000
+#: Rules about checkpoints whose actions are unknown.
+_WITHOUT_STATE = frozenset((DAMAGED_CHECKPOINT.code, UNREAD.code, UNREAD_CHECKPOINT.code))
+
+
+class CheckpointAudit:
+    """Receives the commits, oldest first, and compares the intact checkpoints with them.
+
+    The newest checkpoint is always compared. Older ones are compared only as long as that costs little beside
+    checking the commits: a table of a million files with a checkpoint every ten commits has far more actions in its
+    checkpoints than in its commits.
+
+    :param names: names of the files in the log
+    """
+
+    def __init__(self, log: TableLog, names: Sequence[str], timings: Timings) -> None:
+        self._log = log
+        self._names = names
+        self._timings = timings
+        self._versions: frozenset[int] = frozenset()
+        self._last = self._until = -1
+        self.snapshot: Snapshot | None = None
+        """All that the commits add up to; None where it is not followed."""
+        self._base: LogSegment | None = None
+        self._version = -1
+        self._credit: float = _FREE
+        self.compared = 0
+        """How many were compared."""
+        self.found = 0
+        """How many there were to compare."""
+        self.forms: list[CheckpointForm] = []
+        """What those that were read were found to hold."""
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """The numbers of checkpoints and of compared ones, for the report; empty if all were compared."""
+        if self.compared >= self.found:
+            return {}
+        return {"checkpoints": self.found, "checkpoints_compared": self.compared}
+
+    def begin(
+        self, versions: range, base: LogSegment | None, *, whole: bool, first: bool = True, known: bool = False
+    ) -> Iterator[Finding]:
+        """Begin before the commits of ``versions``; yield problems with the checkpoint that they start from.
+
+        :param base: segment that the state before them was read from; None if nothing was read
+        :param whole: True if they are the whole history
+        :param first: True if no part of the table was checked before
+        :param known: True to report nothing about the checkpoint that they start from
+        """
+        self._versions = frozenset(version for version in checkpoint_versions(self._names) if version in versions)
+        self._last = self._until = max(self._versions, default=-1)
+        self.found = len(self._versions)
+        if whole or first:
+            checksums = (version for version in checksum_versions(self._names) if version in versions)
+            self._until = max(self._last, max(checksums, default=-1))
+        self.snapshot = Snapshot() if whole else None
+        return self._start(base, known=known) if base is not None and not whole else iter(())
+
+    def resume(self, base: LogSegment) -> Iterator[Finding]:
+        """Continue from a checkpoint behind an unreadable commit; yield problems with this checkpoint."""
+        return self._start(base, known=False)
+
+    def _start(self, base: LogSegment, *, known: bool) -> Iterator[Finding]:
+        self._base, self.snapshot = base, None
+        follow = self._until > base.version
+        if not follow and (known or not base.checkpoint_files):
+            return
+        snapshot = Snapshot()
+        findings = list(self._read(base, snapshot.take_action)) if base.checkpoint_files else []
+        yield from () if known else findings
+        if any(finding.code in _WITHOUT_STATE for finding in findings):
+            return
+        with suppress(BrokenLogError):  # reported for that commit
+            for name in base.commits if follow else ():
+                snapshot.take(self._log.read_commit(name))
+            self.snapshot = snapshot
+
+    def has(self, version: int) -> bool:
+        """Return True if there is a checkpoint of a version."""
+        return version in self._versions
+
+    def take_usual(self, version: int, content: bytes, commit: UsualCommit) -> None:
+        """Take a commit whose version has no checkpoint.
+
+        :param content: content of the commit file
+        """
+        self._version = version
+        if version > self._until:
+            self.snapshot = None
+            return
+        if self.snapshot is not None:
+            self.snapshot.take_later(
+                partial(parse_commit, commit_name(version), content), commit.others(), len(content)
+            )
+        if self._last > version:
+            self._credit += _SHARE * commit.actions
+
+    def take(self, version: int, actions: Sequence[Action]) -> Iterator[Finding]:
+        """Take a commit, and yield problems with the checkpoints of its version."""
+        self._version = version
+        if version > self._until:
+            self.snapshot = None
+            return
+        if self.snapshot is not None:
+            if isinstance(actions, CommitLines):
+                self.snapshot.take_later(actions.all, actions.others(), actions.size)
+            else:
+                self.snapshot.take(actions)
+        if self._last > version:
+            self._credit += _SHARE * len(actions)
+        if version in self._versions:
+            yield from self.compare(version)
+
+    def compare(self, version: int) -> Iterator[Finding]:
+        """Yield problems with the checkpoints of the version that was taken last."""
+        if version < self._last:
+            cost = _OPENING + (0 if self.snapshot is None else self.snapshot.size)
+            if cost > self._credit:
+                return
+            self._credit -= cost
+        self.compared += 1
+        for segment in checkpoint_segments(self._names, version):
+            yield from self._read(segment)
+
+    def _read(
+        self, segment: LogSegment, take: Callable[[str, Mapping[str, Any]], None] | None = None
+    ) -> Iterator[Finding]:
+        """Yield problems with a checkpoint.
+
+        :param take: receives its actions, which are then not compared
+        """
+        version = segment.checkpoint_version or 0
+        form = CheckpointForm(version, segment.checkpoint_files)
+        comparison = None
+        if take is None and self.snapshot is not None:
+            comparison = SnapshotComparison(self.snapshot, begun_late=self._begun_late, looks_up=version == self._last)
+            take = comparison.take
+        try:
+            with self._timings.phase("checkpoint"):
+                for part in self._log.checkpoint_parts(segment):
+                    form.begin(part)
+                    for action in part.actions:
+                        _take(action, form, take)
+                if form.missing is not None:
+                    raise BrokenLogError(f"no {form.missing} action up to version {version}")
+                findings = list(form.check())
+                if comparison is not None:
+                    retained = partial(self._retained_since, segment, form)
+                    findings += check_comparison(comparison, segment, form.files, self.originals, retained)
+        except BrokenLogError as error:
+            findings = [damaged_checkpoint(version, segment.checkpoint_files[0], error)]
+        except UnreadFileError as error:
+            findings = [unread_checkpoint(segment, error)]
+        else:
+            form.files = set()
+            self.forms.append(form)
+        yield from findings
+
+    @property
+    def _begun_late(self) -> bool:
+        """Return True if the effects of older commits are known only from a checkpoint."""
+        return self._base is not None and bool(self._base.checkpoint_files)
+
+    def originals(self, keys: frozenset[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
+        """Return the last ``add`` action of files in the commits up to now."""
+        return adds_of(self._log, keys, self._base, self._version)
+
+    def _retained_since(self, segment: LogSegment, form: CheckpointForm) -> float:
+        """Return the time, in milliseconds since 1970, after which tombstones had to be in a checkpoint."""
+        configuration = (form.metadata or {}).get("configuration") or {}
+        retention = TableProperties.parse(configuration).deleted_file_retention
+        if retention is None:
+            return float("inf")
+        written = self._log.written_at(segment.checkpoint_files[0])
+        return (written - retention).timestamp() * 1000
+
+
+def _take(action: Action, form: CheckpointForm, take: Callable[[str, Mapping[str, Any]], None] | None) -> None:
+    for kind, body in action.items():
+        if body is None:
+            continue
+        try:
+            form.take(kind, body)
+            if take is not None:
+                take(kind, body)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            what = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+            raise BrokenLogError(f"its {kind} action is malformed: {what}") from error
+
+
+def unread_checkpoint(segment: LogSegment, error: UnreadFileError) -> Finding:
+    """Return the finding for a checkpoint with a file that was not read."""
+    path = f"_delta_log/{segment.checkpoint_files[0]}"
+    return unread_file(path, error.problem, error.meaning.remedy, segment.checkpoint_version)
 
 
 class DerivedFiles:

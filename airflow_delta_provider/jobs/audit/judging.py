@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
-from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.history_facts import HistoryFacts
-from airflow_delta_provider.domain.audit.past_needs import undecidable_rules
-from airflow_delta_provider.domain.audit.version_range import VersionRange, find_version_range
-from airflow_delta_provider.domain.checks.log.damaged_files import damaged_checkpoint, damaged_commit
+from airflow_delta_provider.domain.audit.past import VersionRange, find_version_range, undecidable_rules
+from airflow_delta_provider.domain.audit.saved_state import AuditState, HistoryFacts
+from airflow_delta_provider.domain.checks.log.files import damaged_checkpoint, damaged_commit
 from airflow_delta_provider.domain.checks.log.history import out_of_time, state_of_older_release
-from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
-from airflow_delta_provider.domain.delta.checksum import checksum_name, lists_files
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves
 from airflow_delta_provider.domain.delta.commit import Commit
+from airflow_delta_provider.domain.delta.derived_files import checksum_name, lists_files
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenCheckpointError,
     BrokenCommitError,
@@ -31,18 +30,18 @@ from airflow_delta_provider.domain.delta.log_files import (
 )
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.audit.checkpoint_audit import CheckpointAudit, unread_checkpoint
+from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.jobs.audit.commit_file import CommitFile, Lookahead, touch_files
-from airflow_delta_provider.jobs.audit.derived_files import DerivedFiles
-from airflow_delta_provider.jobs.delta.log.kept_log import KeptLog
-from airflow_delta_provider.jobs.delta.log.table_log import TableLog
-from airflow_delta_provider.jobs.process.progress import Progress
-from airflow_delta_provider.jobs.process.time_budget import TimeBudget
-from airflow_delta_provider.jobs.process.timings import Timings
-from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError, StorageError
+from airflow_delta_provider.jobs.audit.derived_files import CheckpointAudit, DerivedFiles, unread_checkpoint
+from airflow_delta_provider.jobs.delta.kept_log import KeptLog
+from airflow_delta_provider.jobs.delta.session import OpenTable
+from airflow_delta_provider.jobs.delta.table_log import TableLog
+from airflow_delta_provider.jobs.process import Progress, TimeBudget, Timings
+from airflow_delta_provider.jobs.storage.errors import OutOfMemoryError, StorageError, UnreadFileError
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
+
+if TYPE_CHECKING:
+    pass
 
 #: Number of commits between two lines of progress.
 _STEP = 5000
@@ -372,3 +371,42 @@ def _after(names: Sequence[str], version: int) -> list[str]:
     """Return the names of log files that belong to ``version`` or later versions."""
     first = f"{version:020d}"
     return [name for name in names if name[:20] >= first]
+
+
+class LogLevel:
+    """Checks the commits of one table.
+
+    :param budget: time limit; the rest is skipped once it is spent
+    """
+
+    reads = False
+    """Whether anything else is read."""
+
+    def __init__(self, table: OpenTable, budget: TimeBudget, timings: Timings, progress: Progress) -> None:
+        self._table = table
+        self._name = table.name.text
+        self._budget = budget
+        self._timings = timings
+        self._progress = progress
+
+        self.given_up = False
+        """Whether the time was over before all was read."""
+
+    def judging(self, *, shortcuts: bool) -> Judging:
+        """Return the :class:`Judging` for this level.
+
+        :param shortcuts: True if it may use shortcuts
+        """
+        table = self._table
+        return Judging(
+            table.log, table.log_names, self._name, self._timings, self._progress, self._budget, shortcuts=shortcuts
+        )
+
+    def look(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:
+        """Check the data of this level after the commits, and add the findings to ``audit``; return the evidence.
+
+        :param newest: True if the last version checked is the newest of the table
+        :raises BrokenLogError: if the log cannot be read
+        """
+        del audit, newest
+        return {}

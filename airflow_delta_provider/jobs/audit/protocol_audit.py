@@ -7,16 +7,15 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow_delta_provider.domain.audit.audit_state import REPORTED_ONCE, AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.ownership import Ownership
-from airflow_delta_provider.domain.audit.remedies import followable
-from airflow_delta_provider.domain.audit.version_range import find_version_range
-from airflow_delta_provider.domain.audit.waivers import Waivers
+from airflow_delta_provider.domain.audit.past import find_version_range
+from airflow_delta_provider.domain.audit.saved_state import REPORTED_ONCE, AuditState
+from airflow_delta_provider.domain.audit.violation import followable
+from airflow_delta_provider.domain.audit.waivers import Ownership, Waivers
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.levels import not_checked
-from airflow_delta_provider.domain.checks.log.damaged_files import unread_file
-from airflow_delta_provider.domain.checks.row_tracking.comparison import no_such_version
+from airflow_delta_provider.domain.checks.log.files import unread_file
+from airflow_delta_provider.domain.checks.row_tracking.history import no_such_version
+from airflow_delta_provider.domain.checks.rule import not_checked
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit
 from airflow_delta_provider.domain.delta.history_events import HistoryEvents, history_of
 from airflow_delta_provider.domain.delta.log_files import (
@@ -28,21 +27,16 @@ from airflow_delta_provider.domain.delta.log_files import (
 )
 from airflow_delta_provider.domain.delta.row_condition import row_conditions
 from airflow_delta_provider.domain.report.confirmation import Receipts, Reported
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport, Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.value import time_or_none
-from airflow_delta_provider.jobs.audit.judging import Judging, judged
-from airflow_delta_provider.jobs.audit.log_level import LogLevel
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.delta.log.commit_times import commit_times
-from airflow_delta_provider.jobs.process.progress import Progress
-from airflow_delta_provider.jobs.process.time_budget import TimeBudget
-from airflow_delta_provider.jobs.process.timings import Timings
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.domain.request.option import time_or_none
+from airflow_delta_provider.jobs.audit.judging import Judging, LogLevel, judged
+from airflow_delta_provider.jobs.delta.recent_writers import commit_times
+from airflow_delta_provider.jobs.delta.session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.process import Progress, TimeBudget, Timings
 from airflow_delta_provider.jobs.storage.state_store import StateStore
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 if TYPE_CHECKING:
     from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs

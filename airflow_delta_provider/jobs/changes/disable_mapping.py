@@ -10,29 +10,31 @@ from typing import TypeVar
 
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, count_nulls
-from airflow_delta_provider.domain.changes.disable_mapping.plan import check_disabling, plan_disabling
-from airflow_delta_provider.domain.changes.disable_mapping.proof import disable_in_action, needs_footers
-from airflow_delta_provider.domain.changes.disable_mapping.verify import (
+from airflow_delta_provider.domain.changes.disable_mapping.plan import (
+    check_disabling,
+    disable_in_action,
     foreign_files,
+    needs_footers,
     nulls_differ,
+    plan_disabling,
     rebased_over,
     rows_differ,
     unread_files,
     verify_disabled,
 )
 from airflow_delta_provider.domain.changes.plan import Planned
-from airflow_delta_provider.domain.changes.step import DisableMapping, Step
+from airflow_delta_provider.domain.changes.steps import DisableMapping, Step
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.request.change_options import DisableColumnMappingOptions
-from airflow_delta_provider.jobs.changes.column_values import row_sums, rows_of
-from airflow_delta_provider.jobs.changes.commit.direct_commit import TableMovedError
-from airflow_delta_provider.jobs.changes.commit.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.changes.commit import TableMovedError
+from airflow_delta_provider.jobs.changes.engine_transaction import EngineTransaction
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
-from airflow_delta_provider.jobs.column_mapping.column_reader import read_columns, survey_footers
+from airflow_delta_provider.jobs.changes.values import row_sums, rows_of
+from airflow_delta_provider.jobs.column_mapping import read_columns, survey_footers
 
 _Disabling = TypeVar("_Disabling", bound="DisablingMapping")
 

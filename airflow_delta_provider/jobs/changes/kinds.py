@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.changes.enable_features import looks_at_files
-from airflow_delta_provider.domain.changes.preconditions import is_tracked
-from airflow_delta_provider.domain.changes.usage_tracking.enable import concerns_tracking
+from airflow_delta_provider.domain.changes.plan import is_tracked
+from airflow_delta_provider.domain.changes.usage_tracking import concerns_tracking
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.report import Finding, TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.changes.apply_migration import ApplyMigration
 from airflow_delta_provider.jobs.changes.disable_mapping import DisableMappingByEngine
-from airflow_delta_provider.jobs.changes.migration.apply import ApplyMigration
 from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
 from airflow_delta_provider.jobs.changes.rehearsal import RehearsalFailedError, not_rehearsed, rehearse
 from airflow_delta_provider.jobs.changes.sql_changes import AlterColumns, DropFeatures, EnableFeatures, WidenTypes
@@ -25,10 +24,10 @@ from airflow_delta_provider.jobs.changes.usage_tracking import (
     DisableTrackedMapping,
     EnableTracking,
 )
-from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.delta.session import OpenTable
 from airflow_delta_provider.jobs.migrations import planning
-from airflow_delta_provider.jobs.process.progress import Progress
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.jobs.process import Progress
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException
 
-from airflow_delta_provider.domain.changes.explain import action_of
+from airflow_delta_provider.domain.changes.own_commit import lines_of
 from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.rehearsal import insert_one_row, steps_to_rehearse, stores_expressions
-from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.step import ForbidNulls, InOneCommit, RewriteTable, Step
+from airflow_delta_provider.domain.changes.preflight import (
+    empty_copy,
+    insert_one_row,
+    steps_to_rehearse,
+    stores_expressions,
+)
+from airflow_delta_provider.domain.changes.steps import (
+    ForbidNulls,
+    InOneCommit,
+    RewriteTable,
+    Step,
+    action_of,
+    render_sql,
+)
 from airflow_delta_provider.domain.checks import faults, requests
-from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError
-from airflow_delta_provider.jobs.changes.migration.metadata_commit import commit_metadata
-from airflow_delta_provider.jobs.changes.migration.rewrite import rewrite_table
-from airflow_delta_provider.jobs.changes.scratch_table import scratch_table
-from airflow_delta_provider.jobs.delta.delta_session import OpenTable
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.engine_errors import understand
-from airflow_delta_provider.jobs.storage.engine_error import EngineError
+from airflow_delta_provider.domain.engine.spark_library import is_local
+from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.table_name import TableName
+from airflow_delta_provider.jobs.changes.commit import CommitRefusedError, LogStore
+from airflow_delta_provider.jobs.changes.engine_transaction import EngineTransaction, commit_metadata, rewrite_table
+from airflow_delta_provider.jobs.delta.session import OpenTable
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.engine_errors import understand
+from airflow_delta_provider.jobs.storage.errors import EngineError
+
+#: Folder within the folder of a table. Readers, VACUUM and searches for tables skip folders with this prefix.
+FOLDER = "_delta_provider_rehearsals"
+#: Age in seconds after which folders of killed processes are removed.
+_LEFT_FOR_SECONDS = 24 * 60 * 60
+
+
+@contextmanager
+def scratch_table(session: SparkDeltaSession, location: str, domains: Mapping[str, str]) -> Iterator[OpenTable]:
+    """Create an empty table with the protocol and metadata of another one; remove it afterwards.
+
+    If Spark runs only on this machine, it lies in a local temporary folder. Otherwise it lies within the table's
+    folder, because the machines of a cluster can read and write there, and this job may do so.
+
+    :param location: the other table's location
+    :param domains: configuration of its domains, by name
+    """
+    if _runs_here(session):
+        folder = tempfile.mkdtemp(prefix="delta-provider-rehearsal-")
+        try:
+            with _table_at(session, location, domains, session.storage.qualify(f"file:{folder}/t")) as table:
+                yield table
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return
+    parent = f"{location.rstrip('/')}/{FOLDER}"
+    scratch = f"{parent}/{int(time.time())}-{uuid.uuid4().hex}"
+    try:
+        with _table_at(session, location, domains, scratch) as table:
+            yield table
+    finally:
+        with suppress(Exception):
+            _remove(session, parent, scratch)
+
+
+def _runs_here(session: SparkDeltaSession) -> bool:
+    """Return True if tasks run in the process of the driver, on its files."""
+    return is_local(session.spark.sparkContext.master)
+
+
+@contextmanager
+def _table_at(
+    session: SparkDeltaSession, original: str, domains: Mapping[str, str], location: str
+) -> Iterator[OpenTable]:
+    transaction = EngineTransaction(session, original)
+    actions = empty_copy(transaction.protocol, transaction.metadata, domains)
+    LogStore(session, location).put(0, lines_of(actions))
+    try:
+        yield OpenTable(TableName(location, location=location), location, session.open_log(location))
+    finally:
+        with suppress(Exception):
+            _forget(session, location)
+
+
+def _forget(session: SparkDeltaSession, location: str) -> None:
+    """Let Delta drop its cached state of a table."""
+    jvm: Any = session.spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(location)
+    jvm.org.apache.spark.sql.delta.DeltaLog.invalidateCache(session.spark._jsparkSession, path)
+
+
+def _remove(session: SparkDeltaSession, parent: str, scratch: str) -> None:
+    """Remove a scratch table and leftovers of killed processes, and the folder if it is empty then."""
+    jvm: Any = session.spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path
+    files = path(parent).getFileSystem(session.spark._jsparkSession.sessionState().newHadoopConf())
+    files.delete(path(scratch), True)
+    old = time.time() - _LEFT_FOR_SECONDS
+    left = [status.getPath() for status in files.listStatus(path(parent))]
+    for each in left:
+        began = each.getName().partition("-")[0]
+        if began.isdigit() and int(began) < old:
+            files.delete(each, True)
+    if not files.listStatus(path(parent)):
+        files.delete(path(parent), False)
+
 
 P = TypeVar("P", bound=Plan)
 

@@ -6,19 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property, partial
+from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
-from airflow_delta_provider.domain.changes.alter_columns.plan import plan_altering
+from airflow_delta_provider.domain.changes.alter_columns.plan import plan_altering, verify_altered
 from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_past_columns, resolve
-from airflow_delta_provider.domain.changes.alter_columns.verify import verify_altered
-from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey, plan_drop
-from airflow_delta_provider.domain.changes.drop_features.verify import features_of, verify_dropped
+from airflow_delta_provider.domain.changes.alter_columns.schema import PastColumns
+from airflow_delta_provider.domain.changes.drop_features import DropSurvey, features_of, plan_drop, verify_dropped
 from airflow_delta_provider.domain.changes.enable_features import plan_enabling, verify_enabled
+from airflow_delta_provider.domain.changes.expected_protocol import one_at_a_time, proposed_metadata
 from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.steps import Step
 from airflow_delta_provider.domain.changes.widen_types import Widening, plan_widening, resolve_widenings, verify_widened
 from airflow_delta_provider.domain.checks.type_widening.changes import VALUES_CHANGED
 from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.features.traces import (
+from airflow_delta_provider.domain.delta.feature_traces import (
     REMOVALS,
     barrier,
     earliest_truncation,
@@ -32,21 +33,50 @@ from airflow_delta_provider.domain.delta.log_files import (
     earliest_version,
 )
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.request.change_options import (
     AlterColumnsOptions,
     DropFeatureOptions,
     EnableFeatureOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.jobs.changes.column_values import differing_columns
-from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
-from airflow_delta_provider.jobs.changes.own_commits import audited
-from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
-from airflow_delta_provider.jobs.column_mapping.column_reader import read_past_columns
-from airflow_delta_provider.jobs.delta.delta_session import OpenTable
-from airflow_delta_provider.jobs.migrations.rewrite_costs import rewrite_costs
+from airflow_delta_provider.jobs.changes.engine_transaction import EngineTransaction
+from airflow_delta_provider.jobs.changes.planned_change import PlannedChange, audited
+from airflow_delta_provider.jobs.changes.values import differing_columns
+from airflow_delta_provider.jobs.column_mapping import read_past_columns
+from airflow_delta_provider.jobs.delta.session import OpenTable
+from airflow_delta_provider.jobs.migrations.planning import rewrite_costs
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+
+_NOTHING = {"schemaString": '{"fields":[]}'}
+#: Class that runs most of the statements. It fails to load if this Delta was built for another Spark release.
+_COMMAND = "org.apache.spark.sql.delta.commands.AlterTableSetPropertiesDeltaCommand"
+
+
+def expected_protocol(session: SparkDeltaSession, location: str, steps: Sequence[Step]) -> Protocol | None:
+    """Return the protocol that the engine gives a table for ``steps``; None if they do not affect it.
+
+    :raises PySparkException: if the engine would refuse the properties or the types
+    :raises Py4JJavaError: for the same reasons, or if the releases of Spark and Delta are incompatible
+    """
+    if proposed_metadata(_NOTHING, steps) is None:
+        return None
+    jvm: Any = session.spark._jvm
+    jvm.org.apache.spark.util.Utils.classForName(_COMMAND, True, False)
+    transaction = EngineTransaction(session, location)
+    metadata = transaction.metadata
+    proposed = proposed_metadata(metadata, steps)
+    if proposed is None:
+        return None
+    features: frozenset[str] = frozenset()
+    for each in one_at_a_time(metadata, proposed):
+        transaction = EngineTransaction(session, location)
+        transaction.update_metadata(each)
+        written = Protocol.from_json(transaction.protocol)
+        features |= written.features
+    return written.supporting(features)
 
 
 @dataclass(frozen=True)

@@ -8,38 +8,31 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_delta_provider.domain.changes.expected_protocol import with_expected_protocol
-from airflow_delta_provider.domain.changes.explain import explain
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.preflight import Cleared, with_lockouts
-from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.step import RewriteTable, Step
+from airflow_delta_provider.domain.changes.steps import RewriteTable, Step, explain, render_sql
 from airflow_delta_provider.domain.checks import faults, requests
-from airflow_delta_provider.domain.checks.evidence import Prose
 from airflow_delta_provider.domain.checks.registry import rule_of
+from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
 from airflow_delta_provider.domain.delta.history_events import events_after, history_of
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.conflicts import FILE_CONFLICTS
-from airflow_delta_provider.domain.migrations.left_behind import left_behind
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.engine.spark_library import FILE_CONFLICTS
+from airflow_delta_provider.domain.migrations.effects import left_behind
+from airflow_delta_provider.domain.report.report import Finding, TableReport, Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.changes.commit.direct_commit import CommitRefusedError, TableMovedError
-from airflow_delta_provider.jobs.changes.commit.log_store import refuse_unsafe_store
-from airflow_delta_provider.jobs.changes.expected_protocol import expected_protocol
-from airflow_delta_provider.jobs.changes.migration.obstacles import find_file_outside
-from airflow_delta_provider.jobs.changes.own_commits import earlier_commits, is_own, plan_digest_of
-from airflow_delta_provider.jobs.changes.planned_change import PlannedChange
+from airflow_delta_provider.jobs.changes.apply_migration import find_file_outside
+from airflow_delta_provider.jobs.changes.commit import CommitRefusedError, TableMovedError, refuse_unsafe_store
+from airflow_delta_provider.jobs.changes.planned_change import PlannedChange, earlier_commits, is_own, plan_digest_of
 from airflow_delta_provider.jobs.changes.rehearsal import RehearsalFailedError, not_rehearsed, rehearse
-from airflow_delta_provider.jobs.delta.delta_session import OpenTable
+from airflow_delta_provider.jobs.changes.sql_changes import expected_protocol
+from airflow_delta_provider.jobs.delta.session import OpenTable
 from airflow_delta_provider.jobs.migrations.planning import preflight_of
-from airflow_delta_provider.jobs.process.progress import Progress
-from airflow_delta_provider.jobs.process.timings import Timings
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.engine_errors import understand
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.process import Progress, Timings
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.engine_errors import understand
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 _TRIES = 3
 #: Remedy if another writer changed the table so that the request no longer fits it.

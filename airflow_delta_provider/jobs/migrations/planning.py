@@ -2,44 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, cast
 
-from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey
+from airflow_delta_provider.domain.changes.drop_features import DropSurvey, FileDifference, FileDifferences, RewriteCost
 from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.preflight import UNKNOWN_ENGINES, Preflight, affects_engines
-from airflow_delta_provider.domain.changes.rehearsal import NOT_REHEARSED, steps_to_rehearse
-from airflow_delta_provider.domain.delta.column import lowered
-from airflow_delta_provider.domain.delta.column_mapping import physical_parts
+from airflow_delta_provider.domain.changes.preflight import (
+    NOT_REHEARSED,
+    UNKNOWN_ENGINES,
+    Preflight,
+    affects_engines,
+    steps_to_rehearse,
+)
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.commit import parse_commit
+from airflow_delta_provider.domain.delta.data_type import lowered
+from airflow_delta_provider.domain.delta.feature_traces import REMOVALS, is_in_use
+from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING, records_types
+from airflow_delta_provider.domain.delta.features.feature import Rewrites
 from airflow_delta_provider.domain.delta.features.registry import feature_named
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata import Metadata, physical_parts
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.engine.spark_library import Engine
+from airflow_delta_provider.domain.formats.parquet.footer import FooterError
 from airflow_delta_provider.domain.migrations.disproof import claims_of, disproved, values_in
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
-from airflow_delta_provider.domain.migrations.planned import planned_migration
-from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.check_compatibility import RECENT_DAYS
-from airflow_delta_provider.domain.request.fleet import fleet_of
+from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration, planned_migration
+from airflow_delta_provider.domain.report.report import Finding, TableReport
+from airflow_delta_provider.domain.request.check_options import RECENT_DAYS, fleet_of
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import JudgesPlans, PlanMigrationOptions
 from airflow_delta_provider.domain.spec.policy import Policy, why_ask
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.delta.log.recent_writers import writers_within
-from airflow_delta_provider.jobs.delta.log.table_log import TableLog
-from airflow_delta_provider.jobs.migrations.declared import completed
-from airflow_delta_provider.jobs.migrations.rewrite_costs import rewrite_costs
-from airflow_delta_provider.jobs.process.progress import Progress
-from airflow_delta_provider.jobs.process.timings import Timings
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.domain.spec.writing import with_columns_of
+from airflow_delta_provider.jobs.delta.recent_writers import writers_within
+from airflow_delta_provider.jobs.delta.session import DeltaFiles, DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.table_log import TableLog
+from airflow_delta_provider.jobs.process import Progress, Timings
+from airflow_delta_provider.jobs.storage.errors import UnreadFileError
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.tables.session import TableError
+
+
+def completed(session: DeltaSession, spec: TableSpec) -> TableSpec:
+    """Return a spec with the columns of the table that its ``like`` names.
+
+    :raises TableError: if there is no such table, or its log is damaged; the message has the place in the spec
+    """
+    if spec.like is None:
+        return spec
+    try:
+        return with_columns_of(spec, session.open_table(spec.like).log.read_state())
+    except TableError as error:
+        raise TableError(_of_like(spec, error.finding)) from error
+    except BrokenLogError as error:
+        raise TableError(_of_like(spec, requests.broken_log(spec.like, error))) from error
+
+
+def _of_like(spec: TableSpec, finding: Finding) -> Finding:
+    """Return the finding for the table named by ``like``, with its place in the spec."""
+    where = spec.places.get("like")
+    named = f"The spec{f' ({where})' if where else ''} says like: {spec.like}."
+    return RULES[finding.code].worded(replace(finding, evidence=f"{named} {finding.evidence}"))
+
+
+def rewrite_costs(data: DeltaFiles, features: Iterable[str], state: TableState) -> dict[str, RewriteCost]:
+    """Return the cost of rewriting, by feature. A file whose footer cannot be read is included.
+
+    :param state: state of the table, with its files
+    """
+    rewrites = {name: REMOVALS[name].rewrites for name in features if name in REMOVALS}
+    types = Rewrites.OF_OTHER_TYPES in rewrites.values() and records_types(state.metadata)
+    columns = Rewrites.WITH_VECTORS in rewrites.values() and state.protocol.supports(COLUMN_MAPPING)
+    files = list(state.live_files)
+    differences = dict(zip((file.path for file in files), _differences(data, files, state))) if types or columns else {}
+    found: dict[str, RewriteCost] = {}
+    for name, kind in rewrites.items():
+        if kind is Rewrites.ALL:
+            written = files if is_in_use(name, state) else []
+        elif kind is Rewrites.OF_OTHER_TYPES:
+            written = [f for f in files if types and _is(differences[f.path], "types")]
+        elif kind is Rewrites.WITH_VECTORS:
+            written = [f for f in files if _deletes(f) or (columns and _is(differences[f.path], "columns"))]
+        else:
+            continue
+        unread = sum(1 for file in written if file.path in differences and differences[file.path] is None)
+        found[name] = RewriteCost(len(written), sum(file.size for file in written), unread)
+    return found
+
+
+def _differences(data: DeltaFiles, files: list[LiveFile], state: TableState) -> Iterable[FileDifference | None]:
+    compared = FileDifferences(state.metadata)
+
+    def look(file: LiveFile) -> FileDifference | None:
+        try:
+            return compared.of(data.footer(file).schema)
+        except (MissingFileError, FooterError, UnreadFileError):
+            return None
+
+    return data.map(look, files)
+
+
+def _is(difference: FileDifference | None, what: str) -> bool:
+    """Return True if a file differs, or may differ because its footer could not be read."""
+    return difference is None or bool(getattr(difference, what))
+
+
+def _deletes(file: LiveFile) -> bool:
+    return file.deletion_vector is not None and file.deletion_vector.cardinality > 0
+
 
 #: Tries a plan on an empty copy of the table. Returns the plan with its notes, and the engine's refusals.
 Rehearse = Callable[[OpenTable, MigrationPlan], tuple[MigrationPlan, tuple[Finding, ...]]]

@@ -8,30 +8,24 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.paimon.baseline import Baseline, KnownFile
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.layout import snapshot_path
 from airflow_delta_provider.domain.paimon.live_files import History
 from airflow_delta_provider.domain.paimon.row_rules import with_rows
-from airflow_delta_provider.domain.paimon.schema_rules import Schemas, is_tracked
+from airflow_delta_provider.domain.paimon.schema import PaimonFormatError, TableSchema
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
-from airflow_delta_provider.domain.paimon.table_schema import TableSchema
+from airflow_delta_provider.domain.paimon.snapshot_rules import Schemas, is_tracked
+from airflow_delta_provider.domain.paimon.violations import Baseline, KnownFile
 from airflow_delta_provider.domain.report.confirmation import Receipts, Reported, identity
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
+from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.table_name import TableName
-from airflow_delta_provider.jobs.paimon.metadata_level import MetadataLevel
+from airflow_delta_provider.domain.table_name import TableName
+from airflow_delta_provider.jobs.paimon.metadata_level import MetadataLevel, UnknownRowsError, row_history
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
-from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table
-from airflow_delta_provider.jobs.paimon.row_history import UnknownRowsError, row_history
-from airflow_delta_provider.jobs.paimon.row_proofs import RowOptions, RowProofs, RowResult
-from airflow_delta_provider.jobs.process.progress import Progress
-from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.paimon.table import PaimonTable, RowOptions, RowProofs, RowResult, open_paimon_table
+from airflow_delta_provider.jobs.process import Progress, Timings
 from airflow_delta_provider.jobs.storage.state_store import StateStore
-from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession, parse_table_name
+from airflow_delta_provider.jobs.tables.session import TableError, TableSession, parse_table_name
 
 #: Number of tries of a check if snapshots vanish while it reads them.
 _TRIES = 3

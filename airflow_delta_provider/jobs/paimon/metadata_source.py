@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from airflow_delta_provider.domain.formats.avro.codecs import Codec
-from airflow_delta_provider.domain.paimon.commit import Commit, Damage, DamageKind
-from airflow_delta_provider.domain.paimon.format_error import LargeFileError, PaimonFormatError
+from airflow_delta_provider.domain.formats.avro.file import Codec
 from airflow_delta_provider.domain.paimon.index_manifest import IndexFile, read_index_manifests
 from airflow_delta_provider.domain.paimon.layout import (
     BRANCH_DIRECTORY,
@@ -35,11 +33,11 @@ from airflow_delta_provider.domain.paimon.manifest import (
     read_manifest_lists,
     read_manifests,
 )
-from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
-from airflow_delta_provider.domain.paimon.table_schema import TableSchema
-from airflow_delta_provider.domain.paimon.value_bounds import ValueBounds, read_value_bounds
-from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.domain.paimon.manifest_checks import ValueBounds, read_value_bounds
+from airflow_delta_provider.domain.paimon.schema import LargeFileError, PaimonFormatError, TableSchema
+from airflow_delta_provider.domain.paimon.snapshot import Commit, Damage, DamageKind, ManifestListFile, Snapshot
+from airflow_delta_provider.jobs.storage.errors import UnreadFileError
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 T = TypeVar("T")

@@ -4,25 +4,183 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from airflow_delta_provider.domain.checks.data_files.row_conditions import BrokenCondition
-from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
-from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.checks.data_files.files import (
+    BrokenCondition,
+    damaged_file,
+    encrypted_file,
+    missing_file,
+    unread_file,
+    wrong_row_count,
+)
+from airflow_delta_provider.domain.checks.data_files.schema import FileSchemas
+from airflow_delta_provider.domain.checks.row_tracking.commits import suspicious_paths
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import (
+    FileIds,
+    MaterializedTypeError,
+    RowFile,
+    file_ids,
+)
+from airflow_delta_provider.domain.checks.row_tracking.history import lost_version, no_such_version
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves
+from airflow_delta_provider.domain.checks.row_tracking.row_ids import wrong_type
+from airflow_delta_provider.domain.delta.data_type import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.row_condition import RowCondition
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.delta.delta_session import OpenTable
-from airflow_delta_provider.jobs.process.progress import Progress
-from airflow_delta_provider.jobs.process.time_budget import TimeBudget
-from airflow_delta_provider.jobs.row_tracking.compared_history import CommitStep
-from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, FooterError
+from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.jobs.delta.kept_log import KeptLog
+from airflow_delta_provider.jobs.delta.session import DeltaFiles, OpenTable
+from airflow_delta_provider.jobs.delta.table_log import History, TableLog
+from airflow_delta_provider.jobs.process import Progress, TimeBudget
+from airflow_delta_provider.jobs.storage.errors import UnreadFileError
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
+
+
+@dataclass
+class FooterSurvey:
+    """The readable footers of a table's files.
+
+    :param ids: row ids according to each file's footer, by path
+    :param is_complete: True if no file was left out
+    """
+
+    ids: dict[str, FileIds] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    is_complete: bool = True
+
+    def rows_of(self, file: RowFile) -> int | None:
+        """Return the number of rows of a file: from its footer, or from the log if the footer could not be read."""
+        ids = self.ids.get(file.path)
+        return file.num_records if ids is None else ids.rows
+
+
+def survey(
+    data: DeltaFiles,
+    files: Collection[LiveFile],
+    column: str | None,
+    schemas: FileSchemas | None = None,
+    budget: TimeBudget | None = None,
+) -> FooterSurvey:
+    """Read the footers of ``files``, each once.
+
+    :param column: column with materialized row ids
+    :param schemas: checks the schemas of files; None to skip this check
+    :param budget: time limit; the remaining files are left out once it is spent
+    """
+    result = FooterSurvey()
+    for file, (found, wrong) in zip(files, data.map(lambda file: _read(data, file, column, schemas), files)):
+        if budget is not None and budget.is_spent:
+            result.is_complete = False
+            break
+        result.findings += wrong
+        if found is None:
+            continue
+        result.ids[file.path] = found
+        if file.num_records is not None and file.num_records != found.rows:
+            result.findings.append(wrong_row_count(file.path, found.rows, file.num_records))
+    return result
+
+
+def _read(
+    data: DeltaFiles, file: LiveFile, column: str | None, schemas: FileSchemas | None
+) -> tuple[FileIds | None, list[Finding]]:
+    wrong: list[Finding] = []
+    try:
+        footer = data.footer(file)
+        if schemas is not None:
+            wrong += schemas.check(footer.schema, file.path)
+        return file_ids(footer, column), wrong
+    except (MissingFileError, FooterError, MaterializedTypeError, UnreadFileError) as error:
+        return None, [*wrong, _unread(file, column, error)]
+
+
+def unread(path: str, error: UnreadFileError, *, vector: bool = False) -> Finding:
+    """Return the finding for a file that was not read.
+
+    :param path: path of the file in the log
+    :param vector: True if it is the file of the deletion vector
+    """
+    return unread_file(path, error.problem, error.meaning.remedy, outside=error.is_outside, vector=vector)
+
+
+def _unread(file: LiveFile, column: str | None, error: Exception) -> Finding:
+    """Return the finding that explains why a file's row ids are unknown."""
+    if isinstance(error, MissingFileError):
+        return missing_file(file.path)
+    if isinstance(error, UnreadFileError):
+        return unread(file.path, error)
+    if isinstance(error, EncryptedFooterError):
+        return encrypted_file(file.path, error)
+    if isinstance(error, FooterError):
+        return damaged_file(file.path, error)
+    return wrong_type(file.path, column, error)
+
+
+@dataclass(frozen=True)
+class CommitStep:
+    """A commit, and the files in it that earlier commits had already added.
+
+    :param suspicious: paths that it adds with ids of an earlier commit
+    :param earlier: suspicious paths that an earlier commit added
+    """
+
+    transition: Transition
+    suspicious: Sequence[str] = ()
+    earlier: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class ComparedHistory:
+    """The newest state of a table and the commits since a version.
+
+    :param comparable: True if ``history`` goes back to the requested version
+    :param lost: finding that explains why it does not
+    :param refusal: refusal of a version that does not exist
+    """
+
+    history: History
+    comparable: bool = False
+    lost: Finding | None = None
+    refusal: Finding | None = None
+
+
+def read_compared_history(log: TableLog, since: int | None) -> ComparedHistory:
+    """Read a table's newest state and the commits since a version.
+
+    :param since: version; None for only the commits that are checked without a comparison
+    :raises BrokenLogError: if the newest state cannot be read
+    """
+    error: Exception | None = None
+    if since is not None:
+        try:
+            history = log.read_history(since)
+            if history.transitions:
+                return ComparedHistory(history, comparable=True)
+        except (BrokenLogError, MissingFileError) as broken:
+            error = broken
+    history = log.read_history()
+    newest = history.state.version
+    if since is None or since == newest:
+        return ComparedHistory(history, comparable=since is not None)
+    if since > newest:
+        return ComparedHistory(history, refusal=no_such_version(since, newest))
+    assert error is not None  # an older version always has commits after it
+    earliest = log.earliest_version()
+    return ComparedHistory(history, lost=lost_version(since, error, earliest if (earliest or 0) > since else None))
+
+
+def step_of(transition: Transition, log: TableLog) -> CommitStep:
+    """Return a commit, with the files that earlier commits had already added."""
+    paths = suspicious_paths(transition)
+    earlier = KeptLog(log).added_before(transition.commit.version, paths) if paths else frozenset()
+    return CommitStep(transition, paths, earlier)
 
 
 @dataclass

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.log.catalog_managed import why_undecidable
+from airflow_delta_provider.domain.checks.log.history import why_undecidable
 from airflow_delta_provider.domain.checks.metadata.schema import check_readable
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.log_files import commit_name
-from airflow_delta_provider.domain.delta.table_detail import detail_of
-from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.delta.table_state import detail_of
+from airflow_delta_provider.domain.report.report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.delta.log.table_log import TableLog
-from airflow_delta_provider.jobs.process.progress import Progress
-from airflow_delta_provider.jobs.process.timings import Timings
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.delta.session import DeltaSession
+from airflow_delta_provider.jobs.delta.table_log import TableLog
+from airflow_delta_provider.jobs.process import Progress, Timings
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 
 def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:

@@ -1,25 +1,25 @@
-"""Entry point of an application that runs several kinds of job on a small table, to load everything they use."""
+"""Entry points of applications that load everything that jobs use, or report the jars that spark-submit resolved."""
 
 from __future__ import annotations
 
 import sys
 
-from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
+from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
 from airflow_delta_provider.domain.rendering.text import render
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.report.transport import marker_lines
 from airflow_delta_provider.domain.request.change_options import (
     AlterColumnsOptions,
     EnableFeatureOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_options import AuditOptions, CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import DetailOptions, Options
-from airflow_delta_provider.jobs.process.optional_packages import forgo_pandas
+from airflow_delta_provider.jobs.process import forgo_pandas
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.spark_session import submitted_session
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.session import submitted_conf, submitted_session
 
 _JOBS: tuple[Options, ...] = (
     WidenTypesOptions(columns={"quantity": "bigint"}, enable_type_widening=True, allow_protocol_upgrade=True),
@@ -46,3 +46,11 @@ def main(table: str) -> int:
     failed = [report for report in reports if report.verdict is not Verdict.PASS]
     print(*map(render, failed), sep="\n", file=sys.stderr)
     return 1 if failed else 0
+
+
+def report_jars(submission: str) -> int:
+    """Send the list of jars. No Spark context is started."""
+    jars = submitted_conf().get("spark.jars", "") or ""
+    for line in marker_lines("jars", submission, [jar for jar in jars.split(",") if jar]):
+        print(line, flush=True)
+    return 0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.audit import protocol_audit
 from airflow_delta_provider.jobs.paimon import check as paimon
-from airflow_delta_provider.jobs.process.progress import Progress
+from airflow_delta_provider.jobs.process import Progress
 from airflow_delta_provider.jobs.row_tracking import check as row_tracking
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.paimon.row_proofs import SparkRowProofs as PaimonRowProofs
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.paimon.row_level import SparkRowProofs as PaimonRowProofs
 from airflow_delta_provider.jobs.spark.row_tracking.row_proofs import SparkRowProofs
 
 

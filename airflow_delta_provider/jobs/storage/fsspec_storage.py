@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.object_stores import SCHEMES as OBJECT_STORES
-from airflow_delta_provider.jobs.storage.remote_storage import RemoteStorage
-from airflow_delta_provider.jobs.storage.retries import persistent
-from airflow_delta_provider.jobs.storage.storage_errors import FileChangedError, may_pass, reported
-from airflow_delta_provider.jobs.storage.store_uri import StoreUri
+from airflow_delta_provider.jobs.storage.errors import FileChangedError, may_pass, reported
+from airflow_delta_provider.jobs.storage.object_storage import SCHEMES as OBJECT_STORES
+from airflow_delta_provider.jobs.storage.remote_storage import RemoteStorage, StoreUri, persistent
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 #: Names that filesystems use for a value that changes with a file. The first one present is used.
 _STAMPS = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")

@@ -1,13 +1,179 @@
-"""Common base of storages that are read over a network without a JVM."""
+"""Parts that all remote storages share: URIs of stores, further tries, and reads ahead of their use."""
 
 from __future__ import annotations
 
+import posixpath
+import re
+import time
 from abc import ABC
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from typing import ParamSpec, TypeVar
+from urllib.parse import quote
 
-from airflow_delta_provider.jobs.storage.read_ahead import ReadAhead
-from airflow_delta_provider.jobs.storage.storage import Storage
-from airflow_delta_provider.jobs.storage.store_uri import StoreUri, encoded
+from airflow_delta_provider.jobs.storage.errors import StorageError
+from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
+
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
+
+
+#: Characters that Java's URIs do not encode, besides letters, digits and all non-ASCII characters.
+_LITERAL = "/:@!$&'()*+,;=-._~"
+
+
+_ASCII = re.compile(r"[\x00-\x7f]+")
+
+
+@dataclass(frozen=True)
+class StoreUri:
+    """A bucket or container, and a key in it. The key is not decoded: a percent sign is literal.
+
+    :param scheme: scheme in lower case, such as ``s3a``
+    :param authority: bucket, or ``container@account.host``
+    :param key: key without slashes at its ends; empty for the bucket itself
+    """
+
+    scheme: str
+    authority: str
+    key: str
+
+    @classmethod
+    def of(cls, uri: str) -> StoreUri:
+        """Parse a URI as Hadoop does: repeated slashes count as one, and ``..`` leads up.
+
+        :raises StorageError: if it is not a valid URI
+        """
+        match = _URI.fullmatch(uri)
+        if match is None or not match[2]:
+            raise StorageError(f"{uri!r} does not name a bucket", "Give a URI of the form s3://BUCKET/PATH.")
+        key = posixpath.normpath(re.sub("/+", "/", f"/{match[3]}")).lstrip("/")
+        return cls(match[1].lower(), match[2], key)
+
+    def __str__(self) -> str:
+        return f"{self.root}/{self.key}".rstrip("/")
+
+    @property
+    def root(self) -> str:
+        """The URI of the bucket."""
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def container(self) -> str:
+        """Name of the bucket or container."""
+        return self.authority.partition("@")[0]
+
+
+def encoded(uri: str) -> str:
+    """Return a URI as Java writes it: percent signs, spaces and similar are encoded, non-ASCII letters are not."""
+    return _ASCII.sub(lambda part: quote(part[0], safe=_LITERAL), uri)
+
+
+P = ParamSpec("P")
+
+
+T = TypeVar("T")
+
+
+#: Seconds before each further try.
+WAITS = (0.2, 1.0)
+
+
+def persistent(may_pass: Callable[[Exception], bool]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a method try again if the storage failed in a way that may be temporary.
+
+    :param may_pass: returns True if another try may help; not called for missing files
+    """
+
+    def decorate(method: Callable[P, T]) -> Callable[P, T]:
+        @wraps(method)
+        def tried(*arguments: P.args, **named: P.kwargs) -> T:
+            for seconds in WAITS:
+                try:
+                    return method(*arguments, **named)
+                except MissingFileError:
+                    raise
+                except Exception as error:
+                    if not may_pass(error):
+                        raise
+                    time.sleep(seconds)
+            return method(*arguments, **named)
+
+        return tried
+
+    return decorate
+
+
+#: Number of files up to which reading ahead does not pay off.
+_FEW = 2
+
+
+#: Number of concurrent reads, shared by all callers.
+_THREADS = 128
+
+
+#: Limits on reading ahead of the current file: number of files, and bytes.
+_AHEAD, _BYTES = 96, 1 << 26
+
+
+class ReadAhead:
+    """Reads files ahead of the consumer.
+
+    The sizes of unread files are unknown, so the limit in bytes is estimated from the files read before.
+
+    :param read: reads one file; may be called from several threads
+    """
+
+    def __init__(self, read: Callable[[str], bytes], ahead: int = _AHEAD, most_bytes: int = _BYTES) -> None:
+        self._read = read
+        self._ahead = ahead
+        self._most_bytes = most_bytes
+
+    def contents(self, paths: Sequence[str]) -> Iterator[bytes]:
+        """Yield the contents of files, in order; a few files are read one by one.
+
+        :raises MissingFileError: if a file is missing
+        """
+        if len(paths) <= _FEW:
+            return map(self._read, paths)
+        return (result.result() for result in self.results(paths))
+
+    def present(self, paths: Iterable[str]) -> Iterator[bytes | None]:
+        """Yield the contents of files, in order, and None for a missing file."""
+        for result in self.results(paths):
+            try:
+                yield result.result()
+            except MissingFileError:
+                yield None
+
+    def results(self, paths: Iterable[str]) -> Iterator[Future[bytes]]:
+        """Yield each file's content or read error, in order."""
+        rest = iter(paths)
+        reading: deque[Future[bytes]] = deque()
+        count = total = expected = 0
+        try:
+            while True:
+                room = min(self._ahead, max(1, self._most_bytes // expected)) if expected else self._ahead
+                while len(reading) < room and (path := next(rest, None)) is not None:
+                    reading.append(self._pool.submit(self._read, path))
+                if not reading:
+                    return
+                first = reading.popleft()
+                wait((first,))
+                if first.exception() is None:
+                    size = len(first.result())
+                    count, total = count + 1, total + size
+                    expected = max(size, total // count)
+                yield first
+        finally:
+            for unread in reading:
+                unread.cancel()
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(_THREADS, thread_name_prefix="read-ahead")
 
 
 class RemoteStorage(Storage, ABC):

@@ -1,13 +1,25 @@
-"""Interface of all storages."""
+"""Interface of all storages, with files that are read by ranges, and files that are missing."""
 
 from __future__ import annotations
 
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+
+class MissingFileError(Exception):
+    """There is no such file or directory in the storage of a table.
+
+    Not a ``FileNotFoundError``, which means that the job itself lacks a local file and says nothing about the table.
+
+    :param path: path or URI that was requested
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
 
 
 class Storage(ABC):
@@ -111,3 +123,37 @@ def _digest(content: bytes) -> str:
     from hashlib import sha256  # imported late: it loads OpenSSL, and few files need a stamp
 
     return sha256(content).hexdigest()
+
+
+class RangedFile(io.RawIOBase):
+    """Reads only the requested ranges of a file in storage.
+
+    :param size: size of the file, in bytes
+    """
+
+    def __init__(self, storage: Storage, uri: str, size: int) -> None:
+        self._storage = storage
+        self._uri = uri
+        self._size = size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, fewer than ``size`` only at the file's end."""
+        end = self._size if size < 0 else min(self._position + size, self._size)
+        found = self._storage.read_range(self._uri, self._position, end) if self._position < end else b""
+        self._position += len(found)
+        return found

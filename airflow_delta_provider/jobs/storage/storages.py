@@ -9,9 +9,9 @@ from functools import wraps
 from importlib.util import find_spec
 from typing import Any, TypeVar, cast
 
+from airflow_delta_provider.jobs.storage.errors import NoStorageError, reported
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from airflow_delta_provider.jobs.storage.storage import Storage
-from airflow_delta_provider.jobs.storage.storage_errors import NoStorageError, reported
 
 M = TypeVar("M", bound=Callable[..., Any])
 
@@ -72,7 +72,7 @@ class Storages(Storage):
             return self._by_scheme[scheme]
 
     def _open(self, scheme: str) -> Storage:
-        from airflow_delta_provider.jobs.storage.object_stores import SCHEMES
+        from airflow_delta_provider.jobs.storage.object_storage import SCHEMES
 
         if scheme in SCHEMES and find_spec("obstore"):
             if self._object_stores is None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 
+from airflow_delta_provider.domain.errors import shortage
 from airflow_delta_provider.domain.formats import snappy
-from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES, STANDARD_CODECS, Codec, one_by_one
+from airflow_delta_provider.domain.formats.avro.file import MOST_BYTES, STANDARD_CODECS, Codec, one_by_one
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError, LargeAvroError
 from airflow_delta_provider.domain.formats.budget import Budget
-from airflow_delta_provider.domain.machine_errors import shortage
-from airflow_delta_provider.jobs.process.optional_packages import MissingPackageError, have
+from airflow_delta_provider.jobs.process import MissingPackageError, have
 
 #: Bytes of the checksum at the end of each Snappy block.
 CHECKSUM_SIZE = 4

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from airflow_delta_provider.domain.formats.parquet.codecs import STANDARD_CODECS, Codec
-from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError
+from airflow_delta_provider.domain.errors import shortage
+from airflow_delta_provider.domain.formats.parquet.pages import STANDARD_CODECS, Codec
+from airflow_delta_provider.domain.formats.parquet.thrift import ParquetError
 from airflow_delta_provider.domain.formats.snappy import SnappyError, decompressed_size
-from airflow_delta_provider.domain.machine_errors import shortage
-from airflow_delta_provider.jobs.process.optional_packages import have
+from airflow_delta_provider.jobs.process import have
 
 #: The package for a codec, by the codec's name in ``parquet.thrift``.
 PACKAGES: Mapping[str, str] = {"ZSTD": "zstandard", "BROTLI": "brotli"}

@@ -6,8 +6,7 @@ import struct
 import zlib
 from collections.abc import Callable, Collection, Mapping
 
-from airflow_delta_provider.domain.paimon.deletion_vector import deleted_rows
-from airflow_delta_provider.domain.paimon.index_manifest import VectorRange
+from airflow_delta_provider.domain.paimon.index_manifest import VectorRange, deleted_rows
 from tests.tables.paimon.editing import EditedTable, Records
 
 _NO_RUNS = 12346

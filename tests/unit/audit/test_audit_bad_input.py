@@ -11,18 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.version_range import find_version_range
-from airflow_delta_provider.domain.checks.log.damaged_files import damaged_commit
-from airflow_delta_provider.domain.checks.log.pointer import check_pointer
+from airflow_delta_provider.domain.audit.past import find_version_range
+from airflow_delta_provider.domain.audit.saved_state import AuditState
+from airflow_delta_provider.domain.checks.log.checksums import check_pointer
+from airflow_delta_provider.domain.checks.log.files import damaged_commit
 from airflow_delta_provider.domain.delta.commit import parse_commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.rendering.text import render
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport
 from airflow_delta_provider.jobs.audit.derived_files import check_checksum_of
 from tests.unit.report_contract import violations
 

@@ -14,13 +14,12 @@ import pyarrow.parquet
 import pytest
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.audit.data_level import check_vectors
-from airflow_delta_provider.jobs.process.time_budget import TimeBudget
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.process import TimeBudget
 from airflow_delta_provider.jobs.run.runner import run
 
 _SECRET = "topsecret=wJalrXUtnFEMI\n" * 20

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Severity
 from tests.unit.audits_in_parts import Kept, audited_in_parts, told
 from tests.unit.damages.histories import KEY, V, fed
 from tests.unit.log_builder import Actions, Table, audited

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.past_log import PastLog
+from airflow_delta_provider.domain.audit.past import PastLog
 from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity
 from airflow_delta_provider.jobs.audit.derived_files import check_checksum_of
 from tests.unit.damages.histories import KEY, V
 from tests.unit.log_builder import INDEXED, Table

@@ -12,13 +12,12 @@ from itertools import chain, product
 
 import pytest
 
-from airflow_delta_provider.domain.audit.audit_state import AuditState
+from airflow_delta_provider.domain.audit.saved_state import AuditState
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.confirmation import MAX_RECEIPTS, Reported, identity
-from airflow_delta_provider.domain.report.finding import Finding, Status, Waiver
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity, Status, Waiver
 from airflow_delta_provider.notifications.alert import News, TableFinding
 from airflow_delta_provider.notifications.memory import Memory
 

@@ -10,17 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.audit.audit_state import AuditState
-from airflow_delta_provider.domain.audit.history_facts import StandingViolation
-from airflow_delta_provider.domain.audit.live import paths
-from airflow_delta_provider.domain.audit.live.paths import NO_PATHS, LivePaths
-from airflow_delta_provider.domain.checks.log.checkpoint_form import MALFORMED_CHECKPOINT
+from airflow_delta_provider.domain.audit import live_paths
+from airflow_delta_provider.domain.audit.live_paths import NO_PATHS, LivePaths
+from airflow_delta_provider.domain.audit.saved_state import AuditState, StandingViolation
+from airflow_delta_provider.domain.checks.log.checkpoints import MALFORMED_CHECKPOINT
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Scope
-from airflow_delta_provider.domain.delta.checksum import checksum_name
+from airflow_delta_provider.domain.delta.derived_files import checksum_name
 from airflow_delta_provider.domain.delta.log_files import commit_name
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.report.report import Finding, Severity, Verdict
 from tests.tables.delta_spark_4_0 import logs
 from tests.unit.audit.test_audit_history import HEALS, damaged, each_case, each_kind
 from tests.unit.audit.test_audit_random import CHANCES, OPERATIONS, Model, Operation
@@ -326,7 +324,7 @@ def test_path_that_is_remembered_is_known_again_and_hardly_another() -> None:
 
 
 def test_of_too_many_files_no_path_is_remembered_and_they_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "MOST", 2)
+    monkeypatch.setattr(live_paths, "MOST", 2)
     table = histories.plain()
     _, memory, _ = told(Kept(table.commits))
     assert memory.facts is not None

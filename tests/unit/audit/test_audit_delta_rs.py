@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Severity
 from tests.unit.audits_in_parts import Kept, told
 
 deltalake = pytest.importorskip("deltalake")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Severity
 from tests.tables.delta_spark_4_0 import logs
 from tests.unit.audits_in_parts import Kept, told
 

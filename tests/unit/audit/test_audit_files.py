@@ -9,16 +9,15 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.history_facts import StandingViolation
-from airflow_delta_provider.domain.audit.past_log import Addition, PastLog
+from airflow_delta_provider.domain.audit.past import Addition, PastLog
+from airflow_delta_provider.domain.audit.saved_state import StandingViolation
 from airflow_delta_provider.domain.checks.data_files import files as data_files
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.checks.type_widening import changes as type_widening
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity
 from tests.unit.damages import FIRST, histories
 from tests.unit.log_builder import History, Table
 from tests.unit.states import field, struct, type_to_json

@@ -11,12 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_delta_provider.domain.delta.data_type import StructField
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport, Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
 from tests.unit.command_line.tables import write

@@ -12,8 +12,7 @@ from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity
 from tests.unit.damages import CASES, edits, histories, steps
 from tests.unit.damages.case import Case
 from tests.unit.damages.edits import added, column, configured, metadata

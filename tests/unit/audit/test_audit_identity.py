@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.damages.histories import KEY
 from tests.unit.log_builder import Actions, Table, audited
 from tests.unit.states import field

@@ -6,14 +6,12 @@ from collections import Counter
 
 import pytest
 
-from airflow_delta_provider.domain.audit.audit_state import AuditState
-from airflow_delta_provider.domain.audit.version_range import find_version_range
+from airflow_delta_provider.domain.audit.past import find_version_range
+from airflow_delta_provider.domain.audit.saved_state import AuditState
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.jobs.audit import commit_file
 from airflow_delta_provider.jobs.audit.judging import Judging
-from airflow_delta_provider.jobs.process.progress import silent
-from airflow_delta_provider.jobs.process.time_budget import TimeBudget
-from airflow_delta_provider.jobs.process.timings import Timings
+from airflow_delta_provider.jobs.process import TimeBudget, Timings, silent
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from tests.unit.damages.edits import metadata
 from tests.unit.local_table import OnDisk, open_log

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.audit.fast_path import lines as known_lines
+from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.known import lines as known_lines
-from airflow_delta_provider.domain.audit.known.lines import CommitLines
 from airflow_delta_provider.domain.delta.commit import Commit, parse_commit, read_actions
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.delta.table_state import Replay, Transition
+from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.audit.test_audit_history import damaged, each_case
 from tests.unit.audits_in_parts import content_of
 from tests.unit.damages.case import Case

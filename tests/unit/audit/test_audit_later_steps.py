@@ -14,18 +14,15 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.delta.commit import parse_commit
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.audit import judging
 from airflow_delta_provider.jobs.audit.data_level import DataLevel
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import DeltaSession, python_session
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.storage.engine_error import understand
+from airflow_delta_provider.jobs.storage.errors import OutOfMemoryError, understand
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
-from airflow_delta_provider.jobs.storage.storage_errors import OutOfMemoryError
 from tests.unit.damages.edits import added
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Table

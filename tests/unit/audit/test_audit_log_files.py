@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.delta.checksum import checksum_name
-from airflow_delta_provider.domain.delta.last_checkpoint import canonical_form, json_checksum
+from airflow_delta_provider.domain.delta.derived_files import canonical_form, checksum_name, json_checksum
 from airflow_delta_provider.domain.delta.log_files import commit_name
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import Finding, Severity
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.audit import checkpoint_audit
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.audit import derived_files
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from tests.unit import audits_in_parts
 from tests.unit.audits_in_parts import Kept, content_of, told
@@ -654,7 +652,7 @@ def test_older_checkpoints_are_compared_as_long_as_that_costs_little(monkeypatch
         storage.files[classic_name(version)] = as_parquet(at(table, without("txn") if version > 4 else None, version))
     (finding,) = found(storage)
     assert (finding.version, finding.alike_until) == (5, table.version - 1)
-    monkeypatch.setattr(checkpoint_audit, "_FREE", 0)
+    monkeypatch.setattr(derived_files, "_FREE", 0)
     (finding,), _, judging = told(storage)
     assert finding.version == table.version - 1
     assert judging.checkpoints.left_out == {"checkpoints": 5, "checkpoints_compared": 1}

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_delta_provider.domain.audit.audit_state import AuditState, BrokenStateError
+from airflow_delta_provider.domain.audit.saved_state import AuditState, BrokenStateError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.confirmation import Reported
-from airflow_delta_provider.domain.report.finding import Finding, Status, Waiver
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity, Status, Waiver
 
 STATE = TableState(
     7,

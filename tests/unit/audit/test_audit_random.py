@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity
 from tests.unit.damages import CASES, edits
 from tests.unit.damages.histories import KEY
 from tests.unit.damages.steps import carry_on

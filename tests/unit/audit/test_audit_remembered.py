@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.audit.audit_state import AuditState
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.delta.checksum import checksum_name
+from airflow_delta_provider.domain.audit.saved_state import AuditState
+from airflow_delta_provider.domain.delta.derived_files import checksum_name
 from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.audit.test_audit_history import HEALS, damaged, named, of_each_kind
 from tests.unit.audits_in_parts import Kept, audited_in_parts, told
 from tests.unit.damages import CASES, edits, histories

@@ -13,23 +13,19 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.audit import usual_judge
+from airflow_delta_provider.domain.audit import routine_judge
+from airflow_delta_provider.domain.audit.fast_path import json_pattern, lines, patterns, routine_commits
+from airflow_delta_provider.domain.audit.fast_path.json_pattern import LinePatterns
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.known import commits, file_pattern, info_pattern, lines, open_pattern
-from airflow_delta_provider.domain.audit.live_file_tracker import LiveFileTracker
+from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
 from airflow_delta_provider.domain.audit.restore_detection import Restorations
 from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
-from airflow_delta_provider.domain.checks.row_tracking import orderly
 from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.formats import json_pattern
-from airflow_delta_provider.domain.formats.json_pattern import LinePatterns
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import JobReport, Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.audit.checkpoint_audit import CheckpointAudit
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.audit.derived_files import CheckpointAudit
+from airflow_delta_provider.jobs.delta.session import DeltaSession, python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from tests.unit.audits_in_parts import Kept, content_of
@@ -220,9 +216,10 @@ def functions(owner: Any, module: ModuleType) -> Iterator[tuple[Any, str]]:
 
 def entries() -> list[tuple[Any, str]]:
     """Every function of the shortcuts, with the class or the module that has it."""
-    modules = (commits, file_pattern, info_pattern, lines, open_pattern, json_pattern, usual_judge, orderly)
+    modules = (routine_commits, patterns, lines, json_pattern, routine_judge)
     found = [entry for module in modules for entry in functions(module, module)]
-    return [entry for entry in (*found, *ELSEWHERE) if not entry[1].startswith("__")]
+    shortcuts = [entry for entry in found if entry[0] is not routine_judge.Touching]  # the checks use it, too
+    return [entry for entry in (*shortcuts, *ELSEWHERE) if not entry[1].startswith("__")]
 
 
 def label(entry: Any) -> str:

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity
 from tests.unit.audit.test_audit_history import damaged, named
 from tests.unit.audit.test_audit_random import (
     Model,

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from airflow_delta_provider.domain.delta.log_files import commit_name
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
-from airflow_delta_provider.jobs.delta.delta_session import DeltaSession, OpenTable
-from airflow_delta_provider.jobs.process.progress import silent
+from airflow_delta_provider.jobs.delta.session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.process import silent
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Table, body

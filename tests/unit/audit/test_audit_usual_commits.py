@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.audit.fast_path import lines as known_lines
+from airflow_delta_provider.domain.audit.fast_path.routine_commits import UsualCommit
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.known import lines as known_lines
-from airflow_delta_provider.domain.audit.known.commits import UsualCommit
-from airflow_delta_provider.domain.delta.checksum import checksum_name
+from airflow_delta_provider.domain.delta.derived_files import checksum_name
 from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.audit.test_audit_history import damaged, each_case
 from tests.unit.audit.test_audit_known_lines import sound
 from tests.unit.audit.test_audit_log_files import OF_CHECKSUM, checksum

@@ -5,9 +5,9 @@ from contextlib import suppress
 
 import pytest
 
-from airflow_delta_provider.domain.audit.version_range import find_version_range
+from airflow_delta_provider.domain.audit.past import find_version_range
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Severity
 
 
 def log(commits, checkpoints=()):

@@ -4,10 +4,8 @@ from datetime import date
 
 import pytest
 
-from airflow_delta_provider.domain.audit.ownership import Ownership, OwnershipError
-from airflow_delta_provider.domain.audit.waivers import WaiverError, Waivers
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.audit.waivers import Ownership, OwnershipError, WaiverError, Waivers
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 TODAY = date(2026, 6, 1)
 FOUND = Finding("RT08", Severity.ERROR, "Overlap.", 7, path="part-1.parquet", column="a.b", fingerprint="f00")

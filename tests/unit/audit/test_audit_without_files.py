@@ -7,9 +7,9 @@ import json
 import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.past_log import PastLog
+from airflow_delta_provider.domain.audit.past import PastLog
 from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Severity
 from tests.unit.damages import histories
 from tests.unit.damages.histories import KEY
 from tests.unit.log_builder import CHANGES, Table, audited

@@ -8,14 +8,14 @@ import time
 import pytest
 
 from airflow_delta_provider.domain.checks.data_files.files import missing_file
-from airflow_delta_provider.domain.checks.log.checkpoint_form import CheckpointForm
-from airflow_delta_provider.domain.checks.log.pointer import check_pointer
+from airflow_delta_provider.domain.checks.log.checkpoints import CheckpointForm
+from airflow_delta_provider.domain.checks.log.checksums import check_pointer
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.checks.remedy import Place, Restore
+from airflow_delta_provider.domain.checks.rule import Place, Restore
 from airflow_delta_provider.domain.delta.log_files import LogSegment
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from tests.unit.audit.test_audit_history import damaged
 from tests.unit.damages import FIRST

@@ -16,8 +16,8 @@ from airflow_delta_provider.domain.changes.disable_mapping.usage import (
     unknown_usage,
     usage_of,
 )
-from airflow_delta_provider.domain.checks.usage_tracking.state import check_state
-from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+from airflow_delta_provider.domain.checks.usage_tracking import check_state
+from airflow_delta_provider.domain.delta.metadata import MappedSchema
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from tests.unit.log_builder import History, Table

@@ -9,19 +9,13 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.commit.edit import ENGINE_INFO, Edit
-from airflow_delta_provider.domain.changes.commit.log_stores import check_log_store
-from airflow_delta_provider.domain.changes.schema_string import SchemaText
+from airflow_delta_provider.domain.changes.alter_columns.schema import SchemaText
+from airflow_delta_provider.domain.changes.own_commit import ENGINE_INFO, Edit, check_log_store
 from airflow_delta_provider.domain.delta.commit import commit_info
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.jobs.changes.commit import put_if_absent
-from airflow_delta_provider.jobs.changes.commit.direct_commit import (
-    CommitRefusedError,
-    DirectCommit,
-    MakeEdit,
-    TableMovedError,
-)
+from airflow_delta_provider.jobs.changes import commit as commit_module
+from airflow_delta_provider.jobs.changes.commit import CommitRefusedError, DirectCommit, MakeEdit, TableMovedError
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import DOMAIN, TIMESTAMPS, Table, audited, body
 from tests.unit.states import field, struct, type_to_json
@@ -32,7 +26,7 @@ LABELS = '{"run":"1"}'
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(put_if_absent, "_WAITS", (0, 0))
+    monkeypatch.setattr(commit_module, "_WAITS", (0, 0))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, TableColumns, count_nulls
-from airflow_delta_provider.domain.changes.disable_mapping.proof import (
+from airflow_delta_provider.domain.changes.disable_mapping.plan import (
     check_can_disable,
     disable_in_action,
     disable_in_metadata,
@@ -20,8 +20,7 @@ from airflow_delta_provider.domain.changes.disable_mapping.proof import (
     prove_disabling,
 )
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
-from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata
 from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, Footer, FooterError, parse_footer
 from tests.unit.mapped_tables import MAX, MODE, NESTED, Json, configured, fields_of, mapped
 from tests.unit.states import field, struct

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from airflow_delta_provider.jobs.changes.own_commits import earlier_commits
+from airflow_delta_provider.jobs.changes.planned_change import earlier_commits
 
 LABELS = {"run_id": "r", "task_id": "t"}
 SINCE = "2026-01-01T12:00:00+00:00"

@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.changes.expected_protocol import (
     with_expected_protocol,
 )
 from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.step import (
+from airflow_delta_provider.domain.changes.steps import (
     AddColumns,
     ClusterBy,
     ColumnType,

@@ -7,10 +7,10 @@ import pyarrow.parquet
 import pytest
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.process.time_budget import TimeBudget
-from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
+from airflow_delta_provider.domain.report.report import Severity
+from airflow_delta_provider.jobs.delta.session import DeltaFiles
+from airflow_delta_provider.jobs.process import TimeBudget
+from airflow_delta_provider.jobs.row_tracking.row_proofs import survey
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 
 

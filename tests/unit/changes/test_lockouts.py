@@ -14,12 +14,11 @@ from airflow_delta_provider.domain.changes.lockouts import (
     lockouts,
     outcomes,
 )
-from airflow_delta_provider.domain.delta.demands import demands_of
+from airflow_delta_provider.domain.delta.features.columns import TypeChange
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.type_widening import TypeChange
-from airflow_delta_provider.domain.engine.fleet import Fleet, TableFleet
-from airflow_delta_provider.domain.engine.probe import Probe
-from airflow_delta_provider.domain.engine.recent_writer import RecentWriter, RecentWriters
+from airflow_delta_provider.domain.delta.table_features import demands_of
+from airflow_delta_provider.domain.engine.access import Probe
+from airflow_delta_provider.domain.engine.fleet import Fleet, RecentWriter, RecentWriters, TableFleet
 from tests.unit.states import field, metadata_of, struct
 
 LEGACY = Protocol(1, 2)

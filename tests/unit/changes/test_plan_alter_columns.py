@@ -7,15 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
-from airflow_delta_provider.domain.changes.alter_columns.plan import plan_altering
+from airflow_delta_provider.domain.changes.alter_columns.plan import plan_altering, verify_altered
 from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_past_columns, resolve
-from airflow_delta_provider.domain.changes.alter_columns.verify import verify_altered
-from airflow_delta_provider.domain.changes.explain import explain
-from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.usage_tracking.alter import plan_altering_tracked
+from airflow_delta_provider.domain.changes.alter_columns.schema import PastColumns
+from airflow_delta_provider.domain.changes.steps import explain, render_sql
+from airflow_delta_provider.domain.changes.usage_tracking import plan_altering_tracked
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
-from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
+from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState

@@ -10,24 +10,24 @@ import pytest
 
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns, MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
-from airflow_delta_provider.domain.changes.disable_mapping.plan import plan_disabling, plan_disabling_tracked
-from airflow_delta_provider.domain.changes.disable_mapping.proof import disable_in_metadata
-from airflow_delta_provider.domain.changes.disable_mapping.verify import (
+from airflow_delta_provider.domain.changes.disable_mapping.plan import (
+    disable_in_metadata,
     foreign_files,
     nulls_differ,
+    plan_disabling,
+    plan_disabling_tracked,
     rebased_over,
     rows_differ,
     unread_files,
     verify_disabled,
 )
-from airflow_delta_provider.domain.changes.plan import Planned
-from airflow_delta_provider.domain.changes.preconditions import is_tracked
-from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWithoutMapping
+from airflow_delta_provider.domain.changes.plan import Planned, is_tracked
+from airflow_delta_provider.domain.changes.steps import DisableMapping, RewriteWithoutMapping
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.request.change_options import DisableColumnMappingOptions
-from airflow_delta_provider.domain.request.request_error import RequestError
 from tests.unit.mapped_tables import MAPPING, MODE, Json, configured, mapped, table
 from tests.unit.states import ENGINE, TABLE, field, struct
 

@@ -7,20 +7,18 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from airflow_delta_provider.domain.changes.drop_features.plan import DropSurvey, RewriteCost, plan_drop
-from airflow_delta_provider.domain.changes.drop_features.verify import verify_dropped
-from airflow_delta_provider.domain.changes.explain import explain
-from airflow_delta_provider.domain.changes.sql import render_sql
+from airflow_delta_provider.domain.changes.drop_features import DropSurvey, RewriteCost, plan_drop, verify_dropped
+from airflow_delta_provider.domain.changes.steps import explain, render_sql
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
+from airflow_delta_provider.domain.delta.feature_traces import REMOVALS, in_order
 from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED, FEATURES
-from airflow_delta_provider.domain.delta.features.traces import REMOVALS, in_order
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
-from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.engine.spark_library import Engine
+from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
-from airflow_delta_provider.domain.request.request_error import RequestError
 from tests.unit.mapped_tables import mapped
 from tests.unit.mapped_tables import table as mapped_table
 from tests.unit.states import ENGINE, LEGACY, TABLE, field, state_of, struct

@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_delta_provider.domain.changes.explain import explain
-from airflow_delta_provider.domain.changes.sql import render_sql
+from airflow_delta_provider.domain.changes.steps import explain, render_sql
 from airflow_delta_provider.domain.changes.widen_types import plan_widening, resolve_widenings, verify_widened
-from airflow_delta_provider.domain.delta.column import parse_path
-from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType, parse_path
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.engine.engine import Engine
+from airflow_delta_provider.domain.engine.spark_library import Engine
 from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from tests.unit.states import ENGINE, LEGACY, TABLE, WIDENING, WIDENING_ON, field, metadata_of, state_of, struct
 

@@ -10,12 +10,11 @@ import pytest
 from airflow_delta_provider.domain.changes.enable_features import plan_enabling
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.preflight import Preflight, affects_engines, with_lockouts
-from airflow_delta_provider.domain.changes.step import ColumnType, InOneCommit, SetProperties, WidenColumns
-from airflow_delta_provider.domain.delta.demands import demands_of
+from airflow_delta_provider.domain.changes.steps import ColumnType, InOneCommit, SetProperties, WidenColumns
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.engine.fleet import Fleet, TableFleet
-from airflow_delta_provider.domain.engine.recent_writer import RecentWriter, RecentWriters
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.table_features import demands_of
+from airflow_delta_provider.domain.engine.fleet import Fleet, RecentWriter, RecentWriters, TableFleet
+from airflow_delta_provider.domain.report.report import Severity
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
 from airflow_delta_provider.jobs.migrations.planning import preflight_of
 from tests.unit.local_table import OnDisk

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.rehearsal import empty_copy, insert_one_row, steps_to_rehearse
-from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.changes import steps
+from airflow_delta_provider.domain.changes.preflight import empty_copy, insert_one_row, steps_to_rehearse
+from airflow_delta_provider.domain.changes.steps import Step
 from airflow_delta_provider.domain.delta.data_type import DataType, DecimalType, StructField
 from tests.unit.states import TABLE, field, metadata_of, struct
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from airflow_delta_provider.domain.changes.drop_features.rewritten_files import FileDifference, FileDifferences
+from airflow_delta_provider.domain.changes.drop_features import FileDifference, FileDifferences
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
 from tests.unit.checks.test_file_schema import ARROW, footer, typed
 from tests.unit.mapped_tables import mapped, table

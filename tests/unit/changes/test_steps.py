@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.explain import explain
-from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.step import (
+from airflow_delta_provider.domain.changes import steps
+from airflow_delta_provider.domain.changes.steps import (
     ColumnName,
     CommentTable,
     DropConstraint,
@@ -15,8 +13,10 @@ from airflow_delta_provider.domain.changes.step import (
     RenameColumns,
     Step,
     UnsetProperties,
+    explain,
+    render_sql,
 )
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.table_name import TableName
 
 A = ("a",)
 ONE_OF_EACH = (

@@ -10,29 +10,35 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.commit.edit import Edit, Stamp, edit_of
-from airflow_delta_provider.domain.changes.explain import explain
+from airflow_delta_provider.domain.changes.alter_columns.schema import disable_in_schema, map_by_name
+from airflow_delta_provider.domain.changes.own_commit import Edit, Stamp, edit_of
 from airflow_delta_provider.domain.changes.plan import Planned
-from airflow_delta_provider.domain.changes.schema_string import disable_in_schema, map_by_name
-from airflow_delta_provider.domain.changes.sql import render_sql
-from airflow_delta_provider.domain.changes.step import DisableMapping, DropFeature, MapColumns, TrackUsage
-from airflow_delta_provider.domain.changes.usage_tracking.create import check_lockout, new_table
-from airflow_delta_provider.domain.changes.usage_tracking.enable import (
+from airflow_delta_provider.domain.changes.steps import (
+    DisableMapping,
+    DropFeature,
+    MapColumns,
+    TrackUsage,
+    explain,
+    render_sql,
+)
+from airflow_delta_provider.domain.changes.usage_tracking import (
     Evidence,
+    check_lockout,
     needs_footers,
+    new_table,
     plan_tracking,
 )
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType
-from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
+from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
+from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions, EnableFeatureOptions
-from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit
-from airflow_delta_provider.jobs.column_mapping.column_reader import read_past_columns
-from airflow_delta_provider.jobs.delta.log.recent_writers import recent_writers
+from airflow_delta_provider.jobs.changes.commit import DirectCommit
+from airflow_delta_provider.jobs.column_mapping import read_past_columns
+from airflow_delta_provider.jobs.delta.recent_writers import recent_writers
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import TIMESTAMPS, Table, audited, body
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, fields_of

@@ -12,17 +12,15 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
-from airflow_delta_provider.domain.changes.commit.edit import edit_of
+from airflow_delta_provider.domain.changes.alter_columns.schema import PastColumns
 from airflow_delta_provider.domain.changes.enable_features import plan_enabling
-from airflow_delta_provider.domain.changes.step import Alteration, NewColumn
-from airflow_delta_provider.domain.changes.usage_tracking.alter import alter_tracked
-from airflow_delta_provider.domain.changes.usage_tracking.create import new_table
-from airflow_delta_provider.domain.changes.usage_tracking.enable import Evidence, plan_tracking
+from airflow_delta_provider.domain.changes.own_commit import edit_of
+from airflow_delta_provider.domain.changes.steps import Alteration, NewColumn
+from airflow_delta_provider.domain.changes.usage_tracking import Evidence, alter_tracked, new_table, plan_tracking
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions, EnableFeatureOptions
-from airflow_delta_provider.jobs.changes.commit.direct_commit import DirectCommit
-from airflow_delta_provider.jobs.column_mapping.column_reader import read_past_columns
+from airflow_delta_provider.jobs.changes.commit import DirectCommit
+from airflow_delta_provider.jobs.column_mapping import read_past_columns
 from tests.tables.usage_tracking_model import FEATURE, ID, MAX, MODE, NAME, PROPERTY, UNIQUE, Change, Json, Model
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import Actions, Table, audited, body
@@ -164,7 +162,7 @@ def test_each_column_gets_a_physical_name_of_its_own(tracked):
 
 
 def _mapped_fields(metadata: Json) -> Any:
-    from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
+    from airflow_delta_provider.domain.delta.metadata import MappedSchema
 
     return MappedSchema.of(Metadata.from_json(metadata)).fields
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
-from airflow_delta_provider.domain.changes.schema_string import map_by_name
-from airflow_delta_provider.domain.changes.usage_tracking.alter import alter_tracked, plan_altering_tracked
+from airflow_delta_provider.domain.changes.alter_columns.schema import PastColumns, map_by_name
+from airflow_delta_provider.domain.changes.usage_tracking import alter_tracked, plan_altering_tracked
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions
-from airflow_delta_provider.domain.request.request_error import RequestError
 from tests.tables.delta_rs import UnreadableError, rows_by_delta_rs
 from tests.tables.usage_tracking_model import (
     PARTITION,

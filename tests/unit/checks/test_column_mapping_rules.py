@@ -11,17 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.checks.column_mapping.file_names import check_added_file
-from airflow_delta_provider.domain.checks.column_mapping.physical_paths import PhysicalPaths
+from airflow_delta_provider.domain.checks.column_mapping.names import PhysicalPaths, check_added_file
 from airflow_delta_provider.domain.checks.column_mapping.state import MOST_FINDINGS
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, PrimitiveType, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding, Severity
 from tests.unit import check_families as checks
 from tests.unit.mapped_tables import (
     ID,

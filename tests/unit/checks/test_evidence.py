@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.evidence import Prose, sentence
+from airflow_delta_provider.domain.checks.rule import Prose, sentence
 
 
 def test_names_start_no_line_and_move_no_cursor_in_a_sentence():

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_delta_provider.domain.checks.data_files.file_schema import FileSchemas
+from airflow_delta_provider.domain.checks.data_files.schema import FileSchemas
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, DecimalType, MapType, PrimitiveType
+from airflow_delta_provider.domain.delta.features.columns import TYPE_CHANGES_KEY
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
 from airflow_delta_provider.domain.formats.parquet.footer import parse_footer
 from airflow_delta_provider.domain.formats.parquet.schema import (
     LogicalKind,
@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
     SchemaElement,
     TimeUnit,
 )
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Severity
 from tests.unit.mapped_tables import MAX, MODE, at, configured, edited, mapped, said, without
 from tests.unit.states import LEGACY, field, metadata_of, struct
 

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.checks.metadata.family import FAMILY
+from airflow_delta_provider.domain.checks.metadata import FAMILY
 from airflow_delta_provider.domain.checks.metadata.state import no_metadata
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Severity
 from tests.unit.check_families import check_change, check_first, check_state
 from tests.unit.damages.metadata import CASES
 from tests.unit.states import LEGACY, field, metadata_of, struct

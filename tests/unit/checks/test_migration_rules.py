@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.checks.migrations.columns import holds_all
-from airflow_delta_provider.domain.checks.migrations.family import FAMILY
-from airflow_delta_provider.domain.checks.migrations.names import reserving
+from airflow_delta_provider.domain.checks.migrations import FAMILY
+from airflow_delta_provider.domain.checks.migrations.columns import holds_all, reserving
 from airflow_delta_provider.domain.checks.migrations.planned import (
     Added,
     DroppedFeature,
@@ -26,8 +25,7 @@ from airflow_delta_provider.domain.delta.data_type import INTEGER, LONG, DataTyp
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity
 from tests.unit.states import LEGACY, field, state_of, struct
 
 FEED = {"delta.enableChangeDataFeed": "true"}

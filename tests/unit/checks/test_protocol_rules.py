@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.checks.protocol.family import FAMILY
+from airflow_delta_provider.domain.checks.protocol import FAMILY
 from airflow_delta_provider.domain.checks.protocol.lists import no_protocol
 from airflow_delta_provider.domain.checks.protocol.missing_features import used_features
 from airflow_delta_provider.domain.checks.rule import Scope
@@ -18,10 +18,8 @@ from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED, FEATURES
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Past, Transition
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.table_state import Past, TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding, Severity
 from tests.unit.check_families import check_change, check_first, check_state
 from tests.unit.damages.protocol import CASES
 from tests.unit.states import LEGACY, field, metadata_of, state_of, struct

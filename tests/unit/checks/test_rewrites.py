@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_delta_provider.domain.checks.row_tracking.rewrites import Rewrites
-from airflow_delta_provider.domain.checks.row_tracking.row_moves import moves_of
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import Rewrites, moves_of
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 from tests.unit.states import LEGACY, field, metadata_of, struct
 
 STATE = TableState(0, LEGACY.supporting(["rowTracking"]), metadata_of(struct(field("id", "long"))))

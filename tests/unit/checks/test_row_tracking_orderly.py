@@ -7,12 +7,12 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.audit.fast_path.routine_commits import is_orderly_append
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit, suspicious_paths
 from airflow_delta_provider.domain.checks.row_tracking.history import check_history
-from airflow_delta_provider.domain.checks.row_tracking.orderly import is_orderly_append
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.delta.table_state import Transition
 from tests.unit.checks.test_row_tracking_rules import ENABLED, SUSPENDED, state
 
 SMALL = st.integers(0, 6)

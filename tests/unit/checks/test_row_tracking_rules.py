@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.checks.row_tracking import MOST_FINDINGS
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit, suspicious_paths
-from airflow_delta_provider.domain.checks.row_tracking.family import MOST_FINDINGS
 from airflow_delta_provider.domain.checks.row_tracking.live_files import check_files, check_fresh_ids
 from airflow_delta_provider.domain.checks.row_tracking.state import check_enabled, check_state
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile, num_records
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_state import Replay, TableState
-from airflow_delta_provider.domain.delta.transition import Transition, advance
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState, Transition, advance
+from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.states import LEGACY, field, metadata_of, struct
 
 TRACKED = LEGACY.supporting(["rowTracking"])

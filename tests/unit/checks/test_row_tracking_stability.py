@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.checks.row_tracking.comparison import (
+from airflow_delta_provider.domain.checks.row_tracking.history import (
     MOST_COMMITS,
     NOT_COMPARABLE,
     bounded,
@@ -35,16 +35,16 @@ from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
     Misfits,
     MovedRow,
     MovedRows,
+    TakenRows,
     check_moved,
+    moves_of,
 )
-from airflow_delta_provider.domain.checks.row_tracking.row_moves import TakenRows, moves_of
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Severity
 from tests.unit.states import LEGACY, field, metadata_of, struct
 
 TRACKED = LEGACY.supporting(["rowTracking"])

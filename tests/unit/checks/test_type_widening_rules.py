@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 from tests.unit import check_families as checks
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, Json, at, edited, fields_of, said, step, table
 from tests.unit.states import LEGACY, WIDENING, WIDENING_ON

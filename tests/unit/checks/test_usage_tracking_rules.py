@@ -8,12 +8,11 @@ from dataclasses import replace
 import pytest
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
+from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Past
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.table_state import Past, TableState
+from airflow_delta_provider.domain.report.report import Severity
 from tests.unit.check_families import check_change, check_state
 from tests.unit.mapped_tables import ID, MAPPING, MODE, NAME, Json, added, at, configured, mapped, said, step, table
 from tests.unit.mapped_tables import without as less

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.command_line.config_search import find_config, read_config
+from airflow_delta_provider.command_line.invocation import find_config, read_config
 from airflow_delta_provider.domain.request.config_file import Config, ConfigError, Spark, parse_config
 
 WHOLE = """

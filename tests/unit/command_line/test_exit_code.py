@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_delta_provider.command_line.exit_code import ExitCode, exit_code
-from airflow_delta_provider.domain.report.finding import Finding, Status
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity, Status, TableReport, Verdict
 
 ENDS = {
     Verdict.PASS: ExitCode.OK,

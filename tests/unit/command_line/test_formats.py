@@ -8,7 +8,7 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from airflow_delta_provider.command_line.main import main
-from airflow_delta_provider.domain.rendering.formats import FORMATS
+from airflow_delta_provider.domain.rendering.presentation import FORMATS
 from tests.unit.command_line.tables import damaged, sound
 
 CODE = "MD03"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from airflow_delta_provider.command_line.config_search import read_config
+from airflow_delta_provider.command_line.invocation import read_config
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.command_line.parser import RULE_COMMANDS, kind_of, rules_parser, table_parser
 from tests.unit.command_line.tables import damaged, sound

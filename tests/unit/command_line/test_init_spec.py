@@ -10,9 +10,9 @@ import pytest
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.migrations.planner import plan_migration
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
+from airflow_delta_provider.domain.table_name import TableName
 from tests.unit.command_line.tables import sound, write
 from tests.unit.damages.histories import plain
 from tests.unit.log_builder import Table

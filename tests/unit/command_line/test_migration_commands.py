@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from airflow_delta_provider.command_line.exit_code import UsageError
 from airflow_delta_provider.command_line.invocation import read_invocation
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.command_line.parser import table_parser
-from airflow_delta_provider.command_line.usage_error import UsageError
 from airflow_delta_provider.domain.request.kinds import KINDS
-from airflow_delta_provider.domain.request.migration_options import PlanMigrationOptions
-from airflow_delta_provider.domain.request.specs import Specs
-from airflow_delta_provider.jobs.run.command_line.main import parse
+from airflow_delta_provider.domain.request.migration_options import PlanMigrationOptions, Specs
+from airflow_delta_provider.jobs.run.command_line import parse
 from tests.unit.command_line.tables import sound
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.command_line.main import main
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import JobReport
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from tests.small_s3 import SmallS3
 from tests.unit.command_line.tables import damaged, sound
@@ -24,7 +24,7 @@ pytest.importorskip("obstore")
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallS3]:
     """A bucket with three tables, one of them damaged, and other things."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("airflow_delta_provider.jobs.storage.retries.WAITS", (0.0, 0.0))
+    monkeypatch.setattr("airflow_delta_provider.jobs.storage.remote_storage.WAITS", (0.0, 0.0))
     sound(tmp_path / "here" / "a")
     damaged(tmp_path / "here" / "x" / "b", "AC08")
     sound(tmp_path / "here" / "x" / "y" / "c")

@@ -15,7 +15,7 @@ from tests.unit.command_line.tables import damaged, sound
 #: Runs the command line where neither Airflow nor Spark can be imported.
 ALONE = (
     "import sys\nfor name in ('airflow', 'pyspark', 'py4j', 'delta'):\n    sys.modules[name] = None\n"
-    "from airflow_delta_provider.command_line.process import run\nrun()"
+    "from airflow_delta_provider.command_line.main import run\nrun()"
 )
 
 

@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.command_line import progress_bar
-from airflow_delta_provider.command_line.progress_bar import ProgressBar
-from airflow_delta_provider.command_line.terminal import Terminal
+from airflow_delta_provider.command_line import terminal as terminal_module
+from airflow_delta_provider.command_line.terminal import ProgressBar, Terminal
 
 
 @pytest.fixture(autouse=True)
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal on which everything takes long."""
-    monkeypatch.setattr(progress_bar, "_PATIENCE", -1.0)
-    monkeypatch.setattr(progress_bar, "is_terminal", lambda stream: True)
+    monkeypatch.setattr(terminal_module, "_PATIENCE", -1.0)
+    monkeypatch.setattr(terminal_module, "is_terminal", lambda stream: True)
     monkeypatch.setenv("TERM", "xterm")
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.command_line.invocation import ProjectFolder
 from airflow_delta_provider.command_line.main import main
-from airflow_delta_provider.command_line.project_folder import ProjectFolder
-from airflow_delta_provider.domain.rendering.formats import FORMATS
-from airflow_delta_provider.domain.rendering.source_tree import SourceTree
+from airflow_delta_provider.domain.rendering.links import SourceTree
+from airflow_delta_provider.domain.rendering.presentation import FORMATS
 from tests.unit.command_line.tables import damaged, sound
 
 ERROR, WARNING = "AC08", "AC27"

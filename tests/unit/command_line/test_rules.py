@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from airflow_delta_provider.command_line.main import main
-from airflow_delta_provider.command_line.rule_catalogue import entries, families
+from airflow_delta_provider.command_line.rules import entries, families
 from airflow_delta_provider.domain.checks.registry import FAMILIES, RULES
 
 

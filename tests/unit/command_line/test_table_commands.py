@@ -16,10 +16,10 @@ from airflow_delta_provider.command_line import table_command
 from airflow_delta_provider.command_line.engine import EngineUnavailableError
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.command_line.parser import commands
-from airflow_delta_provider.domain.rendering.formats import FORMATS
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.rendering.presentation import FORMATS
+from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.kinds import KINDS
-from airflow_delta_provider.jobs.run import path_search
+from airflow_delta_provider.jobs.run import tables as tables_module
 from tests.unit.command_line.tables import damaged, damaged_again, sound, unreadable
 
 ERROR, OTHER_ERROR, WARNING, UNDECIDED = "AC08", "RT15", "AC27", "LG06"
@@ -111,7 +111,7 @@ class TestTables:
     def test_search_that_takes_long_says_how_far_it_is(self, lake, capsys, monkeypatch):
         for place in ("a", "x/b", "y/z"):
             sound(lake / "lake" / place)
-        monkeypatch.setattr(path_search, "_SECONDS_BETWEEN", -1)
+        monkeypatch.setattr(tables_module, "_SECONDS_BETWEEN", -1)
         assert main(["audit", "lake/**"]) == 0
         lines = capsys.readouterr().err.splitlines()
         assert lines[0] == "lake/**: 1 folder listed, 0 tables found so far"

@@ -17,14 +17,13 @@ import pytest
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError
 from airflow_delta_provider.domain.formats import budget
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import DetailOptions
-from airflow_delta_provider.jobs.delta.log import arrow_checkpoint, python_checkpoint
-from airflow_delta_provider.jobs.delta.log.checkpoint_files import CheckpointFiles
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta import arrow_checkpoint, python_checkpoint
+from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled, with_null_group
@@ -225,10 +224,10 @@ def test_statistics_that_would_take_gigabytes_once_parsed_are_not_parsed(tmp_pat
 
 _AUDIT = """
 import resource, sys
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.delta.log import arrow_checkpoint
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta import arrow_checkpoint
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 by_pyarrow, kind, limit = sys.argv[2] == "True", sys.argv[3], int(sys.argv[4])

@@ -4,15 +4,19 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.column import (
+from airflow_delta_provider.domain.delta.data_type import (
+    ArrayType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
     UnknownColumnError,
     all_columns,
     children,
     find_column,
     parse_path,
 )
-from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType, StructField, StructType
-from airflow_delta_provider.domain.engine.sql_identifier import quote
+from airflow_delta_provider.domain.text import quote
 from tests.unit.states import field, struct
 
 AWKWARD = [

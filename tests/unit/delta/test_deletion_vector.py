@@ -14,12 +14,12 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
     DeletionVector,
     LargeDeletionVectorError,
     bitmap_in_range,
+    decode_z85,
     deleted_rows,
     inline_bitmap,
 )
-from airflow_delta_provider.domain.formats.roaring.bitmap import BrokenBitmapError, read_bitmap
-from airflow_delta_provider.domain.formats.z85 import decode_z85
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.formats.roaring import BrokenBitmapError, read_bitmap
+from airflow_delta_provider.domain.report.report import Severity
 
 #: The examples of PROTOCOL.md, JSON Example 1 to 3.
 RELATIVE = {

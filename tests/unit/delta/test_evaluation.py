@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.delta.evaluation import ParsedExpression, unfit_call, why_not_evaluated
-from airflow_delta_provider.domain.delta.sql_functions import FunctionKind, function_kind
+from airflow_delta_provider.domain.delta.expression import FunctionKind, function_kind
+from airflow_delta_provider.domain.delta.row_condition import ParsedExpression, unfit_call, why_not_evaluated
 
 
 def parsed(*calls: str, names: tuple[str, ...] = ("v",), parts: tuple[str, ...] = ()) -> ParsedExpression:

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.column import all_columns
-from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType, all_columns
 from airflow_delta_provider.domain.delta.expression import (
     UnknownNames,
     is_no_condition,
@@ -13,7 +12,7 @@ from airflow_delta_provider.domain.delta.expression import (
     refers_to,
     unknown_names,
 )
-from airflow_delta_provider.domain.engine.sql_identifier import quote
+from airflow_delta_provider.domain.text import quote
 from tests.unit.states import field, struct
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.delta.expression_syntax import wrong_default, wrong_syntax
+from airflow_delta_provider.domain.delta.expression import wrong_default, wrong_syntax
 
 #: Expressions that Spark evaluates, many of them as in the examples of its functions and in the tests of Delta.
 RIGHT = (

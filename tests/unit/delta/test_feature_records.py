@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import airflow_delta_provider
+from airflow_delta_provider.domain.delta.feature_traces import why_not_removable
 from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureAccess, FeatureKind, stable_name
 from airflow_delta_provider.domain.delta.features.registry import (
     FEATURES,
@@ -16,7 +17,6 @@ from airflow_delta_provider.domain.delta.features.registry import (
     feature_meant_by,
     feature_named,
 )
-from airflow_delta_provider.domain.delta.features.traces import why_not_removable
 
 PACKAGE = Path(airflow_delta_provider.__file__).parent
 RECORDS = PACKAGE / "domain" / "delta" / "features"

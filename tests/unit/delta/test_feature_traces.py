@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from airflow_delta_provider.domain.delta.features.traces import barrier, earliest_truncation, is_in_use, last_traces
+from airflow_delta_provider.domain.delta.feature_traces import barrier, earliest_truncation, is_in_use, last_traces
 from tests.unit.states import field, metadata_of, state_of, struct
 
 PLAIN = struct(field("a", "long"))

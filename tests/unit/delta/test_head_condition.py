@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.delta.head_condition import HeadCondition, HeadConditionError
-from airflow_delta_provider.domain.delta.head_mark import HeadMark
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_head import TableHead
+from airflow_delta_provider.domain.delta.table_head import HeadMark, TableHead
 
 SCHEMA = {
     "type": "struct",

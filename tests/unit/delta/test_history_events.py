@@ -13,10 +13,10 @@ from airflow_delta_provider.domain.delta.history_events import (
     HistoryEvents,
     events_after,
 )
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.report.report import TableReport
+from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from tests.unit.local_table import OnDisk, open_log

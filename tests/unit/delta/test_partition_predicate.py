@@ -7,7 +7,7 @@ import json
 import pytest
 
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType
-from airflow_delta_provider.domain.delta.partition_predicate import allowed_values, comparable
+from airflow_delta_provider.domain.delta.row_condition import allowed_values, comparable
 
 COLUMNS = {
     name: PrimitiveType(kind) for name, kind in (("d", "date"), ("s", "string"), ("n", "integer"), ("b", "boolean"))

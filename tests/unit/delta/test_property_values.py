@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.delta.property_values import FORMS
+from airflow_delta_provider.domain.delta.table_properties import FORMS
 
 READ = (
     ("delta.appendOnly", "TRUE"),

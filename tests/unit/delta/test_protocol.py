@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureAccess, FeatureKind
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named, with_requirements
-from airflow_delta_provider.domain.delta.features.state import FeatureState, feature_state
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
+from airflow_delta_provider.domain.delta.table_features import FeatureState, feature_state
 from tests.tables.open_features import OPEN_FEATURES
 
 feature_sets = st.frozensets(st.sampled_from(sorted(FEATURES)), max_size=8)

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.jobs.delta.log import arrow_checkpoint, python_checkpoint
-from airflow_delta_provider.jobs.delta.log.checkpoint_files import PARSED_FIELDS, CheckpointFiles
+from airflow_delta_provider.jobs.delta import arrow_checkpoint, python_checkpoint
+from airflow_delta_provider.jobs.delta.checkpoint_files import PARSED_FIELDS, CheckpointFiles
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from tests.unit.checkpoint_builder import COLUMNS, as_parquet
 from tests.unit.log_builder import Actions

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.audit.condition_origins import condition_origins
+from airflow_delta_provider.domain.audit.file_findings import condition_origins
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.row_condition import ConditionKind, RowCondition, row_conditions

@@ -11,11 +11,10 @@ import pytest
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_detail import detail_of
+from airflow_delta_provider.domain.delta.table_state import detail_of
 from airflow_delta_provider.domain.rendering.text import render
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report import JobReport, TableReport
 from airflow_delta_provider.domain.report.summary import MAX_BYTES, details_of, summarise
-from airflow_delta_provider.domain.report.table_report import TableReport
 from tests.unit.states import field, state_of, struct
 
 NOW = "2026-01-02T03:04:05.678+00:00"

@@ -7,12 +7,18 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.delta.head_changes import MOST_LISTED, head_changes
-from airflow_delta_provider.domain.delta.head_mark import NOTHING
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_event import EventKind, Position, Progress, TableEvent, events_since
-from airflow_delta_provider.domain.delta.table_head import TableHead
+from airflow_delta_provider.domain.delta.table_events import (
+    MOST_LISTED,
+    EventKind,
+    Position,
+    Progress,
+    TableEvent,
+    events_since,
+    head_changes,
+)
+from airflow_delta_provider.domain.delta.table_head import NOTHING, TableHead
 
 Field = dict[str, Any]
 LEGACY = Protocol(1, 2)

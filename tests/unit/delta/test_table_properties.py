@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from airflow_delta_provider.domain.delta.column import folded, lowered
+from airflow_delta_provider.domain.delta.data_type import folded, lowered
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import (
     APPEND_ONLY,

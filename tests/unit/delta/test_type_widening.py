@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.column import find_column
 from airflow_delta_provider.domain.delta.data_type import (
     ArrayType,
     DecimalType,
     MapType,
     PrimitiveType,
+    find_column,
     parse_type,
 )
-from airflow_delta_provider.domain.delta.type_widening import (
+from airflow_delta_provider.domain.delta.features.columns import (
     TypeChange,
     allowed_with_iceberg,
     can_widen,

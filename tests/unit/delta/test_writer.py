@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.delta.writer import signature_of, writer_of
+from airflow_delta_provider.domain.delta.commit import signature_of, writer_of
 
 
 @pytest.mark.parametrize(

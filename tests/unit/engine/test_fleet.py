@@ -7,12 +7,11 @@ import json
 import pytest
 
 from airflow_delta_provider.domain.engine.fleet import Fleet
-from airflow_delta_provider.domain.engine.profiles.user_profile import FleetError
-from airflow_delta_provider.domain.formats.yaml_text import parse_yaml
-from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
-from airflow_delta_provider.domain.request.fleet import fleet_of
-from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.engine.profile import FleetError
+from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.domain.formats.yaml_documents import parse_yaml
+from airflow_delta_provider.domain.request.check_options import CheckCompatibilityOptions, fleet_of
+from airflow_delta_provider.domain.table_name import TableName
 
 FILE = """
 engines:

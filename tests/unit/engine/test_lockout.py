@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.engine.lockout import known_lockouts, who_is_locked_out
-from airflow_delta_provider.domain.engine.profiles.access import Access
+from airflow_delta_provider.domain.engine.access import Access, known_lockouts, who_is_locked_out
 
 
 def test_recent_writers_that_are_locked_out_come_first():

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.delta.demands import demands_of
+from airflow_delta_provider.domain.delta.commit import writer_of
+from airflow_delta_provider.domain.delta.features.columns import TypeChange
 from airflow_delta_provider.domain.delta.features.feature import FeatureKind
 from airflow_delta_provider.domain.delta.features.registry import feature_meant_by
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
-from airflow_delta_provider.domain.delta.type_widening import TypeChange
-from airflow_delta_provider.domain.delta.writer import writer_of
-from airflow_delta_provider.domain.engine.engine import version_of
-from airflow_delta_provider.domain.engine.profiles.access import Access, Outcome, assess
-from airflow_delta_provider.domain.engine.profiles.profile import BY_VERSION, Support, Versions
-from airflow_delta_provider.domain.engine.profiles.registry import PROFILES, engine_of
+from airflow_delta_provider.domain.delta.table_features import demands_of
+from airflow_delta_provider.domain.engine.access import Access, Outcome, assess
+from airflow_delta_provider.domain.engine.profile import BY_VERSION, Support, Versions
+from airflow_delta_provider.domain.engine.profiles import PROFILES, engine_of
+from airflow_delta_provider.domain.engine.spark_library import version_of
 
 every_profile = pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
 

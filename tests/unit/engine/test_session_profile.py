@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.engine.delta_library import (
+from airflow_delta_provider.domain.engine.spark_library import (
     DELTA_CATALOG,
     DELTA_EXTENSION,
-    UnknownSparkError,
-    default_delta_jars,
-    delta_coordinates,
-)
-from airflow_delta_provider.domain.engine.session_profile import (
     EXTENSIONS,
     LEAN_JAVA_OPTIONS,
     SESSION_CATALOG,
+    UnknownSparkError,
+    default_delta_jars,
+    delta_coordinates,
+    is_local,
     missing_settings,
     own_settings,
     parse_defaults,
 )
-from airflow_delta_provider.domain.engine.spark_master import is_local
-from airflow_delta_provider.jobs.spark.session.engine_errors import understand
+from airflow_delta_provider.jobs.spark.engine_errors import understand
 
 DELTA = {EXTENSIONS: DELTA_EXTENSION, SESSION_CATALOG: DELTA_CATALOG}
 CLUSTERS = ["yarn", "spark://m:7077", "k8s://https://api:6443", "local-cluster[2,1,1024]", ""]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.engine.spark_master import MasterError, MasterKind, SparkMaster
+from airflow_delta_provider.domain.engine.spark_library import MasterError, MasterKind, SparkMaster
 
 
 @pytest.mark.parametrize(

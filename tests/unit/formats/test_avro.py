@@ -15,10 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.formats import budget
-from airflow_delta_provider.domain.formats.avro.codecs import MOST_BYTES
+from airflow_delta_provider.domain.formats.avro.file import MOST_BYTES, read_rows
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError, LargeAvroError
 from airflow_delta_provider.domain.formats.avro.projection import Column, Row
-from airflow_delta_provider.domain.formats.avro.reading import read_rows
 from tests.tables.avro_files import CODECS as CODEC_NAMES
 from tests.tables.avro_files import avro_file, recompressed
 from tests.tables.paimon.archive import table_of

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.formats.json_pattern import JsonPattern, Keys, LinePatterns, NoPatternError, Open
+from airflow_delta_provider.domain.audit.fast_path.json_pattern import (
+    JsonPattern,
+    Keys,
+    LinePatterns,
+    NoPatternError,
+    Open,
+)
 
 LINES = [
     '{"a":{"n":1,"t":"x"}}',

@@ -10,8 +10,8 @@ import lz4.block
 import pyarrow as pa
 import pytest
 
-from airflow_delta_provider.domain.formats.parquet.codecs import STANDARD_CODECS, decompress
-from airflow_delta_provider.domain.formats.parquet.parquet_error import MissingCodecError, ParquetError
+from airflow_delta_provider.domain.formats.parquet.pages import STANDARD_CODECS, decompress
+from airflow_delta_provider.domain.formats.parquet.thrift import MissingCodecError, ParquetError
 from airflow_delta_provider.jobs.tables import page_codecs
 from airflow_delta_provider.jobs.tables.page_codecs import codecs_of_packages
 from tests.unit.formats.test_lz4 import compressed, framed

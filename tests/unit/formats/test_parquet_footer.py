@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
     SchemaElement,
     TimeUnit,
 )
-from airflow_delta_provider.domain.formats.parquet.thrift_compact import Cursor, ThriftError, WireType
+from airflow_delta_provider.domain.formats.parquet.thrift import Cursor, ThriftError, WireType
 
 INSTANT = datetime.datetime(2024, 2, 29, 12, 30, 1, 5)
 

@@ -17,13 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.formats.budget import TooLargeError
-from airflow_delta_provider.domain.formats.parquet.field_tree import Struct
-from airflow_delta_provider.domain.formats.parquet.parquet_error import (
-    BrokenValueError,
-    MissingCodecError,
-    ParquetError,
-)
-from airflow_delta_provider.domain.formats.parquet.row_groups import ParquetFile
+from airflow_delta_provider.domain.formats.parquet.rows import ParquetFile
+from airflow_delta_provider.domain.formats.parquet.schema import Struct
+from airflow_delta_provider.domain.formats.parquet.thrift import BrokenValueError, MissingCodecError, ParquetError
 
 EPOCH = datetime(1970, 1, 1)
 LONGS = st.integers(-(2**63), 2**63 - 1)

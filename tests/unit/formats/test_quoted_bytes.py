@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.delta.checksum import parse_checksum
 from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector, bitmap_in_range, deleted_rows
-from airflow_delta_provider.domain.formats.avro.container import split_container
+from airflow_delta_provider.domain.delta.derived_files import parse_checksum
+from airflow_delta_provider.domain.formats.avro.file import split_container
 from airflow_delta_provider.domain.formats.avro.primitives import read_boolean
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.formats.parquet.footer import parse_footer
-from airflow_delta_provider.domain.formats.roaring.bitmap import read_bitmap
-from airflow_delta_provider.domain.paimon import deletion_vector as paimon_vector
+from airflow_delta_provider.domain.formats.roaring import read_bitmap
+from airflow_delta_provider.domain.paimon import index_manifest as paimon_vector
 from airflow_delta_provider.domain.paimon.index_manifest import VectorRange
 
 _SECRETS = [b"AWS_SECRET=wJal\xffrXUtn", b"wJal\xff" * 40, bytes(range(0xC8, 0xFF))]

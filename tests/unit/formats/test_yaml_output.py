@@ -7,8 +7,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.formats.yaml_output import comment, to_yaml
-from airflow_delta_provider.domain.formats.yaml_text import parse_yaml
+from airflow_delta_provider.domain.formats.yaml_documents import comment, parse_yaml, to_yaml
 
 _ODD = [
     *("no", "Yes", "~", "1e3", "0x1", "1_0", "=", "<<", "2024-01-01", "a: b", "a #b", "- a", "{a}", "s3://a/b", "? x"),

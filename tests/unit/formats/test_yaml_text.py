@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from airflow_delta_provider.domain.formats import yaml_text
-from airflow_delta_provider.domain.formats.yaml_text import (
+from airflow_delta_provider.domain.formats import yaml_documents
+from airflow_delta_provider.domain.formats.yaml_documents import (
     Mark,
     YamlError,
     key_mark_of,
@@ -74,7 +74,7 @@ def test_values_and_keys_know_where_they_were_written():
         ("- " * 100_000, "nested more than 200 deep"),
         (_BOMB, "more than 1,000,000 values"),
         (_MERGE_BOMB, "more than 1,000,000 values"),
-        (" " * (yaml_text.MOST_CHARACTERS + 1), "characters; at most"),
+        (" " * (yaml_documents.MOST_CHARACTERS + 1), "characters; at most"),
     ],
 )
 @pytest.mark.parametrize("in_c", [True, False])
@@ -87,6 +87,6 @@ def test_what_is_refused_says_where_and_why(text, message, in_c, monkeypatch):
 
 
 def test_without_the_package_it_is_named(monkeypatch):
-    monkeypatch.setattr(yaml_text, "import_module", lambda name: exec("raise ImportError"))
+    monkeypatch.setattr(yaml_documents, "import_module", lambda name: exec("raise ImportError"))
     with pytest.raises(YamlError, match="pip install PyYAML"):
         parse_yaml("a: 1")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.check_compatibility import CheckCompatibilityOptions
+from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import CheckCompatibilityOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.value import Days
-from airflow_delta_provider.jobs.migrations import compatibility
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.domain.request.option import Days
+from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.migrations import drift
 from airflow_delta_provider.jobs.run.runner import run
 
 SPARK = {"engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0"}
@@ -226,5 +226,5 @@ def test_a_probe_says_what_the_installed_engine_did(log, monkeypatch):
     table = log.check(probe=True)
     assert table.evidence["probe"]["reads"] is False
     assert told(table) == [("CP07", "WARNING", f"delta-rs {table.evidence['probe']['version']}")]
-    monkeypatch.setattr(compatibility, "_PACKAGE", "no_such_package")
+    monkeypatch.setattr(drift, "_PACKAGE", "no_such_package")
     assert told(log.check(probe=True)) == [("CP08", "WARNING", "delta-rs")]

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.domain.report.report import Finding, Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import CheckDriftOptions
-from airflow_delta_provider.domain.request.request_error import RequestError
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.migrations import drift
-from airflow_delta_provider.jobs.run.python_engine import python_session
 from airflow_delta_provider.jobs.run.runner import run
 
 PROTOCOL = {

@@ -12,9 +12,9 @@ from airflow_delta_provider.domain.request.change_options import (
     DisableColumnMappingOptions,
     DropFeatureOptions,
 )
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
-from airflow_delta_provider.jobs.run.command_line.main import parse
+from airflow_delta_provider.jobs.run.command_line import parse
 
 CHECK = ("check-row-tracking", "--table", "a", "--table", "b", "--report", "r.json")
 
@@ -161,7 +161,7 @@ def test_drop_of_features_allows_what_is_said_and_nothing_else(argument, option)
 def test_command_line_that_makes_no_sense_is_answered_without_pyspark():
     code = (
         "import sys; sys.modules['pyspark'] = None\n"
-        "from airflow_delta_provider.jobs.run.command_line.main import main\n"
+        "from airflow_delta_provider.jobs.run.command_line import main\n"
         "main(['check-row-tracking', '--level', 'full'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

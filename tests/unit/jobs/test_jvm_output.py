@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from airflow_delta_provider.jobs.spark.session.jvm_output import JvmOutput
+from airflow_delta_provider.jobs.spark.jvm_output import JvmOutput
 
 CHATTY = "echo resolving; echo '26/11/22 WARN Utils: loopback' >&2; echo '26/11/22 ERROR Client: refused' >&2"
 
@@ -56,7 +56,7 @@ def test_streams_are_given_back_after_a_failure(capfd: pytest.CaptureFixture[str
 def test_process_without_an_output_starts_all_the_same() -> None:
     code = (
         "import os, sys; os.close(1); sys.stdout = None\n"
-        "from airflow_delta_provider.jobs.spark.session.jvm_output import JvmOutput\n"
+        "from airflow_delta_provider.jobs.spark.jvm_output import JvmOutput\n"
         "with JvmOutput(shown=False).taken(): os.write(2, b'lost')\n"
         "os.write(2, b'kept')"
     )

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.command_line.main import main
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import PlanMigrationOptions
-from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from tests.unit.jobs.test_check_compatibility import METADATA, RUST, SPARK, Log, protocol
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.jobs.process import progress
-from airflow_delta_provider.jobs.process.progress import TableCount
+from airflow_delta_provider.domain.report.report import TableReport
+from airflow_delta_provider.jobs import process
+from airflow_delta_provider.jobs.process import TableCount
 
 
 def told(total: int) -> list[str]:
@@ -29,6 +29,6 @@ def test_of_many_tables_that_are_done_at_once_the_report_says_enough() -> None:
 
 def test_many_tables_that_take_long_are_counted(monkeypatch) -> None:
     seconds = itertools.count()
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(seconds) / 60)
+    monkeypatch.setattr(process.time, "monotonic", lambda: next(seconds) / 60)
     done = ("1,800 of 5,000 tables, 900", "3,600 of 5,000 tables, 1,800", "5,000 of 5,000 tables, 2,500")
     assert told(5000) == [f"{line} of them not PASS" for line in done]

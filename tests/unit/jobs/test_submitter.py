@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.jobs.process.submitter import Submitter, SubmitterGoneError
+from airflow_delta_provider.jobs.process import Submitter, SubmitterGoneError
 
 HOLDER = (
     "import fcntl, sys; file = open(sys.argv[1], 'wb'); fcntl.flock(file, fcntl.LOCK_EX); print(flush=True); input()"
 )
 DRIVER = """
 import sys, time
-from airflow_delta_provider.jobs.process.submitter import Submitter
+from airflow_delta_provider.jobs.process import Submitter
 Submitter(sys.argv[1]).watch()
 time.sleep(60)
 """

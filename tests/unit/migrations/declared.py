@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from airflow_delta_provider.domain.changes.step import InOneCommit, Step
+from airflow_delta_provider.domain.changes.steps import InOneCommit, Step
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.migrations.approved_plan import (
+from airflow_delta_provider.domain.migrations.plan import (
     ApprovedPlan,
+    MigrationPlan,
     PlanFileError,
     check_approved,
+    checksum_of,
     not_approved,
 )
-from airflow_delta_provider.domain.migrations.plan import MigrationPlan, checksum_of
 from tests.unit.migrations.declared import after, col, planned
 from tests.unit.migrations.test_planner import by_name
 

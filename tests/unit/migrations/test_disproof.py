@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.step import Step
+from airflow_delta_provider.domain.changes import steps
+from airflow_delta_provider.domain.changes.steps import Step
 from airflow_delta_provider.domain.delta.data_type import ArrayType
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.disproof import claims_of, disproved, values_in

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.drift import DriftHistory, differences
 from airflow_delta_provider.domain.migrations.planner import plan_migration
-from airflow_delta_provider.domain.spec.of_table import describe
 from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Struct, TableSpec
+from airflow_delta_provider.domain.spec.writing import describe
 from tests.unit.migrations.declared import after, col
 from tests.unit.spec.random_specs import SCHEMAS
 from tests.unit.spec.random_specs import specs as any_specs

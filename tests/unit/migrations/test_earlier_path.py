@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.changes.step import (
+from airflow_delta_provider.domain.changes.steps import (
     AddColumns,
     ColumnName,
     DropColumns,
@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.changes.step import (
     Parts,
     RenameColumns,
 )
-from airflow_delta_provider.domain.migrations.earlier_path import earlier_path
+from airflow_delta_provider.domain.migrations.difference import earlier_path
 
 STEPS = (
     DropColumns((("gone",),)),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes import step as steps
+from airflow_delta_provider.domain.changes import steps
 from airflow_delta_provider.domain.migrations.edit import edited
 
 

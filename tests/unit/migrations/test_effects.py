@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.checks.migrations.readers import STREAM_BREAKS
+from airflow_delta_provider.domain.changes import steps
+from airflow_delta_provider.domain.checks.migrations.planned import STREAM_BREAKS
 from airflow_delta_provider.domain.migrations.effects import effects_of
 from tests.unit.states import LEGACY, field, state_of, struct
 

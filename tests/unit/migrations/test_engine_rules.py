@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.delta.indexed_columns import indexed_columns, listed_columns
+from airflow_delta_provider.domain.delta.column_statistics import indexed_columns, listed_columns
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.property_values import why_not_set
+from airflow_delta_provider.domain.delta.table_properties import why_not_set
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.sql_identifier import SqlNameError
+from airflow_delta_provider.domain.text import SqlNameError
 from tests.unit.migrations.declared import col, refused, steps
 from tests.unit.states import LEGACY, field, state_of, struct
 

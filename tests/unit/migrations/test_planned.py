@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.changes import step as steps
-from airflow_delta_provider.domain.changes.step import ColumnName, ColumnText, ColumnType, NewColumn, Step
+from airflow_delta_provider.domain.changes import steps
+from airflow_delta_provider.domain.changes.steps import ColumnName, ColumnText, ColumnType, NewColumn, Step
 from airflow_delta_provider.domain.checks.migrations.planned import Added, DroppedFeature, Renamed, Retyped
 from airflow_delta_provider.domain.delta.data_type import INTEGER, LONG
-from airflow_delta_provider.domain.migrations.planned import planned_migration
+from airflow_delta_provider.domain.migrations.planner import planned_migration
 from tests.unit.states import WIDENING, field, state_of, struct
 
 BEFORE = state_of(struct(field("id", "long"), field("qty", "integer")))

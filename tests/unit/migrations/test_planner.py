@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes import step as steps_of
-from airflow_delta_provider.domain.changes.explain import explain
-from airflow_delta_provider.domain.changes.sql import render_sql
+from airflow_delta_provider.domain.changes import steps as steps_of
+from airflow_delta_provider.domain.changes.steps import explain, render_sql
 from airflow_delta_provider.domain.delta.data_type import ArrayType
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_delta_provider.domain.checks.migrations.planned import Added, PlannedMigration
 from airflow_delta_provider.domain.delta.data_type import LONG
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Severity
 from airflow_delta_provider.domain.spec.policy import Policy, PolicyError, TablePolicy, why_ask
 from tests.unit.states import field, state_of, struct
 

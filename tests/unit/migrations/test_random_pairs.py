@@ -17,12 +17,12 @@ from airflow_delta_provider.domain.delta.data_type import (
     StructType,
     parse_type,
 )
-from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME
+from airflow_delta_provider.domain.delta.metadata import ID, PHYSICAL_NAME
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
-from airflow_delta_provider.domain.spec.of_table import describe
 from airflow_delta_provider.domain.spec.problem import SpecError
 from airflow_delta_provider.domain.spec.table_spec import Array, ColumnSpec, Leaf, Map, Shape, Struct, TableSpec
+from airflow_delta_provider.domain.spec.writing import describe
 from tests.unit.mapped_tables import MAPPING, configured, mapped
 from tests.unit.mapped_tables import table as mapped_table
 from tests.unit.migrations.declared import after, planned

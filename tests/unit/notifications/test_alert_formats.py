@@ -15,14 +15,11 @@ from markdown_it import MarkdownIt
 
 from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
-from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.domain.report.report import Finding, ReportPlace, Severity, TableReport, Verdict
+from airflow_delta_provider.domain.text import visible
+from airflow_delta_provider.notifications import facts, markdown, slack, text
+from airflow_delta_provider.notifications import html as html_format
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, worst_first
-from airflow_delta_provider.notifications.formats import facts, markdown, slack, text
-from airflow_delta_provider.notifications.formats import html as html_format
 
 ORIGIN = Origin("nightly", "audit", "manual__1", try_number=2, log_url="https://airflow/log?a=1&b=2")
 NASTY = st.text(st.sampled_from("ab1 \n`*_[]()<>&#|~\"'\\{}$@!-+.:/"), min_size=1, max_size=60)

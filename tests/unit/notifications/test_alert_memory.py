@@ -5,8 +5,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from airflow_delta_provider.domain.report.finding import Finding, Status, Waiver
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity, Status, Waiver
 from airflow_delta_provider.notifications.alert import News, TableFinding
 from airflow_delta_provider.notifications.memory import Memory, Trace, key_of
 

@@ -12,14 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from airflow_delta_provider.domain.rendering.html_page.page import render as html_page
+from airflow_delta_provider.domain.rendering.page import render as html_page
 from airflow_delta_provider.domain.rendering.timeline import Timeline
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
+from airflow_delta_provider.notifications import html, markdown, slack, text
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, worst_first
-from airflow_delta_provider.notifications.formats import html, markdown, slack, text
-from airflow_delta_provider.notifications.formats.html_timeline import AMBER, BLUE, GREEN, GREY, RED
+from airflow_delta_provider.notifications.html import AMBER, BLUE, GREEN, GREY, RED
 from tests.unit.notifications.test_alert_formats import WRITTEN, words
 from tests.unit.rendering.reports import NASTY, found, report_of, violated
 from tests.unit.rendering.test_html_page import Page

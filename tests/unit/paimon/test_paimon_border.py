@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
+from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
-from airflow_delta_provider.jobs.tables.data_files import DataFiles
+from airflow_delta_provider.jobs.storage.errors import UnreadFileError
+from airflow_delta_provider.jobs.tables.table_storage import DataFiles
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_checks import copy
 

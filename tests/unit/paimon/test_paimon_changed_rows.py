@@ -10,21 +10,18 @@ import pytest
 
 from airflow_delta_provider.domain.paimon.changed_rows import ChangedRows, Comparison, Occurrence, groups_of
 from airflow_delta_provider.domain.paimon.manifest import DataFile
-from airflow_delta_provider.domain.paimon.row_outcome import (
+from airflow_delta_provider.domain.paimon.row_rules import (
     ChangedRow,
     FaultyRows,
     Moved,
     MovedKeys,
     Outcome,
     RowFault,
-)
-from airflow_delta_provider.domain.paimon.row_rules import (
     keeps_identities,
     row_findings,
 )
 from airflow_delta_provider.domain.paimon.table_history import LiveState, Step, TableHistory, Vector
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity
 from tests.tables.paimon.archive import table_of
 from tests.unit.paimon_histories import history_of
 

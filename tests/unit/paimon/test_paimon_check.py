@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.formats import budget
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.check_paimon_row_tracking import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
+from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.paimon.check import check_paimon_table
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
-from airflow_delta_provider.jobs.paimon.open_table import PaimonTable, open_paimon_table
-from airflow_delta_provider.jobs.tables.table_session import TableError, TableSession, parse_table_name
+from airflow_delta_provider.jobs.paimon.table import PaimonTable, open_paimon_table
+from airflow_delta_provider.jobs.tables.session import TableError, TableSession, parse_table_name
 from tests.tables.paimon.archive import HISTORIES, table_of
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_checks import Storage, check, copy, told

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from tests.tables.paimon.editing import EditedTable, Records
 from tests.unit.paimon_checks import check, copy, told
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.paimon.deletion_vector import deleted_rows
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
-from airflow_delta_provider.domain.paimon.index_manifest import VectorRange
+from airflow_delta_provider.domain.paimon.index_manifest import VectorRange, deleted_rows
+from airflow_delta_provider.domain.paimon.schema import PaimonFormatError
 from tests.tables.paimon.vectors import index_file
 
 _POSITIONS = st.sets(st.integers(0, 4000), max_size=50)

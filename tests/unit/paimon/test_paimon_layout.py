@@ -13,8 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.paimon.binary_row import Timestamp, read_partition
-from airflow_delta_provider.domain.paimon.data_type import DataField, DataType
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
 from airflow_delta_provider.domain.paimon.index_manifest import IndexFile
 from airflow_delta_provider.domain.paimon.layout import (
     DataLayout,
@@ -25,7 +23,7 @@ from airflow_delta_provider.domain.paimon.layout import (
     tag_names,
 )
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKind, FileSource
-from airflow_delta_provider.domain.paimon.table_options import TableOptions
+from airflow_delta_provider.domain.paimon.schema import DataField, DataType, PaimonFormatError, TableOptions
 
 _FIXED = {"BOOLEAN": "?", "TINYINT": "b", "SMALLINT": "h", "INT": "i", "BIGINT": "q", "FLOAT": "f", "DOUBLE": "d"}
 

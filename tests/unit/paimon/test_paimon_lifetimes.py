@@ -11,16 +11,16 @@ import pyarrow.parquet as parquet
 import pytest
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
-from airflow_delta_provider.domain.paimon.file_faults import FileFault, differs, findings_of, unread, unreadable
-from airflow_delta_provider.domain.paimon.lifetimes import Lifetimes, row_successors
+from airflow_delta_provider.domain.paimon.live_files import Lifetimes, row_successors
 from airflow_delta_provider.domain.paimon.manifest import DataFile
+from airflow_delta_provider.domain.paimon.row_rules import FileFault, differs, findings_of, unread, unreadable
 from airflow_delta_provider.domain.paimon.table_history import Step, TableHistory
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
-from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.spark.paimon.deleted_rows import DeletedRows
-from airflow_delta_provider.jobs.spark.paimon.file_survey import FileSurvey, survey
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.paimon.table import TableFiles
+from airflow_delta_provider.jobs.spark.paimon.compared_rows import DeletedRows
+from airflow_delta_provider.jobs.spark.paimon.rows import FileSurvey, survey
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from tests.tables.paimon.archive import table_of
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_checks import Storage, check, copy, told

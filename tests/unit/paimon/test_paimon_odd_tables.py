@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report.report import Verdict
 from tests.tables.avro_files import CODECS, recompressed
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_checks import check, copy, told

@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.paimon.data_type import DataField, DataType
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
-from airflow_delta_provider.domain.paimon.table_options import TableOptions
-from airflow_delta_provider.domain.paimon.table_schema import TableSchema
+from airflow_delta_provider.domain.paimon.schema import (
+    DataField,
+    DataType,
+    PaimonFormatError,
+    TableOptions,
+    TableSchema,
+)
 
 _SCHEMA: dict[str, Any] = {
     "version": 3,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
+from airflow_delta_provider.domain.paimon.schema import PaimonFormatError
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 
 _SNAPSHOT: dict[str, Any] = {

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.paimon import schema as schema_module
 from airflow_delta_provider.domain.paimon import snapshot as snapshot_module
-from airflow_delta_provider.domain.paimon import table_schema as schema_module
 from airflow_delta_provider.domain.paimon.binary_row import read_partition
-from airflow_delta_provider.domain.paimon.deletion_vector import deleted_rows
-from airflow_delta_provider.domain.paimon.format_error import PaimonFormatError
-from airflow_delta_provider.domain.paimon.index_manifest import DELETION_VECTORS, read_index_manifests
+from airflow_delta_provider.domain.paimon.index_manifest import DELETION_VECTORS, deleted_rows, read_index_manifests
 from airflow_delta_provider.domain.paimon.layout import DataLayout, manifest_path
 from airflow_delta_provider.domain.paimon.manifest import FileKind, read_manifest_lists, read_manifests
+from airflow_delta_provider.domain.paimon.schema import PaimonFormatError
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from tests.tables.avro_files import CODECS as CODEC_NAMES
 from tests.tables.avro_files import avro_file, recompressed

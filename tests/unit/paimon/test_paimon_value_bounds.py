@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileSource
-from airflow_delta_provider.domain.paimon.table_schema import TableSchema
-from airflow_delta_provider.domain.paimon.value_bounds import ValueBounds, may_be_same_rows
+from airflow_delta_provider.domain.paimon.manifest_checks import ValueBounds, may_be_same_rows
+from airflow_delta_provider.domain.paimon.schema import TableSchema
 
 SCHEMA = TableSchema.from_json(
     '{"version": 3, "id": 0, "fields": [{"id": 0, "name": "a", "type": "INT"},'

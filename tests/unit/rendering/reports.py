@@ -8,10 +8,7 @@ from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.report.finding import Finding, Waiver
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity, TableReport, Verdict, Waiver
 
 STARTED, FINISHED = "2026-01-02T03:04:05.000+00:00", "2026-01-02T03:04:09.100+00:00"
 WAIVER = Waiver("data-team", "Known since the migration.", "2027-01-31")

@@ -11,14 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.rendering.html_page.page import render
-from airflow_delta_provider.domain.rendering.html_page.tables_page import Reach, Search, report_href, tables_page
-from airflow_delta_provider.domain.rendering.html_page.task_page import message_page, rule_page, task_page
-from airflow_delta_provider.domain.report.excerpt import Excerpt
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.table_rows import LatestLook, Origin, TableRow
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.rendering.page import render
+from airflow_delta_provider.domain.rendering.ui_pages import (
+    Reach,
+    Search,
+    message_page,
+    report_href,
+    rule_page,
+    tables_page,
+    task_page,
+)
+from airflow_delta_provider.domain.report.pages import Excerpt, LatestLook, Origin, TableRow
+from airflow_delta_provider.domain.report.report import Finding, TableReport, Verdict
 from tests.unit.rendering.reports import NASTY, nasty_findings, of_everything, report_of, sound, violated
 from tests.unit.rendering.test_html_page import Page
 

@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering import text
-from airflow_delta_provider.domain.rendering.formats import FORMATS, Format
-from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.rendering.links import RuleLinks
+from airflow_delta_provider.domain.rendering.presentation import FORMATS, Format, Presentation
+from airflow_delta_provider.domain.report.report import JobReport
 from tests.unit.rendering.reports import found, nasty_reports, of_everything, report_of, sound, violated
 
 each_format = pytest.mark.parametrize("known", FORMATS.values(), ids=list(FORMATS))
@@ -81,7 +80,7 @@ def test_json_is_the_report_itself() -> None:
 def test_text_imports_no_other_format() -> None:
     code = (
         "import sys\n"
-        "from airflow_delta_provider.domain.rendering.formats import FORMATS\n"
+        "from airflow_delta_provider.domain.rendering.presentation import FORMATS\n"
         "from tests.unit.rendering.reports import report_of\n"
         "before = set(sys.modules)\n"
         "FORMATS['text'].render(report_of())\n"

@@ -6,9 +6,7 @@ from hypothesis import given
 
 from airflow_delta_provider.domain.rendering.github import render
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.report.finding import Status
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import JobReport, Severity, Status
 from tests.unit.rendering.reports import (
     faulty,
     found,

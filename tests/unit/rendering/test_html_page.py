@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.rendering.html_page.markup import Markup, element, joined, lines, text
-from airflow_delta_provider.domain.rendering.html_page.page import render
+from airflow_delta_provider.domain.rendering.html import Markup, element, joined, lines, text
+from airflow_delta_provider.domain.rendering.links import RuleLinks
+from airflow_delta_provider.domain.rendering.page import render
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.report_place import ReportPlace
+from airflow_delta_provider.domain.report.report import JobReport, ReportPlace
 from tests.unit.rendering.reports import (
     WAIVER,
     found,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.rendering.html_page.page import render
+from airflow_delta_provider.domain.rendering.page import render
 from tests.unit.rendering.reports import found, report_of, sound, violated
 from tests.unit.rendering.test_html_page import Page
 

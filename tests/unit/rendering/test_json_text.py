@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from airflow_delta_provider.domain.rendering.json_text import JsonTables, render
-from airflow_delta_provider.domain.report.job_report import JobReport
+from airflow_delta_provider.domain.report.report import JobReport
 from tests.unit.rendering.reports import faulty, nasty_reports, of_everything, report_of, sound, violated
 
 

@@ -8,9 +8,7 @@ from hypothesis import given
 
 from airflow_delta_provider.domain.rendering.junit import render
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.report.finding import Status
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict
+from airflow_delta_provider.domain.report.report import JobReport, Severity, Status, Verdict
 from tests.unit.rendering.reports import (
     WAIVER,
     faulty,

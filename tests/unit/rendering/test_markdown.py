@@ -8,11 +8,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from airflow_delta_provider.domain.checks.registry import RULES as known
+from airflow_delta_provider.domain.rendering.links import RuleLinks
 from airflow_delta_provider.domain.rendering.markdown import MAX_BYTES, render
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.domain.report.report import JobReport
+from airflow_delta_provider.domain.text import visible
 from tests.unit.rendering.reports import (
     NASTY,
     found,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_delta_provider.domain.rendering.markdown import render
-from airflow_delta_provider.domain.rendering.plan_lines import plan_lines
-from airflow_delta_provider.domain.rendering.plan_markdown import render_plan
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
+from airflow_delta_provider.domain.rendering.markdown import render, render_plan
+from airflow_delta_provider.domain.rendering.report_document import plan_lines
+from airflow_delta_provider.domain.report.report import JobReport, TableReport
 from tests.unit.migrations.declared import col, planned
 from tests.unit.migrations.test_planner import by_name
 

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
+from airflow_delta_provider.domain.rendering.links import RuleLinks
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.rule_link import RuleLinks
 from airflow_delta_provider.domain.rendering.sarif import render
-from airflow_delta_provider.domain.report.finding import Status
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import JobReport, Severity, Status
 from tests.unit.rendering.reports import (
     WAIVER,
     faulty,

@@ -7,14 +7,10 @@ import pytest
 from hypothesis import given
 
 from airflow_delta_provider.domain.rendering.presentation import ANSI, Detail, Presentation
+from airflow_delta_provider.domain.rendering.report_document import took, totals
 from airflow_delta_provider.domain.rendering.summary_text import render
-from airflow_delta_provider.domain.rendering.totals import took, totals
-from airflow_delta_provider.domain.report.finding import Status
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.visible import columns, padded, visible
+from airflow_delta_provider.domain.report.report import JobReport, ReportPlace, Severity, Status, TableReport
+from airflow_delta_provider.domain.text import columns, padded, visible
 from tests.unit.rendering.reports import (
     WAIVER,
     faulty,

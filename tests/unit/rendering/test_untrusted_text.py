@@ -14,16 +14,12 @@ from hypothesis import strategies as st
 
 from airflow_delta_provider.command_line.terminal import Terminal
 from airflow_delta_provider.domain.rendering import text
-from airflow_delta_provider.domain.rendering.formats import FORMATS
-from airflow_delta_provider.domain.rendering.plan_markdown import render_plan
-from airflow_delta_provider.domain.rendering.presentation import Detail, Presentation
-from airflow_delta_provider.domain.report.finding import Finding, Waiver
-from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.visible import printed, visible, visible_lines
+from airflow_delta_provider.domain.rendering.markdown import render_plan
+from airflow_delta_provider.domain.rendering.presentation import FORMATS, Detail, Presentation
+from airflow_delta_provider.domain.report.report import Finding, ReportPlace, Severity, TableReport, Waiver
+from airflow_delta_provider.domain.text import printed, visible, visible_lines
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, worst_first
-from airflow_delta_provider.notifications.message import Message
+from airflow_delta_provider.notifications.violation import Message
 from tests.unit.rendering.reports import found, report_of, violated
 
 PIECES = [

@@ -10,14 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from airflow_delta_provider.domain.report import excerpt as excerpts
-from airflow_delta_provider.domain.report import table_rows
-from airflow_delta_provider.domain.report.excerpt import Excerpt
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.report_place import ReportPlace
-from airflow_delta_provider.domain.report.table_rows import Looks, Origin, TableRow, TableRows
-from airflow_delta_provider.domain.report.verdict import Verdict
+from airflow_delta_provider.domain.report import pages
+from airflow_delta_provider.domain.report import pages as excerpts
+from airflow_delta_provider.domain.report.pages import Excerpt, Looks, Origin, TableRow, TableRows
+from airflow_delta_provider.domain.report.report import Finding, JobReport, ReportPlace, Verdict
 from tests.unit.rendering.reports import found, nasty_reports, of_everything, report_of, sound, violated
 
 NOW = datetime(2026, 1, 30, tzinfo=timezone.utc)
@@ -93,7 +89,7 @@ def test_message_of_a_finding_without_evidence_stays() -> None:
 def test_rows_are_bounded_and_the_worst_stay() -> None:
     report = report_of(*(sound(f"/lake/a/long/way/down/{n}") for n in range(5000)), violated("/lake/bad"))
     rows = TableRows.of(report)
-    assert size(rows.to_json()) <= table_rows.MAX_BYTES
+    assert size(rows.to_json()) <= pages.MAX_BYTES
     assert rows.rows[0] == TableRow("/lake/bad", Verdict.VIOLATED, 5, 1)
     assert len(rows.rows) + rows.omitted == 5001
     assert TableRows.from_json(json.loads(json.dumps(rows.to_json()))) == rows

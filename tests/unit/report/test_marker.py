@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.report.marker import PREFIX, MarkerReader, is_marker, marker_lines
+from airflow_delta_provider.domain.report.transport import PREFIX, MarkerReader, is_marker, marker_lines
 
 NONCE, FOREIGN = "0a1b2c3d", "ffff0000"
 documents = st.recursive(

@@ -8,15 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.checks.levels import not_checked
 from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.rule import not_checked
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_detail import detail_of
+from airflow_delta_provider.domain.delta.table_state import detail_of
 from airflow_delta_provider.domain.rendering.text import render
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.job_report import DamagedReportError, JobReport
-from airflow_delta_provider.domain.report.report_place import ReportPlace
+from airflow_delta_provider.domain.report.report import (
+    DamagedReportError,
+    Finding,
+    JobReport,
+    ReportPlace,
+    Severity,
+    TableReport,
+    Verdict,
+    judge,
+    worst,
+)
 from airflow_delta_provider.domain.report.summary import (
     MAX_BYTES,
     MAX_TABLES,
@@ -27,8 +35,6 @@ from airflow_delta_provider.domain.report.summary import (
     tables_with,
     violated_tables,
 )
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Severity, Verdict, judge, worst
 from airflow_delta_provider.domain.request.kinds import KINDS
 from tests.unit.report_contract import SCHEMA, violations
 from tests.unit.states import field, state_of, struct

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.request.allowed_locations import check_found, check_outside_data, check_path
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.table_name import TableName, check_found, check_outside_data, check_path
 
 ALLOWED = ("s3://lake/team/", "/data", "main.sales")
 

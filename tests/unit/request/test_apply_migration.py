@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions, Plans
-from airflow_delta_provider.domain.request.request_error import RequestError
 
 PLAN = {"digest": "d", "table": "/t", "table_id": "i", "version": 1, "base": "b", "spec": {}, "steps": []}
 OTHER = {**PLAN, "table": "/other"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.request.audit import AuditOptions
+from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.request.change_options import (
     AlterColumnsOptions,
     CreateTableOptions,
@@ -13,8 +13,8 @@ from airflow_delta_provider.domain.request.change_options import (
     EnableFeatureOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.domain.request.request_error import RequestError
-from airflow_delta_provider.domain.request.table_name import check_tables
+from airflow_delta_provider.domain.request.check_options import AuditOptions
+from airflow_delta_provider.domain.table_name import check_tables
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.request.path_pattern import PathPattern
+from airflow_delta_provider.domain.table_name import PathPattern
 
 
 @pytest.mark.parametrize(

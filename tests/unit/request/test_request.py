@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.request.change_options import (
     AlterColumnsOptions,
     DisableColumnMappingOptions,
     EnableFeatureOptions,
     WidenTypesOptions,
 )
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS, kind_named, load
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions, Options
-from airflow_delta_provider.domain.request.request_error import RequestError
 from tests.every_kind import CHANGES, REQUESTS
 
 texts = st.text(min_size=1, max_size=20)

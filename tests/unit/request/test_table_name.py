@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.column import parse_path
-from airflow_delta_provider.domain.engine.sql_identifier import quote
-from airflow_delta_provider.domain.request.allowed_locations import check_location
-from airflow_delta_provider.domain.request.table_name import TableName, TableNameError, normal_location
+from airflow_delta_provider.domain.delta.data_type import parse_path
+from airflow_delta_provider.domain.table_name import TableName, TableNameError, check_location, normal_location
+from airflow_delta_provider.domain.text import quote
 
 HOSTILE = "a`; DROP TABLE x; --"
 awkward = st.sampled_from(["a", "a b", "a.b", "`", "a`b", HOSTILE, "'", '"', "列", "\\", "ß\n"]) | st.text(min_size=1)

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import base_of, in_order, overlaps
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.row_ids.fresh_ids import base_of, in_order, overlaps
 
 
 def file(name: int | str, base: int | None, rows: int | None) -> LiveFile:

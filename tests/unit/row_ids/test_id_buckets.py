@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.row_ids.id_buckets import (
+from airflow_delta_provider.domain.checks.row_tracking.id_sets import (
     IDS,
     IdBucket,
     buckets_of,
@@ -15,6 +14,7 @@ from airflow_delta_provider.domain.row_ids.id_buckets import (
     impossible_ids,
     landings,
 )
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 
 #: Ids around the borders of buckets, negative ones among them.
 NEAR = st.integers(-3, 3).flatmap(lambda bucket: st.integers(-40, 40).map(lambda more: bucket * IDS + more))

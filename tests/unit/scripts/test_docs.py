@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.get_provider_info import get_provider_info
-from airflow_delta_provider.jobs.run.command_line.main import parse
+from airflow_delta_provider.jobs.run.command_line import parse
 from scripts.generated_docs import PAGES
 from scripts.operators_page import public_classes
 from scripts.sample_blocks import CHECKOUT, pages

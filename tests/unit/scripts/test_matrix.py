@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from airflow_delta_provider.domain.engine.delta_library import coordinates_of, delta_coordinates
+from airflow_delta_provider.domain.engine.spark_library import coordinates_of, delta_coordinates
 from scripts.matrix import results
 from scripts.matrix.entries import Airflow, Engine, entries
 from scripts.sample_blocks import CHECKOUT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.spec.spec_file import parse_files
+from airflow_delta_provider.domain.spec.files import parse_files
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 
 

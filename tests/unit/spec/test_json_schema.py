@@ -8,12 +8,10 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 
-from airflow_delta_provider.domain.formats.yaml_text import parse_yaml, unmarked
+from airflow_delta_provider.domain.formats.yaml_documents import parse_yaml, unmarked
 from airflow_delta_provider.domain.spec import columns, reading
-from airflow_delta_provider.domain.spec.json_schema import json_schema
-from airflow_delta_provider.domain.spec.keys import COLUMN_KEYS, TABLE_KEYS, TYPE_KEYS
-from airflow_delta_provider.domain.spec.problem import SpecError
-from airflow_delta_provider.domain.spec.spec_file import read_specs
+from airflow_delta_provider.domain.spec.files import read_specs
+from airflow_delta_provider.domain.spec.problem import COLUMN_KEYS, TABLE_KEYS, TYPE_KEYS, SpecError, json_schema
 from scripts.spec_page import SCHEMA
 from tests.unit.spec.random_specs import specs
 from tests.unit.spec.spec_texts import parse_file

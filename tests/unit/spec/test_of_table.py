@@ -6,14 +6,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from airflow_delta_provider.domain.delta.clustering import CLUSTERING
 from airflow_delta_provider.domain.delta.data_type import ArrayType, PrimitiveType, StructField
+from airflow_delta_provider.domain.delta.features.log import CLUSTERING_DOMAIN
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.planner import plan_migration
-from airflow_delta_provider.domain.spec.of_table import Described, describe
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
-from airflow_delta_provider.domain.spec.writing import Written, file_text
+from airflow_delta_provider.domain.spec.writing import Described, Written, describe, file_text
 from tests.unit.spec.random_specs import SCHEMAS
 from tests.unit.spec.spec_texts import parse_file
 from tests.unit.states import TABLE, field, state_of, struct
@@ -80,7 +79,7 @@ def test_spec_of_a_table_with_everything_plans_nothing():
     }
     protocol = Protocol(1, 2).supporting([*features, "deletionVectors", "clustering"])
     state = state_of(schema, protocol=protocol, configuration=configuration)
-    domains = {CLUSTERING: json.dumps({"clusteringColumns": [["id"]]})}
+    domains = {CLUSTERING_DOMAIN: json.dumps({"clusteringColumns": [["id"]]})}
     state = replace(state, domains=domains, metadata=replace(state.metadata, description="All\norders"))
     described, spec = of_file(state)
     assert spec.to_json() == {
@@ -116,7 +115,7 @@ def test_mapping_is_declared_with_its_mode(mode):
     schema = struct(field("a", "long", delta__columnMapping__id=1, delta__columnMapping__physicalName="col-1"))
     configuration = {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "1"}
     state = state_of(schema, protocol=Protocol(2, 5), configuration=configuration)
-    domains = {CLUSTERING: json.dumps({"clusteringColumns": [["col-1"]]})}
+    domains = {CLUSTERING_DOMAIN: json.dumps({"clusteringColumns": [["col-1"]]})}
     spec = of_file(replace(state, domains=domains))[1]
     assert (spec.properties, spec.features) == ({"delta.columnMapping.mode": mode}, ("columnMapping",))
     assert spec.cluster_by == (("a",),)

@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.delta.data_type import (
     UnknownTypeError,
 )
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
-from airflow_delta_provider.domain.formats.yaml_text import parse_yaml
+from airflow_delta_provider.domain.formats.yaml_documents import parse_yaml
 from airflow_delta_provider.domain.spec.problem import MOST_PROBLEMS, SpecError
 from airflow_delta_provider.domain.spec.reading import read_spec
 from airflow_delta_provider.domain.spec.table_spec import Array, ColumnSpec, Leaf, Map, Struct, TableSpec

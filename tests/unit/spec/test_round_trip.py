@@ -4,8 +4,7 @@ import json
 
 from hypothesis import given, settings
 
-from airflow_delta_provider.domain.formats.yaml_output import to_yaml
-from airflow_delta_provider.domain.formats.yaml_text import parse_yaml
+from airflow_delta_provider.domain.formats.yaml_documents import parse_yaml, to_yaml
 from airflow_delta_provider.domain.spec.reading import read_spec
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from tests.unit.spec.random_specs import specs

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from airflow_delta_provider.domain.spec.files import in_order, is_spec_file, parse_files, read_specs
 from airflow_delta_provider.domain.spec.problem import SpecError
-from airflow_delta_provider.domain.spec.spec_file import in_order, is_spec_file, parse_files, read_specs
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from tests.unit.spec.spec_texts import parse_file
 

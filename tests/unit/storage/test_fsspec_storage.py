@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.jobs.storage.errors import StorageError
 from airflow_delta_provider.jobs.storage.fsspec_storage import FsspecStorage
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
-from airflow_delta_provider.jobs.storage.storage_errors import StorageError
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from tests.small_s3 import SmallS3
 from tests.unit.storage.test_object_storage import ODD, fails_with
 
@@ -32,7 +32,7 @@ def s3(server: SmallS3) -> FsspecStorage:
 @pytest.fixture(params=["memory://lake", "s3a://lake"])
 def place(request: pytest.FixtureRequest, server: SmallS3, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Return a storage and the URI of a directory in it."""
-    monkeypatch.setattr("airflow_delta_provider.jobs.storage.retries.WAITS", (0.0, 0.0))
+    monkeypatch.setattr("airflow_delta_provider.jobs.storage.remote_storage.WAITS", (0.0, 0.0))
     if request.param.startswith("s3a"):
         yield s3(server), request.param
     else:
@@ -121,7 +121,7 @@ def test_what_s3fs_says(server: SmallS3, status: int, code: str, what: str, *, r
 
 def test_without_credentials_and_without_an_endpoint(server: SmallS3, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("s3fs")
-    monkeypatch.setattr("airflow_delta_provider.jobs.storage.retries.WAITS", ())
+    monkeypatch.setattr("airflow_delta_provider.jobs.storage.remote_storage.WAITS", ())
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     filesystem = fsspec.filesystem("s3", skip_instance_cache=True, endpoint_url=server.endpoint)
     with pytest.raises(StorageError, match="no credentials"):

@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.report.job_report import JobReport
-from airflow_delta_provider.domain.report.table_report import TableReport
-from airflow_delta_provider.domain.report.verdict import Verdict
-from airflow_delta_provider.domain.request.audit import AuditOptions
-from airflow_delta_provider.domain.request.check_row_tracking import CheckRowTrackingOptions
+from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions, CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions, DetailOptions, Options
-from airflow_delta_provider.jobs.run.python_engine import python_session
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.storages import Storages
 from benchmarks.protocol_logs import write_log
@@ -31,7 +28,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallS3]:
     with SmallS3().running() as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr("airflow_delta_provider.jobs.storage.retries.WAITS", (0.0, 0.0))
+        monkeypatch.setattr("airflow_delta_provider.jobs.storage.remote_storage.WAITS", (0.0, 0.0))
         yield server
 
 

@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import StorageError
 from airflow_delta_provider.jobs.storage.object_storage import ObjectStorage
-from airflow_delta_provider.jobs.storage.storage_errors import StorageError
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from tests.small_s3 import SmallS3
 
 obstore = pytest.importorskip("obstore")
@@ -30,7 +30,7 @@ def server() -> Iterator[SmallS3]:
 def storage(server: SmallS3, monkeypatch: pytest.MonkeyPatch) -> ObjectStorage:
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("airflow_delta_provider.jobs.storage.retries.WAITS", (0.0, 0.0))
+    monkeypatch.setattr("airflow_delta_provider.jobs.storage.remote_storage.WAITS", (0.0, 0.0))
     return ObjectStorage()
 
 
@@ -311,8 +311,8 @@ def test_what_is_no_uri_is_refused(location: str) -> None:
 
 
 def test_azure_and_google_are_opened_by_their_usual_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    from airflow_delta_provider.jobs.storage.object_stores import open_store
-    from airflow_delta_provider.jobs.storage.store_uri import StoreUri
+    from airflow_delta_provider.jobs.storage.object_storage import open_store
+    from airflow_delta_provider.jobs.storage.remote_storage import StoreUri
 
     key = "a2V5"
     for uri in ("abfss://box@account.dfs.core.windows.net/t", "wasbs://box@account.blob.core.windows.net/t"):

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.jobs.storage.errors import StorageError
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from airflow_delta_provider.jobs.storage.object_storage import ObjectStorage
 from airflow_delta_provider.jobs.storage.state_store import StateStore
 from airflow_delta_provider.jobs.storage.storage import Storage
-from airflow_delta_provider.jobs.storage.storage_errors import StorageError
 
 TABLE = "s3://lake/t"
 

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.domain.checks import faults
-from airflow_delta_provider.jobs.run.python_engine import python_session
-from airflow_delta_provider.jobs.storage.engine_error import understand
+from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.storage.errors import NoStorageError, StorageError, understand
 from airflow_delta_provider.jobs.storage.fsspec_storage import FsspecStorage
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
-from airflow_delta_provider.jobs.storage.storage_errors import NoStorageError, StorageError
 from airflow_delta_provider.jobs.storage.storages import Storages
 
 

@@ -8,10 +8,9 @@ import pytest
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.formats.parquet.footer import FooterError
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError, understand, unexpected
+from airflow_delta_provider.jobs.delta.session import DeltaFiles
+from airflow_delta_provider.jobs.storage.errors import StorageError, UnreadFileError, understand, unexpected
 from airflow_delta_provider.jobs.storage.remote_storage import RemoteStorage
-from airflow_delta_provider.jobs.storage.storage_errors import StorageError
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 

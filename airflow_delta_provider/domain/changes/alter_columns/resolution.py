@@ -9,28 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.altered_schema import dropped, renamed
-from airflow_delta_provider.domain.changes.alter_columns.past_columns import PastColumns
-from airflow_delta_provider.domain.changes.step import Alteration, ColumnName, NewColumn, Parts
+from airflow_delta_provider.domain.changes.alter_columns.schema import PastColumns, dropped, renamed
+from airflow_delta_provider.domain.changes.steps import Alteration, ColumnName, NewColumn, Parts
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.rule import Rule
-from airflow_delta_provider.domain.delta.column import (
+from airflow_delta_provider.domain.checks.rule import Prose, Rule
+from airflow_delta_provider.domain.delta.data_type import (
     Column,
+    StructType,
     UnknownColumnError,
+    UnknownTypeError,
     find_column,
     lowered,
     parse_path,
     path_text,
+    type_from_json,
 )
-from airflow_delta_provider.domain.delta.data_type import StructType, UnknownTypeError, type_from_json
-from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata import MappedField, MappedSchema, Metadata
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type, render_sql_type
-from airflow_delta_provider.domain.engine.sql_identifier import quote
 from airflow_delta_provider.domain.formats.json_values import parse_json
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions
+from airflow_delta_provider.domain.text import quote
 
 
 def resolve(

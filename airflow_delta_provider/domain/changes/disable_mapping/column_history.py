@@ -15,19 +15,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_delta_provider.domain.audit.earlier_states import EarlierStates
-from airflow_delta_provider.domain.audit.past_log import PastLog
+from airflow_delta_provider.domain.audit.past import EarlierStates, PastLog
 from airflow_delta_provider.domain.audit.restore_detection import restored_by
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
-from airflow_delta_provider.domain.delta.column_changes import ChangeKind, column_changes, physical_paths
 from airflow_delta_provider.domain.delta.commit import Action, commit_info
-from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
+from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema, PhysicalPath
-from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_state import Replay, TableState
-from airflow_delta_provider.domain.delta.transition import Transition, advance
+from airflow_delta_provider.domain.delta.metadata import (
+    ChangeKind,
+    MappedField,
+    MappedSchema,
+    Metadata,
+    PhysicalPath,
+    column_changes,
+    physical_paths,
+)
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState, Transition, advance
 
 #: Operations that add files whose history is not in the log.
 FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})

@@ -14,11 +14,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_delta_provider.domain.changes.alter_columns.altered_schema import CHANGE_DATA_NAMES
-from airflow_delta_provider.domain.delta.column import Column, children
-from airflow_delta_provider.domain.delta.column_mapping import physical_name
-from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
-from airflow_delta_provider.domain.delta.file_tree import (
+from airflow_delta_provider.domain.changes.alter_columns.schema import CHANGE_DATA_NAMES
+from airflow_delta_provider.domain.checks.data_files.stored_types import (
     ChildrenByName,
     FileNode,
     file_tree,
@@ -26,8 +23,8 @@ from airflow_delta_provider.domain.delta.file_tree import (
     list_element,
     without_repetition,
 )
-from airflow_delta_provider.domain.delta.mapped_schema import ID, PhysicalPath, field_metadata
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.data_type import ArrayType, Column, DataType, MapType, StructType, children
+from airflow_delta_provider.domain.delta.metadata import ID, Metadata, PhysicalPath, field_metadata, physical_name
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, Footer, FooterError
 from airflow_delta_provider.domain.formats.parquet.schema import Repetition, SchemaElement

@@ -5,27 +5,182 @@ The provider commits it if the table has usage tracking.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from airflow_delta_provider.domain.changes.commit.writable import check_writable
-from airflow_delta_provider.domain.changes.disable_mapping.column_history import MappedTable
-from airflow_delta_provider.domain.changes.disable_mapping.proof import Proof, check_can_disable, prove_disabling
-from airflow_delta_provider.domain.changes.explain import size_text
-from airflow_delta_provider.domain.changes.plan import Plan, Planned
-from airflow_delta_provider.domain.changes.preconditions import check_table, check_tracked
-from airflow_delta_provider.domain.changes.step import DisableMapping, RewriteWithoutMapping, Step
-from airflow_delta_provider.domain.checks import disable_mapping as rules
+from airflow_delta_provider.domain.changes.alter_columns.schema import disable_in_schema
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns, MappedTable
+from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
+from airflow_delta_provider.domain.changes.disable_mapping.usage import has_made_up_name, listed, moved_fields
+from airflow_delta_provider.domain.changes.own_commit import check_writable
+from airflow_delta_provider.domain.changes.plan import Plan, Planned, check_table, check_tracked
+from airflow_delta_provider.domain.changes.steps import (
+    DisableMapping,
+    RewriteWithoutMapping,
+    Step,
+    files_text,
+    size_text,
+)
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.column_mapping import disabling as rules
+from airflow_delta_provider.domain.checks.column_mapping.names import REUSED_PATH as PATH_OF_DROPPED
 from airflow_delta_provider.domain.checks.registry import rule_of
-from airflow_delta_provider.domain.delta.clustering import named_by_files
-from airflow_delta_provider.domain.delta.external_owners import managing
-from airflow_delta_provider.domain.delta.features.column_mapping import USAGE_TRACKING
+from airflow_delta_provider.domain.checks.rule import Prose
+from airflow_delta_provider.domain.delta.commit import Action, changes_metadata
+from airflow_delta_provider.domain.delta.data_type import path_text
+from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
+from airflow_delta_provider.domain.delta.features.log import named_by_files
+from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata, is_plain_name
+from airflow_delta_provider.domain.delta.table_features import iceberg_settings, managing
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID, MappingMode
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.engine import Engine
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.engine.spark_library import Engine
+from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.request.change_options import DisableColumnMappingOptions
-from airflow_delta_provider.domain.request.table_name import TableName
+from airflow_delta_provider.domain.table_name import TableName
+
+_REWRITE = "repeat the request with allow_rewrite=True (--allow-rewrite) to let the engine rewrite all files"
+_AFTER_LOSS = (
+    "No engine can read or rewrite such a file: restore it from a backup, RESTORE the table to a version before it was "
+    "added, or remove it from the table if its rows are not needed (FSCK REPAIR TABLE, if the engine has it); then run "
+    "the job again."
+)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A proof that every column reads the same without the mapping, and no dropped column can reappear.
+
+    :param rests_on: ``history``, ``footers``, or ``no files`` if there is no data; None if there is no proof
+    :param missing: reasons why there is no proof
+    """
+
+    rests_on: str | None
+    missing: tuple[Finding, ...] = ()
+
+
+def check_can_disable(table: str, metadata: Metadata) -> Iterator[Finding]:
+    """Yield reasons in the metadata why the mapping of a table cannot be disabled at all."""
+    schema = MappedSchema.of(metadata)
+    if schema.mode is MappingMode.ID:
+        yield rules.WRONG_MODE.found("{table} has column mapping in mode id.", table=table)
+    if needing := iceberg_settings(metadata.configuration):
+        yield rules.NEEDS_MAPPING.found(
+            "{table} is also an Iceberg table, which needs column mapping: {settings}.",
+            table=table,
+            settings=[f"{key} = {value}" for key, value in needing.items()],
+        )
+    illegal = [str(field.column) for field in schema.fields if not is_plain_name(field.column.field.name)]
+    if illegal:
+        yield rules.ILLEGAL_NAMES.found(
+            "{table} has column names that need column mapping: {names}.",
+            column=illegal[0],
+            table=table,
+            names=listed(illegal),
+        )
+
+
+def prove_disabling(
+    metadata: Metadata, known: KnownColumns, footers: FooterSurvey | None, *, is_empty: bool = False
+) -> Proof:
+    """Prove that a table of mode name reads the same without its mapping.
+
+    This must hold now and after columns are added.
+
+    :param metadata: metadata of the version to prove it for
+    :param known: history up to that version
+    :param footers: footers of all live files of that version; None to prove it from the history alone
+    :param is_empty: True if it has no live file; then none may be added until the mapping is disabled
+    """
+    missing = [*_other_names(MappedSchema.of(metadata)), *_reused(known)]
+    by_history = not (known.why_incomplete or known.left)
+    if not by_history:
+        missing += _in_files(known, footers)
+    if missing:
+        return Proof("no files") if is_empty else Proof(None, tuple(missing))
+    return Proof("history" if by_history else "footers")
+
+
+def needs_footers(metadata: Metadata, known: KnownColumns) -> bool:
+    """Return True if footers decide: the history does not prove it, and nothing else rules it out."""
+    first = prove_disabling(metadata, known, None).missing
+    return bool(first) and all(finding.code == rules.DROPPED_IN_FILES.code for finding in first)
+
+
+def disable_in_action(wire: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a metaData action without column mapping; everything else stays as it is.
+
+    :param wire: JSON of the action
+    """
+    schema_string, gone = disable_in_schema(wire["schemaString"])
+    settings = {key: value for key, value in wire["configuration"].items() if key not in gone}
+    return {**wire, "configuration": settings, "schemaString": schema_string}
+
+
+def disable_in_metadata(metadata: Metadata) -> Metadata:
+    """Return ``metadata`` after the change by :func:`disable_in_action`."""
+    wire = disable_in_action(metadata.to_json())
+    return replace(metadata, configuration=wire["configuration"], schema_string=wire["schemaString"])
+
+
+def _other_names(schema: MappedSchema) -> Iterator[Finding]:
+    moved = moved_fields(schema)
+    if moved:
+        first = moved[0]
+        where = "has no known name" if first.path is None else f"is {path_text(first.path)}"
+        if any(map(has_made_up_name, moved)):
+            remedy = f"An engine generated such names when it added the columns: {_REWRITE}."
+        else:
+            remedy = f"Rename each of them back to its name in data files, or {_REWRITE}."
+        yield rules.OTHER_NAMES.found(
+            "These columns have other names in data files: {names}; {column} {where} there.",
+            remedy=remedy,
+            column=first.column,
+            names=listed([str(field.column) for field in moved]),
+            where=where,
+        )
+
+
+def _reused(known: KnownColumns) -> Iterator[Finding]:
+    for path, field in known.reused.items():
+        yield rules.REUSED_PATH.found(
+            "{column} is stored as {stored} in data files, like a column that was dropped before ({rule}).",
+            column=field.column,
+            stored=path_text(path),
+            rule=PATH_OF_DROPPED.code,
+        )
+        return
+
+
+def _in_files(known: KnownColumns, footers: FooterSurvey | None) -> Iterator[Finding]:
+    if known.left:
+        path, version = next(iter(known.left.items()))
+        others = f" and {len(known.left) - 1} more" if len(known.left) > 1 else ""
+        why = Prose(f"{path_text(path)}{others} was dropped in version {version}")
+    else:
+        why = Prose(known.why_incomplete)
+    if footers is None:
+        yield rules.DROPPED_IN_FILES.found("Live data files may still contain dropped columns: {why}.", why=why)
+    elif footers.foreign:
+        file, columns = next(iter(footers.foreign.items()))
+        yield rules.DROPPED_IN_FILES.found(
+            "{files:live data file has|live data files have} columns that the table does not have: {path} has {names}.",
+            path=file,
+            files=len(footers.foreign),
+            names=listed([path_text(column) for column in columns]),
+        )
+    elif footers.unread:
+        file = next(iter(footers.lost or footers.unread))
+        more = f" (and {len(footers.unread) - 1} more)" if len(footers.unread) > 1 else ""
+        yield rules.DROPPED_IN_FILES.found(
+            "Live data files may still contain dropped columns: {why}, and {path}" + more + " cannot be read: {error}.",
+            remedy=_AFTER_LOSS if file in footers.lost else None,
+            path=file,
+            files=len(footers.unread),
+            why=why,
+            error=Prose(footers.unread[file]),
+        )
 
 
 def check_disabling(table: str, state: TableState, engine: Engine) -> tuple[Finding, ...]:
@@ -169,3 +324,126 @@ def _after_dropping(finding: Finding) -> Finding:
         return finding
     first = f"Files are rewritten only once the table feature {USAGE_TRACKING} is dropped: do that first."
     return rule.worded(replace(finding, remedy=f"{remedy} {first}"))
+
+
+def verify_disabled(before: TableState, after: TableState, *, rewritten: bool) -> Iterator[Finding]:
+    """Yield differences from the expected table after the commit that disabled its mapping.
+
+    :param before: state before the commit, with its files
+    :param after: state after the commit, with its files
+    """
+    expected = disable_in_metadata(before.metadata)
+    wrong = [f"{what} changed" for what in _differences(expected, after.metadata)]
+    if not rewritten:
+        if before.protocol != after.protocol:
+            wrong.append("the protocol changed")
+        lost, added = (
+            (before.files or {}).keys() - (after.files or {}),
+            (after.files or {}).keys() - (before.files or {}),
+        )
+        wrong += [f"it removed {files_text(len(lost))}"] if lost else []
+        wrong += [f"it added {files_text(len(added))}"] if added else []
+    for what in wrong:
+        yield _changed("{difference}", after.version, before.version, difference=what)
+
+
+def _changed(what: str, version: int, good: int | None = None, remedy: str = "", **known: Any) -> Finding:
+    """Return the finding for a difference since the mapping was disabled.
+
+    :param good: version before the commit; None for the one just before ``version``
+    :param remedy: alternative to restoring that version
+    """
+    return rules.NOT_AS_BEFORE.found(
+        f"Version {{version}} disabled the column mapping, but {what}.",
+        remedy=f"RESTORE the table to version {version - 1 if good is None else good}{remedy}.",
+        version=version,
+        **known,
+    )
+
+
+def _differences(expected: Metadata, actual: Metadata) -> Iterator[str]:
+    if expected.schema != actual.schema:
+        yield "the schema without its mapping"
+    if _settings(expected) != _settings(actual):
+        yield "the configuration, the mapping left out,"
+    if MAX_COLUMN_ID in actual.configuration or MappedSchema.of(actual).is_mapped:
+        yield f"{COLUMN_MAPPING_MODE} or {MAX_COLUMN_ID} is still set: the configuration"
+    same = ("id", "partition_columns", "name", "description", "format_provider", "format_options", "created_time")
+    for name in same:
+        if getattr(expected, name) != getattr(actual, name):
+            yield f"{name} of the metadata"
+
+
+def _settings(metadata: Metadata) -> dict[str, str]:
+    """Return the properties except the mapping's own: mode none is the same as no mode."""
+    return {
+        key: value for key, value in metadata.configuration.items() if key not in (COLUMN_MAPPING_MODE, MAX_COLUMN_ID)
+    }
+
+
+def rebased_over(commits: Iterable[tuple[int, Sequence[Action]]], version: int) -> Iterator[Finding]:
+    """Yield commits that the commit of ``version`` must not have been rebased over.
+
+    :param commits: commits between the version of the proof and ``version``
+    """
+    for between, actions in commits:
+        if changes_metadata(actions):
+            yield _changed(
+                "as of a version before {between}, which changed metadata or protocol: that change is lost",
+                version,
+                between=between,
+            )
+
+
+def foreign_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
+    """Yield files with foreign columns that were added while the mapping was disabled."""
+    for path, columns in survey.foreign.items():
+        yield _changed(
+            "in the meantime another writer added {path}, which has {columns}, not a column of the table: a new column "
+            "of that name would get these values",
+            version,
+            remedy=", or do not add such a column before the file is rewritten",
+            path=path,
+            columns=listed([path_text(column) for column in columns]),
+        )
+
+
+def nulls_differ(
+    before: Mapping[tuple[str, ...], int | None], after: Mapping[tuple[str, ...], int | None], version: int
+) -> Iterator[Finding]:
+    """Yield columns whose number of nulls in the same files differs without the mapping."""
+    for parts, count in before.items():
+        now = after.get(parts)
+        if count is not None and count != now:
+            yield _changed(
+                "{column} has {now} nulls in the data files since then, {before} before",
+                version,
+                column=path_text(parts),
+                now=now,
+                before=count,
+            )
+
+
+def unread_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
+    """Yield files that could not be read, so whether they read as before is unknown."""
+    for path, why in survey.unread.items():
+        yield rules.NOT_VERIFIED.found(
+            "{path} could not be read after version {version} disabled the column mapping: {why}.",
+            version=version,
+            path=path,
+            why=Prose(why),
+        )
+
+
+def rows_differ(
+    before: tuple[int, Mapping[str, int]], after: tuple[int, Mapping[str, int]], version: int
+) -> Iterator[Finding]:
+    """Yield columns whose values, over all rows, differ from the previous version.
+
+    :param before: number of rows, and a checksum of the values by column
+    """
+    if before[0] != after[0]:
+        yield _changed("the table has {now:row} since then, {before} before", version, now=after[0], before=before[0])
+    for name, total in before[1].items():
+        if after[1].get(name) != total:
+            yield _changed("{column} has other values since then", version, column=path_text([name]))

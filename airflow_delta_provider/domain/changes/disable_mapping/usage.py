@@ -16,11 +16,11 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnEvent, KnownColumns
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
-from airflow_delta_provider.domain.checks import disable_mapping as rules
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.delta.column import path_text
-from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.checks.column_mapping import disabling as rules
+from airflow_delta_provider.domain.checks.rule import Prose
+from airflow_delta_provider.domain.delta.data_type import path_text
+from airflow_delta_provider.domain.delta.metadata import MappedField, MappedSchema
+from airflow_delta_provider.domain.report.report import Finding
 
 #: Number of pieces of evidence of one kind that are listed; the rest is only counted.
 _MOST = 20

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from airflow_delta_provider.domain.checks.actions.family import FAMILY, VECTORS, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.actions import FAMILY, VECTORS, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_demand, on_transition
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.healing import Details, Healing
-from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
-from airflow_delta_provider.domain.checks.protocol.lists import LISTS
-from airflow_delta_provider.domain.checks.row_tracking.live_files import UNKNOWN_ROW_COUNT
-from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.checks.rule import Details, Healing, Need, Prose, Scope
 from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
     LargeDeletionVectorError,
     check_descriptor,
 )
-from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
+from airflow_delta_provider.domain.delta.features.log import DELETION_VECTORS
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_DELETION_VECTORS
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
-from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.domain.delta.table_state import Transition
+from airflow_delta_provider.domain.report.report import Finding, Severity
+from airflow_delta_provider.domain.text import visible
 
 _commit = FAMILY.of(Scope.COMMIT, VECTORS, about_live_files=True)
 
@@ -41,7 +35,6 @@ DELETION_VECTOR_WITHOUT_FEATURE = _commit.error(
     "deletion vector without the feature",
     effect="Readers that do not know the feature open the table and return the deleted rows.",
     remedy="Enable the feature: DeltaEnableFeatureOperator(features=['deletionVectors']).",
-    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, *LISTS, later=True),
     healing=Healing(_vector_is_not_allowed, by_files=True),
 )
 
@@ -62,7 +55,6 @@ WRONG_CARDINALITY = _commit.error(
     effect="Engines that count by statistics answer wrongly, and strict ones refuse the table.",
     remedy=WRITE_AGAIN,
     healing=Healing(_vector_is_there, _vectors, needs_details=True, by_files=True),
-    leads_to=(UNKNOWN_ROW_COUNT,),
 )
 
 

@@ -5,15 +5,18 @@ Other modules check protocol and metadata, and the fields that identify and loca
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from airflow_delta_provider.domain.checks.actions.family import FAMILY, RECONCILIATION, UPDATE, WRITE_AGAIN
-from airflow_delta_provider.domain.checks.check import on_action
-from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Scope
-from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.file_path import is_uri
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.checks.actions import FAMILY, RECONCILIATION, UPDATE, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_transition
+from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Details, Healing, Scope
+from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.features.log import DOMAIN_METADATA
+from airflow_delta_provider.domain.delta.log_files import is_uri
+from airflow_delta_provider.domain.delta.table_state import Transition
+from airflow_delta_provider.domain.report.report import Finding
 
 
 class _Kind(NamedTuple):
@@ -152,3 +155,74 @@ def _finding(kind: str, body: Mapping[str, Any], wrong: list[str]) -> Finding:
     return WRONG_FIELD.found(
         f"In {'an' if kind == 'add' else 'a'} {{subject}} action{of}: {{wrong}}.", path=path, subject=kind, wrong=wrong
     )
+
+
+_of_domain = FAMILY.of(Scope.COMMIT)
+
+
+def _domains(commit: Commit) -> list[str]:
+    return [domain.domain for domain in commit.domains]
+
+
+def _applications(commit: Commit) -> list[str]:
+    return [str(txn.get("appId")) for txn in commit.transactions]
+
+
+def _until_once(names: Callable[[Commit], list[str]]) -> Healing:
+    """Return the healing of violations that are open until a commit has one action for the finding's subject."""
+    return Healing(lambda later, finding, _: names(later.commit).count(finding.subject or "") != 1)
+
+
+DOMAIN_TWICE = _of_domain.error(
+    4,
+    "several domainMetadata actions for one domain in a commit",
+    effect="Readers may pick either of them.",
+    remedy="Set the domain again in one commit, and update the engine that wrote this one.",
+    healing=_until_once(_domains),
+    shows="domainMetadata",
+)
+TRANSACTION_TWICE = _of_domain.error(
+    7,
+    "several txn actions for one application in a commit",
+    effect="A stream that resumes from there may write data twice, or leave some out.",
+    remedy=UPDATE,
+    healing=_until_once(_applications),
+    shows="txn",
+)
+
+
+@on_commit(DOMAIN_TWICE, TRANSACTION_TWICE)
+def _twice(commit: Commit) -> Iterator[Finding]:
+    for rule, names, actions in (
+        (DOMAIN_TWICE, _domains, "domainMetadata actions for"),
+        (TRANSACTION_TWICE, _applications, "txn actions for the application"),
+    ):
+        for name, times in Counter(names(commit)).items():
+            if times > 1:
+                yield rule.found(f"The commit has {{times}} {actions} {{subject}}.", subject=name, times=times)
+
+
+def _domain_is_not_allowed(later: Transition, finding: Finding, _: Details) -> bool:
+    return not later.after.protocol.supports(DOMAIN_METADATA) and finding.subject in later.after.domains
+
+
+DOMAIN_WITHOUT_FEATURE = _of_domain.error(
+    5,
+    "domainMetadata without the feature",
+    effect="Writers may silently lose the domain.",
+    remedy="Enable the feature: DeltaEnableFeatureOperator(features=['domainMetadata']).",
+    source="PROTOCOL.md, Domain Metadata",
+    healing=Healing(_domain_is_not_allowed),
+    shows="domainMetadata",
+)
+
+
+@on_transition(DOMAIN_WITHOUT_FEATURE)
+def _domain_without_feature(transition: Transition) -> Iterator[Finding]:
+    domains = [domain for domain in transition.commit.domains if not domain.removed]
+    if domains and not any(state.protocol.supports(DOMAIN_METADATA) for state in (transition.before, transition.after)):
+        yield DOMAIN_WITHOUT_FEATURE.found(
+            "The commit sets domainMetadata of {subject}, but the protocol ({protocol}) does not have domainMetadata.",
+            subject=domains[0].domain,
+            protocol=str(transition.after.protocol),
+        )

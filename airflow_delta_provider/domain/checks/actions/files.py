@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
-from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, FAMILY, RECONCILIATION, UPDATE
+from airflow_delta_provider.domain.checks.actions import ADD_AND_REMOVE, FAMILY, RECONCILIATION, UPDATE
 from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_transition
-from airflow_delta_provider.domain.checks.data_files.files import ROW_COUNT
-from airflow_delta_provider.domain.checks.healing import Details, Healing
-from airflow_delta_provider.domain.checks.log.duplicate_files import TWO_DELETION_VECTORS
-from airflow_delta_provider.domain.checks.remedy import Restore
-from airflow_delta_provider.domain.checks.row_tracking.commits import REISSUED_ROW_IDS
-from airflow_delta_provider.domain.checks.row_tracking.live_files import OVERLAPPING_ROW_IDS
-from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.checks.rule import Details, Healing, Need, Restore, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.features.commits import APPEND_ONLY
-from airflow_delta_provider.domain.delta.file_path import hidden_folder
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.features.log import APPEND_ONLY, CHANGE_DATA_FEED
+from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
+from airflow_delta_provider.domain.delta.log_files import hidden_folder
 from airflow_delta_provider.domain.delta.table_properties import APPEND_ONLY as APPEND_ONLY_PROPERTY
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.table_properties import ENABLE_CHANGE_DATA_FEED
+from airflow_delta_provider.domain.delta.table_state import Transition
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _pair = FAMILY.of(Scope.PAIR, ADD_AND_REMOVE, needs=(Need.FILES,))
 
@@ -73,7 +68,6 @@ ROWS_NOT_KEPT = _pair.error(
     effect="Rows disappeared or appeared although nobody deleted or inserted them, and readers that follow the table "
     "do not notice it.",
     remedy=Restore(", and update the engine that wrote the commit"),
-    follows_from=causes("AC10", "AC22", TWO_DELETION_VECTORS, later=True),
     healing=Healing(_rows_are_elsewhere, by_files=True),
     shows="remove",
 )
@@ -121,7 +115,6 @@ REMOVED_NOT_LIVE = _pair.error(
     remedy="Compare the table with its previous version; if it has rows twice, or deleted ones again, RESTORE that "
     "version and write the change again.",
     source=RECONCILIATION,
-    follows_from=causes(TWO_DELETION_VECTORS, "AC16"),
     healing=Healing(_is_not_replaced, by_restore=True),
     needs=(Need.FILES, Need.VERSIONS),
     shows="remove",
@@ -208,10 +201,8 @@ ROWS_CHANGED = _pair.error(
     "answer wrongly, and row ids overlap.",
     remedy=Restore(", and update the engine that wrote the commit"),
     source="PROTOCOL.md, Per-file Statistics",
-    follows_from=causes("AC10", FILE_OVERWRITTEN),
     healing=_until_as_before("rows", lambda file: file.num_records),
     about_live_files=True,
-    leads_to=(OVERLAPPING_ROW_IDS, ROW_COUNT),
 )
 
 
@@ -270,7 +261,6 @@ LIVE_UNDER_TWO_PATHS = _pair.error(
     remedy=Restore(", write the change again, and update the engine that wrote the commit"),
     healing=Healing(_other_is_live, _other_path, needs_details=True, by_files=True),
     about_live_files=True,
-    leads_to=(REISSUED_ROW_IDS,),
 )
 
 
@@ -290,3 +280,96 @@ def check_paths(twice: Iterable[tuple[str, str]]) -> Iterator[Finding]:
 def _is_absolute(path: str) -> bool:
     """Return True if a path can be spelled in several ways that some engines treat as the same."""
     return path.startswith("/") or ":" in path
+
+
+#: Operations that update rows, or delete some rows of a file, when they write files.
+_CHANGE_ROWS = frozenset({"UPDATE", "MERGE", "DELETE"})
+
+CHANGE_DATA_AS_DATA = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Add CDC File").warning(
+    25,
+    "change data file marked as changing data",
+    effect="Readers that do not know change data may mistake it for rows of the table.",
+    remedy=UPDATE,
+    shows="cdc",
+)
+NO_CHANGE_DATA = FAMILY.of(Scope.PAIR, "PROTOCOL.md, Writer Requirements for AddCDCFile").error(
+    26,
+    "rows changed without change data",
+    effect="Readers of the change data feed see every row of the rewritten files deleted and inserted again.",
+    remedy="Update the engine that wrote the commit; consumers of the feed have to read the table again.",
+    needs=(Need.STATE, Need.FILES, Need.VERSIONS),
+    shows="remove",
+)
+
+
+@on_commit(CHANGE_DATA_AS_DATA)
+def _as_data(commit: Commit) -> Iterator[Finding]:
+    for body in commit.change_data:
+        path = body.get("path") if isinstance(body, Mapping) else None
+        if not isinstance(path, str):
+            continue  # AC16 reports it
+        if body.get("dataChange") is True:
+            yield CHANGE_DATA_AS_DATA.found("The change data file {path} has dataChange true.", path=path)
+            return
+
+
+@on_transition(NO_CHANGE_DATA)
+def _no_change_data(transition: Transition) -> Iterator[Finding]:
+    if _rewrites_rows(transition) and (_says_so(transition.commit) or not may_replace_partitions(transition)):
+        yield _without_change_data(transition)
+
+
+@on_demand(NO_CHANGE_DATA)
+def check_partial_rewrite(transition: Transition) -> Finding:
+    """Return the finding about a commit that may replace partitions but keeps some of their files."""
+    return _without_change_data(transition)
+
+
+def may_replace_partitions(transition: Transition) -> bool:
+    """Return True if a commit without change data rewrites rows, unless it removes all files of some partitions."""
+    return (
+        bool(transition.before.metadata.partition_columns)
+        and not _says_so(transition.commit)
+        and _rewrites_rows(transition)
+    )
+
+
+def _rewrites_rows(transition: Transition) -> bool:
+    """Return True if a commit removes files and adds others without change data, and does not replace the table."""
+    commit, before = transition.commit, transition.before
+    if commit.change_data or not commit.removes or not before.metadata.properties.change_data_feed:
+        return False
+    if not before.protocol.supports(CHANGE_DATA_FEED):
+        return False
+    if not _says_so(commit) and (transition.restores or transition.keeps_no_file):
+        return False
+    return bool(_removed(transition)) and any(file.data_change for file in transition.new_files)
+
+
+def _says_so(commit: Commit) -> bool:
+    return commit.operation in _CHANGE_ROWS
+
+
+def _removed(transition: Transition) -> list[RemovedFile]:
+    removes = transition.commit.removes
+    return [file for file in removes if file.data_change and file.path in transition.removed_files]
+
+
+def _without_change_data(transition: Transition) -> Finding:
+    """Return the finding; undecided unless the operation changes rows: it may remove rows and insert others."""
+    commit, removed = transition.commit, _removed(transition)
+    known: dict[str, Any] = {"path": removed[0].path, "property": ENABLE_CHANGE_DATA_FEED, "files": len(removed)}
+    if _says_so(commit):
+        return NO_CHANGE_DATA.found(
+            "{property} is true, and the commit rewrites {files:data file} for {changing}, for example {path}, but "
+            "has no cdc action.",
+            **known,
+            changing=commit.operation,
+        )
+    return NO_CHANGE_DATA.found(
+        "{property} is true, and the commit removes {files:data file}, for example {path}, and adds {added:other}, "
+        "but has no cdc action. It is unknown whether it changes rows or replaces them.",
+        severity=Severity.UNDECIDED,
+        **known,
+        added=sum(file.data_change for file in transition.new_files),
+    )

@@ -9,29 +9,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from airflow_delta_provider.domain.checks.actions.family import ADD_AND_REMOVE, FAMILY, UPDATE, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.actions import ADD_AND_REMOVE, FAMILY, UPDATE, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.column_mapping.changes import ILLEGAL_MODE_CHANGE
-from airflow_delta_provider.domain.checks.column_mapping.state import UNKNOWN_MODE
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.healing import Details, Healing
-from airflow_delta_provider.domain.checks.metadata.changes import PARTITIONING_CHANGED
-from airflow_delta_provider.domain.checks.metadata.family import MOST_TEXT
-from airflow_delta_provider.domain.checks.metadata.schema import BAD_PARTITION_COLUMNS
-from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
-from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Need, Scope, causes
-from airflow_delta_provider.domain.delta.column import Column
-from airflow_delta_provider.domain.delta.column_mapping import physical_name
+from airflow_delta_provider.domain.checks.metadata import MOST_TEXT
+from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Details, Healing, Need, Prose, Scope
 from airflow_delta_provider.domain.delta.commit import Action, Commit
-from airflow_delta_provider.domain.delta.data_type import DataType
-from airflow_delta_provider.domain.delta.field_keys import CHAR_OR_VARCHAR
-from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.partition_predicate import allowed_values, comparable
+from airflow_delta_provider.domain.delta.data_type import Column, DataType
+from airflow_delta_provider.domain.delta.features.columns import TYPE_CHANGES_KEY
+from airflow_delta_provider.domain.delta.metadata import CHAR_OR_VARCHAR, Metadata, physical_name
 from airflow_delta_provider.domain.delta.partition_value import is_checked, is_partition_value
+from airflow_delta_provider.domain.delta.row_condition import allowed_values, comparable
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.delta.table_state import Transition
+from airflow_delta_provider.domain.report.report import Finding
 
 _commit = FAMILY.of(Scope.COMMIT)
 
@@ -41,9 +31,6 @@ NO_PARTITION_VALUES = _commit.error(
     effect="Readers fail on the table, or read NULL in the partition columns of the file, and filters miss its rows.",
     remedy=WRITE_AGAIN,
     source=ADD_AND_REMOVE,
-    follows_from=causes(
-        PARTITIONING_CHANGED, BAD_PARTITION_COLUMNS, ILLEGAL_MODE_CHANGE, UNKNOWN_MODE, FIELD_MISSING, later=True
-    ),
     about_live_files=True,
 )
 WRONG_PARTITION_VALUE = _commit.error(
@@ -72,7 +59,6 @@ OTHER_PARTITION_VALUES = _commit.error(
     effect="Readers of the change data feed fail on the commit, or read NULL in the partition columns of its rows.",
     remedy=UPDATE,
     source=ADD_AND_REMOVE,
-    follows_from=causes(PARTITIONING_CHANGED, FIELD_MISSING, NO_PARTITION_VALUES, WRONG_PARTITION_VALUE, later=True),
     shows=OF_SUBJECT,
 )
 

@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from airflow_delta_provider.domain.checks.actions.family import FAMILY, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.actions import FAMILY, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.metadata.changes import WRITTEN_WITHOUT_COLUMNS
-from airflow_delta_provider.domain.checks.metadata.clustering import NO_STATISTICS
-from airflow_delta_provider.domain.checks.row_tracking.live_files import UNKNOWN_ROW_COUNT
-from airflow_delta_provider.domain.checks.rule import Scope, causes
+from airflow_delta_provider.domain.checks.rule import Prose, Scope
 from airflow_delta_provider.domain.delta.column_statistics import (
     BOUNDS,
     COUNTS,
@@ -25,8 +21,8 @@ from airflow_delta_provider.domain.delta.column_statistics import (
     walk,
 )
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.visible import visible
+from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.text import visible
 
 _commit = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Per-file Statistics", remedy=WRITE_AGAIN, about_live_files=True)
 
@@ -34,8 +30,6 @@ MALFORMED_STATISTICS = _commit.error(
     18,
     "statistics malformed",
     effect="Strict readers fail on the file; others ignore its statistics, or read other values from them.",
-    follows_from=causes(WRITTEN_WITHOUT_COLUMNS, later=True),
-    leads_to=(UNKNOWN_ROW_COUNT, NO_STATISTICS),
 )
 CONTRADICTORY_STATISTICS = _commit.error(
     19,

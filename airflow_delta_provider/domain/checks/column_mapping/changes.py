@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_delta_provider.domain.checks.check import on_change
-from airflow_delta_provider.domain.checks.column_mapping.family import DO_NOT_ADD, FAMILY, RESTORE, SPEC
-from airflow_delta_provider.domain.checks.metadata.changes import SEVERAL_METADATA
-from airflow_delta_provider.domain.checks.metadata.state import FIELD_MISSING
-from airflow_delta_provider.domain.checks.protocol.iceberg_compat import NOT_ICEBERG_COMPATIBLE
-from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
-from airflow_delta_provider.domain.delta.mapped_schema import MappedField, MappedSchema
+from airflow_delta_provider.domain.checks.check import on_change, on_state
+from airflow_delta_provider.domain.checks.column_mapping import DO_NOT_ADD, FAMILY, RESTORE, SPEC
+from airflow_delta_provider.domain.checks.rule import Need, Restore, Scope
+from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING
+from airflow_delta_provider.domain.delta.features.log import (
+    CLUSTERING_DOMAIN,
+    clustering_columns,
+    field_called,
+    fields_by_name,
+    fields_by_path,
+)
+from airflow_delta_provider.domain.delta.metadata import MappedField, MappedSchema
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID, MappingMode
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _pair = FAMILY.of(Scope.PAIR, remedy=RESTORE, needs=(Need.STATE, Need.FILES, Need.VERSIONS))
 
@@ -22,8 +26,6 @@ ILLEGAL_MODE_CHANGE = _pair.error(
     9,
     "illegal change of the mapping mode",
     effect="Columns read NULL in files that were not written for the new mode.",
-    follows_from=causes("CM20", FIELD_MISSING, SEVERAL_METADATA),
-    leads_to=(NOT_ICEBERG_COMPATIBLE,),
     about_older_files=True,
     of_all_columns=True,
 )
@@ -103,7 +105,6 @@ PHYSICAL_NAME_CHANGED = _pair.error(
     "physical name of a column changed",
     effect="Older files store the column under the old name, so it reads NULL there.",
     about_older_files=True,
-    leads_to=(NOT_ICEBERG_COMPATIBLE,),
 )
 
 
@@ -132,7 +133,6 @@ ID_CHANGED = _pair.error(
     "id of a physical path changed",
     effect="Readers that find columns by id read NULL, or another column's values, from older files.",
     source=SPEC,
-    follows_from=causes("CM11"),
     about_older_files=True,
 )
 
@@ -162,7 +162,6 @@ REUSED_ID = _pair.error(
     "new column with an old id",
     effect="Readers that find columns by id mistake values of a dropped column in older files for the new column's.",
     remedy="Check whether files are older than the commit; an engine with column mapping takes the next free id.",
-    follows_from=causes("CM10"),
 )
 
 
@@ -206,3 +205,44 @@ def _kept(old: MappedSchema, now: MappedField) -> bool:
     """Return True if the physical path of ``now`` belonged to a column of the same name before."""
     other = old.by_path.get(now.path) if now.path is not None else None
     return other is not None and other.column.parts == now.column.parts
+
+
+CLUSTERING_NAMES = FAMILY.of(Scope.STATE).error(
+    17,
+    "clustering columns not by physical name",
+    effect="The table still reads, but OPTIMIZE, DESCRIBE DETAIL and ALTER TABLE … CLUSTER BY fail, or the table is no "
+    "longer clustered.",
+    remedy=Restore(instead="write the table again with CREATE OR REPLACE TABLE … CLUSTER BY"),
+    source="PROTOCOL.md, Writer Requirements for Clustered Table",
+    shows="domainMetadata",
+)
+
+
+@on_state(CLUSTERING_NAMES)
+def _names(state: TableState) -> Iterator[Finding]:
+    columns = clustering_columns(state.domains.get(CLUSTERING_DOMAIN))
+    schema = MappedSchema.readable(state.metadata) if columns else None
+    if schema is None:
+        return
+    logical = fields_by_name(schema)
+    in_files = fields_by_path(schema) if schema.is_mapped else logical
+    was_mapped = not schema.is_mapped and state.protocol.supports(COLUMN_MAPPING)
+    for parts in columns:
+        if field_called(parts, in_files) is not None:
+            continue
+        field = field_called(parts, logical)
+        if None in {of.path for of in ([field] if field else schema.fields if schema.is_mapped else ())}:
+            continue  # the fault is the missing physical name
+        name = ".".join(parts[0])
+        if field is not None:
+            what = "the physical name of that column is {physical}"
+        else:
+            what = f"the table has no column with this {'physical ' if schema.is_mapped else ''}name"
+        yield CLUSTERING_NAMES.found(
+            f"The table is clustered by {{name}}, but {what}.",
+            # Delta Spark itself leaves the names like this when it disables column mapping.
+            severity=Severity.WARNING if was_mapped else None,
+            column=name if field is None else field.column,
+            name=name,
+            physical=None if field is None else ".".join(field.path or ()),
+        )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
-from airflow_delta_provider.domain.checks.column_mapping.family import (
+from airflow_delta_provider.domain.checks.column_mapping import (
     DO_NOT_ADD,
     FAMILY,
     PATH,
@@ -15,16 +15,10 @@ from airflow_delta_provider.domain.checks.column_mapping.family import (
     SPEC,
     WRITERS,
 )
-from airflow_delta_provider.domain.checks.metadata.changes import COLUMN_LOST
-from airflow_delta_provider.domain.checks.metadata.schema import DUPLICATE_COLUMN, FIELD_OF_SCHEMA_MISSING
-from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
-from airflow_delta_provider.domain.checks.protocol.lists import LISTS, WRITER_FEATURE_ONLY
-from airflow_delta_provider.domain.checks.remedy import Restore
-from airflow_delta_provider.domain.checks.rule import Rule, Scope, causes
-from airflow_delta_provider.domain.delta.column import Column, lowered
-from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
-from airflow_delta_provider.domain.delta.features.lists import reader_features
-from airflow_delta_provider.domain.delta.mapped_schema import (
+from airflow_delta_provider.domain.checks.rule import Restore, Rule, Scope
+from airflow_delta_provider.domain.delta.data_type import Column, lowered
+from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING
+from airflow_delta_provider.domain.delta.metadata import (
     ID,
     NESTED_IDS,
     PHYSICAL_NAME,
@@ -33,9 +27,10 @@ from airflow_delta_provider.domain.delta.mapped_schema import (
     field_metadata,
     is_id,
 )
+from airflow_delta_provider.domain.delta.protocol import reader_features
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 
 #: Maximum number of columns that one rule reports one by one. If there are more, it reports the first and their number.
 MOST_FINDINGS = 10
@@ -51,7 +46,6 @@ UNKNOWN_MODE = _state.error(
     "unknown mapping mode",
     effect="Engines refuse to open the table.",
     remedy="Restore the log file from a backup or another replica, and update the engine that wrote it.",
-    leads_to=(COLUMN_LOST,),
 )
 
 
@@ -71,8 +65,6 @@ UNSUPPORTED_MODE = _state.error(
     "column mapping without protocol support",
     effect="Some readers use the mapping and others look for columns under their own names, so columns may read NULL.",
     remedy=RESTORE,
-    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, *LISTS),
-    leads_to=(WRITER_FEATURE_ONLY,),
 )
 
 
@@ -93,7 +85,6 @@ NO_ID = _state.error(
     "column id missing or not a 32-bit integer",
     effect="Engines refuse the table, or find no values of the column in files that they search by id.",
     remedy=_ADD_AGAIN,
-    follows_from=causes(FIELD_OF_SCHEMA_MISSING),
 )
 
 
@@ -118,7 +109,6 @@ NO_PHYSICAL_NAME = _state.error(
     "physical name missing",
     effect="The column's name in data files is unknown: engines refuse the table or read NULL.",
     remedy=_ADD_AGAIN,
-    follows_from=causes("CM09", "CM02", FIELD_OF_SCHEMA_MISSING),
 )
 
 
@@ -141,7 +131,6 @@ DUPLICATE_ID = _state.error(
     "two columns have the same id",
     effect="Readers that find columns by id mix up their values, and the table can no longer be altered.",
     remedy=RESTORE,
-    follows_from=causes(DUPLICATE_COLUMN, afterwards=("CM06", "CM07", "CM10")),
 )
 
 
@@ -167,7 +156,6 @@ DUPLICATE_PATH = _state.error(
     remedy=RESTORE,
     source=PATH,
     threads=("delta-io/delta#6939",),
-    follows_from=causes("CM04", DUPLICATE_COLUMN, later=True),
 )
 
 
@@ -204,7 +192,6 @@ NO_MAX_COLUMN_ID = _state.error(
     effect="The next column that is added may get the id of a dropped one, and its values.",
     remedy=RESTORE,
     source=WRITERS,
-    follows_from=causes("CM09"),
 )
 MAX_COLUMN_ID_TOO_LOW = _state.error(
     7,
@@ -212,7 +199,6 @@ MAX_COLUMN_ID_TOO_LOW = _state.error(
     effect="The next column that is added gets an id that is already taken, and readers mix up the two columns.",
     remedy=DO_NOT_ADD,
     source=WRITERS,
-    follows_from=causes("CM10", "CM04", "CM12", afterwards=("CM06",)),
 )
 
 
@@ -254,7 +240,6 @@ LEFT_METADATA = _state.warning(
     ),
     source=READERS,
     threads=("delta-io/delta#3688",),
-    follows_from=causes("CM09"),
 )
 
 

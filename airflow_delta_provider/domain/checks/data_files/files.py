@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.data_files.family import FAMILY
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.remedy import Restore
-from airflow_delta_provider.domain.checks.rule import FileAspect, Scope, causes
-from airflow_delta_provider.domain.delta.column import path_text
+from airflow_delta_provider.domain.checks.data_files import FAMILY
+from airflow_delta_provider.domain.checks.rule import FileAspect, Prose, Restore, Rule, Scope
+from airflow_delta_provider.domain.delta.data_type import path_text
 from airflow_delta_provider.domain.delta.deletion_vector import LargeDeletionVectorError
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.row_condition import ConditionKind, RowCondition
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _AFTER_LOSS = Restore(instead="restore the file from a backup", of_file=True)
 _OF_ANOTHER_TABLE = (
@@ -62,7 +61,6 @@ ROW_COUNT = _data.error(
     effect="Engines that count or skip by statistics return wrong results, and row ids may be assigned twice.",
     remedy="Rewrite the file: OPTIMIZE, or an UPDATE of its rows that leaves them as they are.",
     source="PROTOCOL.md, Per-file Statistics",
-    follows_from=causes(same_file=True),
     blames=FileAspect.ROW_COUNT,
 )
 
@@ -177,3 +175,98 @@ def rewritten_otherwise(
                 table=table,
                 column=path_text((name,)),
             )
+
+
+#: Maximum number of characters shown of an expression.
+_MOST_TEXT = 300
+_of_rows = FAMILY.of(Scope.DATA, remedy="Correct or delete the rows, and update the engine that wrote them.")
+
+
+@dataclass(frozen=True)
+class BrokenCondition:
+    """A condition that rows of a file do not satisfy.
+
+    :param path: path of the file, as in the log
+    :param rows: number of rows that do not satisfy it
+    :param certain: whether other engines get the same result; otherwise ``depends`` of the condition gives the cause
+    """
+
+    condition: RowCondition
+    path: str
+    rows: int
+    certain: bool = True
+
+
+CONSTRAINT_BROKEN = _of_rows.error(
+    6,
+    "rows that break a constraint",
+    effect="Queries that rely on the constraint return wrong results, and writers that rewrite the rows fail.",
+    source="PROTOCOL.md, CHECK Constraints and Column Invariants",
+)
+NULL_NOT_ALLOWED = _of_rows.error(
+    7,
+    "NULL in a column that cannot be null",
+    effect="Readers fail on the rows or take the NULL for a value, and queries for NULL miss it.",
+    source="PROTOCOL.md, Struct Field",
+)
+OTHER_THAN_GENERATED = _of_rows.error(
+    8,
+    "value of a generated column differs from its expression",
+    effect="Engines that derive filters from the expression skip the rows.",
+    source="PROTOCOL.md, Generated Columns",
+)
+CONDITION_NOT_EVALUATED = _of_rows.undecided(
+    9,
+    "condition on rows that could not be checked",
+    effect="Rows may break it.",
+    remedy="Check the rows with the engine that wrote them; if the condition depends on a time zone, audit with the "
+    "time zone of the writer (spark.sql.session.timeZone).",
+    source="PROTOCOL.md, CHECK Constraints, Column Invariants and Generated Columns",
+)
+_RULES: dict[ConditionKind, Rule] = {
+    ConditionKind.CHECK: CONSTRAINT_BROKEN,
+    ConditionKind.INVARIANT: CONSTRAINT_BROKEN,
+    ConditionKind.NOT_NULL: NULL_NOT_ALLOWED,
+    ConditionKind.GENERATED: OTHER_THAN_GENERATED,
+}
+_SAID = {
+    ConditionKind.CHECK: "{path} has {rows:row} that {subject}, {expression!r}, does not allow",
+    ConditionKind.INVARIANT: "{path} has {rows:row} that {subject}, {expression!r}, does not allow",
+    ConditionKind.NOT_NULL: "{path} has {rows:row} with NULL in {column}, which is NOT NULL",
+    ConditionKind.GENERATED: "{path} has {rows:row} whose {column} differs from {expression!r}, which generates it",
+}
+
+
+@on_demand(CONSTRAINT_BROKEN, NULL_NOT_ALLOWED, OTHER_THAN_GENERATED, CONDITION_NOT_EVALUATED)
+def broken_condition(found: BrokenCondition, since: int | None = None) -> Finding:
+    """Return the finding about rows that do not satisfy a condition.
+
+    :param since: version that added the condition, if it is newer than the file
+    """
+    condition = found.condition
+    rule = _RULES[condition.kind] if found.certain else CONDITION_NOT_EVALUATED
+    older = "" if since is None else "; the file is older than the condition, which version {version} added"
+    doubt = "" if found.certain else ", as far as this session can tell: {depends}"
+    return rule.found(
+        f"{_SAID[condition.kind]}{doubt}{older}.",
+        version=since,
+        path=found.path,
+        column=condition.column,
+        subject=condition.holder,
+        rows=found.rows,
+        expression=condition.expression[:_MOST_TEXT],
+        depends=Prose(condition.depends or ""),
+    )
+
+
+@on_demand(CONDITION_NOT_EVALUATED)
+def not_evaluated(condition: RowCondition, problem: str) -> Finding:
+    return CONDITION_NOT_EVALUATED.found(
+        "It is unknown whether the rows satisfy {subject}, {expression!r}: {problem}."
+        if condition.expression
+        else "It is unknown whether the rows satisfy {subject}: {problem}.",
+        column=condition.column,
+        subject=condition.holder,
+        expression=condition.expression[:_MOST_TEXT],
+        problem=Prose(problem),
+    )

@@ -7,30 +7,34 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_delta_provider.domain.checks.column_mapping.file_names import NOT_FOUND_IN_FILE
+from airflow_delta_provider.domain.checks.column_mapping.names import NOT_FOUND_IN_FILE
 from airflow_delta_provider.domain.checks.data_files.stored_types import (
     OTHER_TIMESTAMP,
+    ChildrenByName,
+    FileNode,
     described,
     is_checked,
     is_other_timestamp,
-    may_be,
-    other_timestamp,
-)
-from airflow_delta_provider.domain.checks.protocol.outcomes import SHREDDED_WITHOUT_FEATURE
-from airflow_delta_provider.domain.checks.rule import Rule
-from airflow_delta_provider.domain.checks.type_widening.changes import UNREACHABLE_TYPE
-from airflow_delta_provider.domain.checks.type_widening.type_record import changes_of, named_type
-from airflow_delta_provider.domain.delta.column import Column, children
-from airflow_delta_provider.domain.delta.data_type import VARIANT, ArrayType, DataType, MapType, StructType
-from airflow_delta_provider.domain.delta.features.types import VARIANT_SHREDDING
-from airflow_delta_provider.domain.delta.file_tree import (
-    ChildrenByName,
-    FileNode,
     key_and_value,
     list_element,
+    may_be,
+    other_timestamp,
     without_repetition,
 )
-from airflow_delta_provider.domain.delta.mapped_schema import ID, PHYSICAL_NAME, field_metadata, is_id
+from airflow_delta_provider.domain.checks.protocol.changes import SHREDDED_WITHOUT_FEATURE
+from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.checks.type_widening.changes import UNREACHABLE_TYPE, changes_of, named_type
+from airflow_delta_provider.domain.delta.data_type import (
+    VARIANT,
+    ArrayType,
+    Column,
+    DataType,
+    MapType,
+    StructType,
+    children,
+)
+from airflow_delta_provider.domain.delta.features.columns import VARIANT_SHREDDING
+from airflow_delta_provider.domain.delta.metadata import ID, PHYSICAL_NAME, field_metadata, is_id
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, Repetition
 

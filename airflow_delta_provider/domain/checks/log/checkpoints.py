@@ -2,22 +2,253 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.log.family import CHECKPOINTS, FAMILY
-from airflow_delta_provider.domain.checks.rule import Causes, Need, Scope
+from airflow_delta_provider.domain.checks.log import CHECKPOINTS, FAMILY
+from airflow_delta_provider.domain.checks.rule import Need, Scope
+from airflow_delta_provider.domain.delta.checkpoint_comparison import (
+    Originals,
+    SnapshotComparison,
+    metadata_differences,
+)
+from airflow_delta_provider.domain.delta.features.log import V2_CHECKPOINT
 from airflow_delta_provider.domain.delta.live_file import FileKey
-from airflow_delta_provider.domain.delta.log_files import LogSegment
-from airflow_delta_provider.domain.delta.snapshot_comparison import Originals, SnapshotComparison
+from airflow_delta_provider.domain.delta.log_files import LogSegment, is_multi_part, is_uuid_named
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.snapshot import CheckpointPart, file_key
 from airflow_delta_provider.domain.delta.table_state import TableState, differences
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
+
+_history = FAMILY.of(Scope.HISTORY, CHECKPOINTS, needs=(Need.LOG,))
+_FILE_KINDS = frozenset({"add", "remove"})
+_NOT_PRESERVED = ("commitInfo", "cdc")
+_SIDECAR_FIELDS = ("sizeInBytes", "modificationTime")
+
+MALFORMED_CHECKPOINT = _history.error(
+    14,
+    "checkpoint malformed",
+    effect="Readers that start from the checkpoint fail, miss files or read some twice, each engine in its own way.",
+    remedy="If the commits that it replaces are kept, delete it, and update the engine that wrote it; otherwise "
+    "restore it from a backup or another replica of the log.",
+)
+
+
+@on_demand(MALFORMED_CHECKPOINT)
+class CheckpointForm:
+    """Checks the form of a checkpoint, whose actions it takes part by part.
+
+    :param names: names of its files in ``_delta_log``
+    """
+
+    def __init__(self, version: int, names: Sequence[str]) -> None:
+        self._version = version
+        self._names = names
+        self._in_sidecar = False
+        self._kinds: Counter[tuple[str, bool]] = Counter()
+        self._keys: set[tuple[str, Hashable]] = set()
+        self._twice: list[tuple[str, Hashable]] = []
+        self._protocol: Protocol | None = None
+        self._v2: list[Mapping[str, Any]] = []
+        self._sidecars: list[Mapping[str, Any]] = []
+        self._sizes: dict[str, int] = {}
+        self._removed_domains: list[str] = []
+        self.metadata: Mapping[str, Any] | None = None
+        """Its metaData action."""
+        self.bytes = 0
+        """Size of its files in bytes, including sidecar files."""
+        self.files: set[FileKey] = set()
+        """Keys of the files that it adds or removes."""
+
+    @property
+    def missing(self) -> str | None:
+        """The kind of required action that this checkpoint lacks; None if it has all."""
+        return next((kind for kind in ("protocol", "metaData") if not self._count(kind)), None)
+
+    def _count(self, kind: str) -> int:
+        return self._kinds[kind, False] + self._kinds[kind, True]
+
+    def is_of(self, version: int, name: str | None) -> bool:
+        """Return True if it is the checkpoint of a version and, if a name is given, has a file of that name."""
+        return self._version == version and (name is None or name in self._names)
+
+    def has(self, kind: str, body: Mapping[str, Any]) -> bool:
+        """Return True if its protocol or metadata equals an action of that kind."""
+        if kind == "protocol":
+            return self._protocol == Protocol.from_json(body)
+        known = self.metadata
+        return known is not None and not metadata_differences(*map(Metadata.from_json, (known, body)))
+
+    @property
+    def sidecars(self) -> list[str]:
+        return [body["path"] for body in self._sidecars]
+
+    @property
+    def actions(self) -> int:
+        """Number of its actions, including those in sidecar files."""
+        return sum(self._kinds.values())
+
+    @property
+    def adds(self) -> int:
+        """Number of its ``add`` actions."""
+        return self._count("add")
+
+    def begin(self, part: CheckpointPart) -> None:
+        """Start a part; its actions follow."""
+        self._in_sidecar = part.is_sidecar
+        self.bytes += part.size
+        if part.is_sidecar:
+            self._sizes[part.name] = part.size
+
+    def take(self, kind: str, body: Mapping[str, Any]) -> None:
+        """Take an action.
+
+        :raises KeyError: if it lacks a required field of its kind; TypeError, ValueError and AttributeError likewise
+        """
+        self._kinds[kind, self._in_sidecar] += 1
+        if kind in _FILE_KINDS:
+            key = file_key(body)
+            if key in self.files:
+                self._twice.append(("file", key))
+            self.files.add(key)
+        elif kind == "txn":
+            self._note(kind, body["appId"])
+        elif kind == "domainMetadata":
+            self._note(kind, body["domain"])
+            if body.get("removed"):
+                self._removed_domains.append(body["domain"])
+        elif kind in ("protocol", "metaData"):
+            self._note(kind, "")
+            if kind == "protocol":
+                self._protocol = Protocol.from_json(body)
+            else:
+                self.metadata = body
+        elif kind == "checkpointMetadata":
+            self._v2.append(body)
+        elif kind == "sidecar":
+            self._sidecars.append(body)
+
+    def _note(self, kind: str, key: Hashable) -> None:
+        what = kind, key
+        if what in self._keys:
+            self._twice.append(what)
+        self._keys.add(what)
+
+    def check(self) -> Iterator[Finding]:
+        """Yield a finding with all problems of the checkpoint, if it has any."""
+        problems = [*self._of_actions(), *self._of_spec(), *self._of_sidecars(), *self._of_tags()]
+        if problems:
+            yield MALFORMED_CHECKPOINT.found(
+                "The checkpoint of version {version} is malformed: {problems}.",
+                version=self._version,
+                path=f"_delta_log/{self._names[0]}",
+                problems=problems,
+            )
+
+    def _of_actions(self) -> Iterator[str]:
+        for kind, key in self._twice[:1]:
+            more = f", and so are {len(self._twice) - 1} others" if len(self._twice) > 1 else ""
+            yield f"{named_action(kind, key)} is in it twice{more}"
+        for kind in _NOT_PRESERVED:
+            if count := self._count(kind):
+                yield f"it preserves {count} {kind} action{'s' if count > 1 else ''}"
+        for domain in self._removed_domains[:1]:
+            yield f"it has the domainMetadata of {domain}, which was removed"
+
+    def _of_spec(self) -> Iterator[str]:
+        """Yield violations of the V1 and V2 specifications, and mixtures of both."""
+        multi_part, uuid_named = any(map(is_multi_part, self._names)), any(map(is_uuid_named, self._names))
+        supported = self._protocol is not None and self._protocol.supports(V2_CHECKPOINT)
+        if multi_part and supported:
+            yield "it has several parts, which v2Checkpoint forbids"
+        if multi_part and (self._v2 or self._sidecars):
+            yield "it has several parts, and actions of V2 checkpoints"
+        if uuid_named and not self._v2:
+            yield "it is named by a UUID, but has no checkpointMetadata"
+        elif self._sidecars and not self._v2:
+            yield "it has sidecar actions, but no checkpointMetadata"
+        if len(self._v2) > 1:
+            yield f"it has {len(self._v2)} checkpointMetadata actions"
+        if (uuid_named or self._v2 or self._sidecars) and not supported:
+            yield "it is a V2 checkpoint of a table without v2Checkpoint"
+        for body in self._v2:
+            if body.get("version") != self._version:
+                yield f"its checkpointMetadata is of version {body.get('version')}"
+
+    def _of_sidecars(self) -> Iterator[str]:
+        if self._sidecars and any(self._kinds[kind, False] for kind in _FILE_KINDS):
+            yield "it has file actions both in sidecar files and outside them"
+        others = sorted(kind for kind, in_sidecar in self._kinds if in_sidecar and kind not in _FILE_KINDS)
+        if others:
+            yield f"a sidecar file of it has {' and '.join(others)} actions"
+        for path, count in Counter(body["path"] for body in self._sidecars).items():
+            if count > 1:
+                yield f"it names the sidecar file {path} {count} times"
+        for body in self._sidecars:
+            path = body["path"]
+            lacking = [field for field in _SIDECAR_FIELDS if type(body.get(field)) is not int]
+            folder, _, name = path.rpartition("/")
+            if lacking:
+                yield f"its sidecar action of {path} has no {' and no '.join(lacking)}"
+            elif self._sizes.get(name, body["sizeInBytes"]) != body["sizeInBytes"]:
+                yield f"the sidecar file {path} has {self._sizes[name]} bytes, not {body['sizeInBytes']}"
+            if folder and not folder.endswith("_delta_log/_sidecars"):
+                yield f"the sidecar file {path} is not in _delta_log/_sidecars"
+
+    def _of_tags(self) -> Iterator[str]:
+        in_sidecars = sum(count for (_, in_sidecar), count in self._kinds.items() if in_sidecar)
+        counted = {
+            "sidecarNumActions": in_sidecars,
+            "sidecarSizeInBytes": sum(self._sizes.values()),
+            "numOfAddFiles": self.adds,
+        }
+        tags = next(iter(self._v2), {}).get("tags") or {}
+        for tag, count in counted.items():
+            if tag in tags and tags[tag] != str(count):
+                yield f"its tag {tag} is {tags[tag]}, not {count}"
+
+
+def named_action(kind: str, key: Any) -> str:
+    """Return the name of an action's subject, for people.
+
+    :param key: its application or domain; the file's key for the kind ``file``; empty if the kind is enough
+    """
+    if kind == "file":
+        return f"the file {key[0]}"
+    return f"the {kind} of {key}" if key else f"the {kind} action"
+
+
+INCOMPLETE_CHECKPOINT = _history.warning(
+    15,
+    "checkpoint lacks parts",
+    effect="Readers have to ignore it, and list or replay more of the log; some fail.",
+    remedy="Delete the parts that are there: an engine writes the next checkpoint as a whole.",
+    source="PROTOCOL.md, Problems with multi-part checkpoints",
+)
+
+
+@on_demand(INCOMPLETE_CHECKPOINT)
+def incomplete_checkpoint(version: int, found: int, parts: int, name: str) -> Finding:
+    """Return the finding about a multi-part checkpoint with missing parts.
+
+    :param name: name of an existing part
+    """
+    return INCOMPLETE_CHECKPOINT.found(
+        "The checkpoint of version {version} has {parts} parts, but the log holds only {found}.",
+        version=version,
+        path=f"_delta_log/{name}",
+        found=found,
+        parts=parts,
+    )
+
 
 _checkpoints = FAMILY.of(
     Scope.HISTORY,
     CHECKPOINTS,
     # A missing or additional action may come from a fault in the commits or in the checkpoint's form.
-    follows_from=Causes(("LG14",), later=True, any_commit=True),
     needs=(Need.LOG,),
 )
 

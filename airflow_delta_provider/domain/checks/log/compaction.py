@@ -6,18 +6,16 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.log.checkpoint_form import named_action
-from airflow_delta_provider.domain.checks.log.family import HISTORY
-from airflow_delta_provider.domain.checks.rule import ANY_COMMIT
+from airflow_delta_provider.domain.checks.log import HISTORY
+from airflow_delta_provider.domain.checks.log.checkpoints import named_action
+from airflow_delta_provider.domain.checks.rule import Prose
+from airflow_delta_provider.domain.delta.checkpoint_comparison import file_differences, metadata_differences
 from airflow_delta_provider.domain.delta.commit import Action, ActionValue, parse_commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, CompactionFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.metadata_comparison import metadata_differences
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.snapshot import file_key
-from airflow_delta_provider.domain.delta.snapshot_comparison import file_differences
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 
 _KINDS = ("protocol", "metaData", "domainMetadata", "txn", "add", "remove")
 _NOT_PRESERVED = ("commitInfo", "cdc", "checkpointMetadata", "sidecar")
@@ -31,7 +29,6 @@ CONTRADICTING_COMPACTION = HISTORY.error(
     effect="Readers that use the file see another table than readers that replay the commits, or fail.",
     remedy="Delete the file, which only saves readers work, and update the engine that wrote it.",
     source="PROTOCOL.md, Log Compaction Files",
-    follows_from=ANY_COMMIT,
 )
 
 

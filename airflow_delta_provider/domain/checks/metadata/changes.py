@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_change, on_first_commit, on_transition
-from airflow_delta_provider.domain.checks.metadata.family import ENTRIES, FAMILY, FILES
-from airflow_delta_provider.domain.checks.remedy import Restore
-from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
-from airflow_delta_provider.domain.delta.column import lowered
-from airflow_delta_provider.domain.delta.column_mapping import physical_name
+from airflow_delta_provider.domain.checks.metadata import ENTRIES, FAMILY, FILES
+from airflow_delta_provider.domain.checks.rule import Need, Restore, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.data_type import Column, lowered
+from airflow_delta_provider.domain.delta.features.columns import ALLOW_COLUMN_DEFAULTS
+from airflow_delta_provider.domain.delta.metadata import ID, Metadata, physical_name
+from airflow_delta_provider.domain.delta.table_state import Transition
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _commit = FAMILY.of(Scope.COMMIT)
 #: Needs of a rule that compares a commit's metadata with the metadata of the version before.
@@ -147,7 +146,6 @@ PARTITIONING_CHANGED = _pair.error(
     remedy=Restore("; to change partitions, rewrite the whole table"),
     source=FILES,
     threads=("delta-io/delta-rs#2468",),
-    follows_from=causes("MD17"),
     about_older_files=True,
     of_all_columns=True,
 )
@@ -175,7 +173,6 @@ NOTHING_CHANGED = _pair.warning(
     "metaData action that changes nothing",
     effect="Readers are unaffected, but every concurrent writer fails because the metadata seems to have changed.",
     remedy="Avoid such commits.",
-    follows_from=causes("MD17"),
 )
 
 
@@ -194,7 +191,6 @@ COLUMN_LOST = _pair.warning(
     effect="Its values can no longer be read; the next column with its name gets them, or cannot be read.",
     remedy=Restore("; to drop a column, enable column mapping first"),
     source=FILES,
-    follows_from=causes(later=True),
 )
 
 
@@ -256,3 +252,68 @@ def _written(transition: Transition) -> Iterator[Finding]:
             files=len(new),
             column=where or None,
         )
+
+
+_NOT_NULL = re.compile(r'"nullable"\s*:\s*false')
+_KEY = ALLOW_COLUMN_DEFAULTS.field_key
+
+DEFAULT_OF_NEW_COLUMN = _pair.error(
+    23,
+    "column added with a default",
+    effect="Rows that are there already read NULL, not the default; engines may take it for their value.",
+    remedy=Restore(", add the column, and set its default in a second statement"),
+    source="PROTOCOL.md, Default Columns",
+)
+
+
+@on_change(DEFAULT_OF_NEW_COLUMN)
+def _default_of_new_column(transition: Transition) -> Iterator[Finding]:
+    before, after = transition.before.metadata, transition.after.metadata
+    if not is_compared(transition) or transition.replaces_all or _KEY not in after.schema_string:
+        return
+    for column in _new_columns(before, after):
+        default = column.field.metadata.get(_KEY)
+        if default is not None:
+            yield DEFAULT_OF_NEW_COLUMN.found(
+                "The commit adds {column} together with its default, {default}.", column=column, default=str(default)
+            )
+
+
+REQUIRED_COLUMN_ADDED = _pair.error(
+    31,
+    "column that cannot be null added to a table with files",
+    effect="Older files do not have the column, so their rows have nulls: Delta Spark fails to read them, and queries "
+    "for nulls can miss them in other engines.",
+    remedy=Restore(", and add the column as a nullable one"),
+    source="PROTOCOL.md, Struct Field and Consistency Between Table Metadata and Data Files",
+    about_older_files=True,
+)
+
+
+@on_change(REQUIRED_COLUMN_ADDED)
+def _required_column(transition: Transition) -> Iterator[Finding]:
+    before, after = transition.before.metadata, transition.after.metadata
+    if not is_compared(transition) or transition.keeps_no_file or after.readable_columns is None:
+        return
+    if _NOT_NULL.search(after.schema_string) is None:
+        return
+    partitions = {str(name).lower() for name in after.partition_columns}
+    for column in _new_columns(before, after):
+        if len(column.parts) == 1 and not column.field.nullable and column.parts[0].lower() not in partitions:
+            yield REQUIRED_COLUMN_ADDED.found(
+                "The commit adds {column}, which cannot be null, but keeps files that do not have it.", column=column
+            )
+
+
+def _new_columns(before: Metadata, after: Metadata) -> Iterator[Column]:
+    """Yield the fields that had neither their name nor their id before."""
+    columns = before.readable_columns
+    if columns is None:
+        return
+    names = {lowered(column.parts) for column in columns}
+    ids = {column.field.metadata.get(ID) for column in columns} - {None}
+    for column in after.readable_columns or ():
+        if column.kinds[-1] != "field" or lowered(column.parts) in names:
+            continue
+        if column.field.metadata.get(ID) not in ids:
+            yield column

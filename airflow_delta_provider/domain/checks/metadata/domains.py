@@ -3,34 +3,203 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
 
-from airflow_delta_provider.domain.checks.actions.domains import DOMAIN_WITHOUT_FEATURE
-from airflow_delta_provider.domain.checks.check import on_state, on_transition
-from airflow_delta_provider.domain.checks.healing import Details, Healing
-from airflow_delta_provider.domain.checks.metadata.family import CLUSTERED, FAMILY, MOST_TEXT
-from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
-from airflow_delta_provider.domain.checks.protocol.lists import LISTS
-from airflow_delta_provider.domain.checks.row_tracking import state as row_tracking
-from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
-from airflow_delta_provider.domain.delta.clustering import CLUSTERING as CLUSTERING_DOMAIN
-from airflow_delta_provider.domain.delta.clustering import (
+from airflow_delta_provider.domain.checks.check import on_change, on_demand, on_state, on_transition
+from airflow_delta_provider.domain.checks.metadata import CLUSTERED, FAMILY, MOST_TEXT
+from airflow_delta_provider.domain.checks.rule import Details, Healing, Need, Scope
+from airflow_delta_provider.domain.delta.column_statistics import indexed_columns, read_statistics
+from airflow_delta_provider.domain.delta.data_type import VARIANT, ArrayType, MapType, lowered, path_text
+from airflow_delta_provider.domain.delta.features.log import (
+    CLUSTERING,
+    CLUSTERING_DOMAIN,
+    ROW_TRACKING,
     clustering_columns,
+    clustering_of,
     field_called,
     fields_by_name,
     fields_by_path,
     is_clustering,
 )
-from airflow_delta_provider.domain.delta.data_type import VARIANT, ArrayType, MapType
-from airflow_delta_provider.domain.delta.features.data_files import CLUSTERING
-from airflow_delta_provider.domain.delta.features.lists import has_feature, lacks_a_list
-from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN as ROW_TRACKING_DOMAIN
-from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
-from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
+from airflow_delta_provider.domain.delta.features.log import CLUSTERING as CLUSTERING_FEATURE
+from airflow_delta_provider.domain.delta.features.log import DOMAIN as ROW_TRACKING_DOMAIN
+from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata, PhysicalPath
+from airflow_delta_provider.domain.delta.protocol import has_feature, lacks_a_list
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MappingMode
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 from airflow_delta_provider.domain.formats.json_values import parse_json
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding, Severity
+
+CLUSTERED_AND_PARTITIONED = FAMILY.of(Scope.STATE, CLUSTERED).error(
+    14,
+    "clustered and partitioned",
+    effect="Engines refuse the table, or no longer cluster it.",
+    remedy="Write the table again with CREATE OR REPLACE TABLE, with one of the two: ALTER TABLE … CLUSTER BY refuses "
+    "a partitioned table.",
+    shows="domainMetadata",
+)
+
+
+@on_state(CLUSTERED_AND_PARTITIONED)
+def _clustered_and_partitioned(state: TableState) -> Iterator[Finding]:
+    if not state.metadata.partition_columns:
+        return
+    columns = clustering_columns(state.domains.get(CLUSTERING_DOMAIN))
+    says_none = CLUSTERING_DOMAIN in state.domains  # CLUSTER BY NONE leaves an empty domain
+    if columns or (state.protocol.supports(CLUSTERING_FEATURE) and not says_none):
+        yield CLUSTERED_AND_PARTITIONED.found(
+            "The table is partitioned by {partitioned} and clustered by {clustered}; only one of the two is allowed."
+            if columns
+            else "The table is partitioned by {partitioned}, but the protocol has clustering; only one is allowed.",
+            # Delta Spark partitions a table that was clustered: it cannot remove the feature.
+            severity=None if columns else Severity.WARNING,
+            effect=None if columns else "Engines that rely on the feature treat the table as clustered.",
+            partitioned=list(map(str, state.metadata.partition_columns)),
+            clustered=[".".join(parts[0]) for parts in columns],
+        )
+
+
+STATISTICS_END = FAMILY.of(Scope.PAIR, CLUSTERED).warning(
+    38,
+    "clustering column that no longer has statistics",
+    effect="From this commit on, Delta Spark writes files without statistics of the column, also by OPTIMIZE: they "
+    "cannot be clustered, and queries by the column cannot skip them.",
+    remedy="Name the clustering columns in delta.dataSkippingStatsColumns, or move them before the others. Then write "
+    "the files since that commit again, for example with OPTIMIZE.",
+    threads=("delta-io/delta#5828",),
+    needs=(Need.STATE,),
+    shows="metaData",
+)
+
+
+@on_change(STATISTICS_END)
+def _statistics_end(transition: Transition) -> Iterator[Finding]:
+    """Yield a finding about a clustering column if the table stops keeping its statistics.
+
+    The commit moves it behind the columns with statistics, or leaves it out of their list.
+    """
+    before, after = transition.before, transition.after
+    if (
+        CLUSTERING_DOMAIN not in before.domains
+        or CLUSTERING_DOMAIN not in after.domains
+        or before.metadata == after.metadata
+    ):
+        return
+    if before.metadata.readable_columns is None or after.metadata.readable_columns is None:
+        return
+    was, now = (clustering_of(state.metadata, state.domains) for state in (before, after))
+    indexed = indexed_columns(after.metadata)
+    there = {lowered(column.parts) for column in after.metadata.readable_columns}
+    for old, new in zip(was, now) if len(was) == len(now) else ():
+        if lowered(old) in indexed_columns(before.metadata) and lowered(new) in there - indexed.keys():
+            yield STATISTICS_END.found(
+                "{column} is a clustering column, and the commit lets the table keep statistics of other columns only.",
+                column=path_text(new),
+            )
+
+
+NO_STATISTICS = FAMILY.of(Scope.COMMIT, CLUSTERED).error(
+    32,
+    "file without statistics of a clustering column",
+    effect="Engines cannot cluster the file, and queries by the column cannot skip it.",
+    remedy="Let the table keep statistics of its clustering columns (delta.dataSkippingStatsColumns). Then write the "
+    "file again, for example with OPTIMIZE.",
+    shows="add",
+)
+_STATISTICS = ("minValues", "maxValues", "nullCount")
+
+
+@on_demand(NO_STATISTICS)
+def check_clustering_statistics(add: Mapping[str, Any], paths: Iterable[PhysicalPath]) -> Iterator[Finding]:
+    """Yield a finding if an ``add`` action has no statistics of a clustering column.
+
+    :param paths: paths of the clustering columns in files: :func:`clustering_paths`
+    """
+    for column in _without_statistics(add, paths)[:1]:
+        yield NO_STATISTICS.found(
+            "The file {path} has no statistics for the clustering column {column}.",
+            path=str(add.get("path")),
+            column=column,
+        )
+
+
+def _is_clustered_by(later: Transition, finding: Finding, _: Details) -> bool:
+    return any(".".join(path) == finding.column for path in clustering_paths(later.after))
+
+
+NEW_WITHOUT_STATISTICS = FAMILY.of(Scope.PAIR, CLUSTERED).warning(
+    34,
+    "clustered by a column without statistics in older files",
+    effect="Queries by the column cannot skip these files until they are rewritten.",
+    remedy="Write the files again with statistics of the column, for example with OPTIMIZE … FULL; let the table keep "
+    "statistics of a column before it is clustered by it.",
+    healing=Healing(_is_clustered_by),
+    needs=(Need.STATE, Need.FILES, Need.LOG),
+    shows="domainMetadata",
+)
+
+
+@on_demand(NEW_WITHOUT_STATISTICS)
+def check_newly_clustered(add: Mapping[str, Any], paths: Iterable[PhysicalPath]) -> Iterator[Finding]:
+    """Yield findings about columns that a table is newly clustered by and that have no statistics in an older file.
+
+    They are warnings: Delta Spark clusters tables by such columns.
+
+    :param add: the ``add`` action of the file
+    :param paths: paths of these columns in files
+    """
+    for column in _without_statistics(add, paths):
+        yield NEW_WITHOUT_STATISTICS.found(
+            "The commit clusters the table by {column}, but the file {path} has no statistics for it.",
+            path=str(add.get("path")),
+            column=column,
+        )
+
+
+def _without_statistics(add: Mapping[str, Any], paths: Iterable[PhysicalPath]) -> list[str]:
+    stats = _statistics(add)
+    return [".".join(path) for path in paths if not _is_described(path, stats)]
+
+
+def clustering_paths(state: TableState) -> tuple[PhysicalPath, ...]:
+    """Return the paths in files of the columns that a table is clustered by, as far as its schema has them."""
+    configuration, metadata = state.domains.get(CLUSTERING_DOMAIN), state.metadata
+    if configuration is None or metadata.readable_columns is None:
+        return ()
+    return _paths(metadata.schema_string, metadata.properties.mapping_mode, configuration)
+
+
+@lru_cache(maxsize=64)
+def _paths(schema_string: str, mode: MappingMode, configuration: str) -> tuple[PhysicalPath, ...]:
+    """Return the paths. Cached, since most commits change neither the schema nor the columns."""
+    schema = MappedSchema.of(Metadata("", schema_string, configuration={COLUMN_MAPPING_MODE: mode.value}))
+    fields = fields_by_path(schema) if schema.is_mapped else fields_by_name(schema)
+    found = (field_called(parts, fields) for parts in clustering_columns(configuration))
+    return tuple((field.path if schema.is_mapped else field.column.parts) or () for field in found if field)
+
+
+def _statistics(add: Mapping[str, Any]) -> Mapping[str, Any]:
+    stats = add.get("stats")
+    try:
+        parsed = read_statistics(stats) if isinstance(stats, str) else {}
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _is_described(path: PhysicalPath, stats: Mapping[str, Any]) -> bool:
+    return stats.get("numRecords") == 0 or any(_at(path, stats.get(name)) for name in _STATISTICS)
+
+
+def _at(path: PhysicalPath, values: Any) -> bool:
+    for part in path:
+        if not isinstance(values, dict) or part not in values:
+            return False
+        values = values[part]
+    return True
+
 
 _FEATURES = {CLUSTERING_DOMAIN: CLUSTERING, ROW_TRACKING_DOMAIN: ROW_TRACKING}
 _state = FAMILY.of(Scope.STATE, CLUSTERED)
@@ -47,14 +216,6 @@ DOMAIN_OF_MISSING_FEATURE = FAMILY.of(Scope.COMMIT).error(
     effect="Writers that do not know the domain leave it as it is while they change the table, so it becomes wrong.",
     remedy="Add the feature to the protocol, or remove the domain with the engine that owns it.",
     source="PROTOCOL.md, Writer Requirements for Domain Metadata",
-    follows_from=causes(
-        FEATURE_VANISHED,
-        VERSION_LOWERED,
-        DOMAIN_WITHOUT_FEATURE,
-        row_tracking.ENABLED_WITHOUT_FEATURE,
-        *LISTS,
-        later=True,
-    ),
     healing=Healing(_is_still_without),
     shows="domainMetadata",
 )
@@ -84,7 +245,6 @@ BROKEN_CLUSTERING = _state.error(
     effect="Engines fail to cluster the table, or no longer do so.",
     remedy="Set the columns again: ALTER TABLE … CLUSTER BY (…).",
     shows="domainMetadata",
-    follows_from=causes("MD28"),
 )
 
 

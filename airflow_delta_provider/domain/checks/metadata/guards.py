@@ -11,17 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_transition
-from airflow_delta_provider.domain.checks.healing import Details, Healing
+from airflow_delta_provider.domain.checks.metadata import FAMILY
 from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER
-from airflow_delta_provider.domain.checks.metadata.family import FAMILY
-from airflow_delta_provider.domain.checks.rule import Scope
-from airflow_delta_provider.domain.delta.column import Column, lowered
+from airflow_delta_provider.domain.checks.rule import Details, Healing, Scope
+from airflow_delta_provider.domain.delta.commit import writer_of
+from airflow_delta_provider.domain.delta.data_type import Column, lowered
 from airflow_delta_provider.domain.delta.features.columns import ALLOW_COLUMN_DEFAULTS, GENERATED_COLUMNS, INVARIANTS
-from airflow_delta_provider.domain.delta.mapped_schema import ID
-from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.delta.writer import writer_of
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.delta.metadata import ID, Metadata
+from airflow_delta_provider.domain.delta.table_state import Transition
+from airflow_delta_provider.domain.report.report import Finding
 
 #: Operations that write or arrange rows. They must not change the table's definition, except to add columns.
 _DATA_WRITES = frozenset(

@@ -6,17 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_change, on_demand, on_state
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.healing import Details, Healing
+from airflow_delta_provider.domain.checks.metadata import FAMILY, IDENTITY, MOST_TEXT, RESTORE
 from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER, is_compared
-from airflow_delta_provider.domain.checks.metadata.family import FAMILY, IDENTITY, MOST_TEXT, RESTORE
-from airflow_delta_provider.domain.checks.rule import Scope, causes
-from airflow_delta_provider.domain.delta.column import Column
-from airflow_delta_provider.domain.delta.column_mapping import physical_name
+from airflow_delta_provider.domain.checks.rule import Details, Healing, Prose, Scope
 from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, read_statistics
 from airflow_delta_provider.domain.delta.commit import Action, Commit
-from airflow_delta_provider.domain.delta.data_type import LONG
-from airflow_delta_provider.domain.delta.identity import (
+from airflow_delta_provider.domain.delta.data_type import LONG, Column
+from airflow_delta_provider.domain.delta.features.columns import (
     ALLOW_EXPLICIT_INSERT,
     HIGH_WATER_MARK,
     KEY,
@@ -24,11 +20,9 @@ from airflow_delta_provider.domain.delta.identity import (
     STEP,
     Identity,
 )
-from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _state = FAMILY.of(Scope.STATE, IDENTITY)
 _pair = FAMILY.of(Scope.PAIR, IDENTITY, needs=OF_EARLIER)
@@ -79,7 +73,6 @@ MARK_OFF_SEQUENCE = _state.error(
     "identity column's high water mark outside its sequence",
     effect="Delta Spark fails to write rows; other engines assign values that the column should not have.",
     remedy="Set it again: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
-    follows_from=causes("MD24", "MD15"),
 )
 
 
@@ -211,7 +204,6 @@ PAST_MARK = FAMILY.of(Scope.COMMIT, IDENTITY).warning(
     effect="The next rows get values that other rows have.",
     remedy="Raise the high water mark: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
     shows="add",
-    follows_from=causes(IDENTITY_SET_BACK, IDENTITY_CHANGED),
     healing=Healing(_is_past_mark, _assigned, needs_details=True),
     about_live_files=True,
 )
@@ -222,7 +214,6 @@ ASSIGNED_AGAIN = _pair.warning(
     remedy="Find the rows that share a value, and write the newer ones again without values for the column; update the "
     "engine that wrote the commit.",
     shows="add",
-    follows_from=causes(IDENTITY_SET_BACK, IDENTITY_CHANGED),
     about_live_files=True,
 )
 

@@ -7,11 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.metadata.family import FAMILY, MOST_TEXT, RESTORE, SCHEMA, SPEC
-from airflow_delta_provider.domain.checks.remedy import Restore
-from airflow_delta_provider.domain.checks.rule import Scope
-from airflow_delta_provider.domain.delta.column import all_columns, path_text
+from airflow_delta_provider.domain.checks.metadata import FAMILY, MOST_TEXT, RESTORE, SCHEMA, SPEC
+from airflow_delta_provider.domain.checks.rule import Prose, Restore, Scope
 from airflow_delta_provider.domain.delta.data_type import (
     MAX_PRECISION,
     VARIANT,
@@ -21,13 +18,14 @@ from airflow_delta_provider.domain.delta.data_type import (
     MapType,
     PrimitiveType,
     StructType,
+    all_columns,
+    path_text,
 )
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.json_values import parse_json
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 #: Names of primitive types, with ``decimal`` and ``null`` as old versions of Spark wrote them.
 _PRIMITIVES = frozenset(

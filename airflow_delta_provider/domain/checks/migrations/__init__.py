@@ -1,4 +1,12 @@
-"""``MG``: the damage and losses of a migration, and its irreversible effects.
+"""The family of rules about plans of migrations."""
 
-Checked on the plan, before any change.
-"""
+from __future__ import annotations
+
+from airflow_delta_provider.domain.checks.rule import RuleFamily
+
+FAMILY = RuleFamily(
+    "MG",
+    "migrations",
+    "Changes of a migration that break consumers, lose data or cannot be undone. These rules check the plan before "
+    "anything is changed; a policy file sets their severities, by table.",
+)

@@ -6,19 +6,20 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.migrations.family import FAMILY
+from airflow_delta_provider.domain.checks.migrations import FAMILY
 from airflow_delta_provider.domain.checks.migrations.planned import PlannedMigration, on_plan
 from airflow_delta_provider.domain.checks.rule import Scope
-from airflow_delta_provider.domain.delta.clustering import CLUSTERING, clustering_columns
 from airflow_delta_provider.domain.delta.expression import called_names, references
+from airflow_delta_provider.domain.delta.feature_traces import REMOVALS
 from airflow_delta_provider.domain.delta.features.feature import SUPPORT_PREFIX, FeatureKind
-from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
+from airflow_delta_provider.domain.delta.features.log import (
+    CHECKPOINT_PROTECTION,
+    CLUSTERING_DOMAIN,
+    clustering_columns,
+)
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES, feature_named
-from airflow_delta_provider.domain.delta.features.traces import REMOVALS
-from airflow_delta_provider.domain.delta.property_values import SETTABLE
-from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, SETTABLE
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _plan = FAMILY.of(Scope.PLAN)
 
@@ -115,7 +116,7 @@ CLUSTERING_ENDS = _plan.warning(
 
 @on_plan(CLUSTERING_ENDS)
 def _clustering(plan: PlannedMigration) -> Iterator[Finding]:
-    if plan.cluster_by == () and clustering_columns(plan.before.domains.get(CLUSTERING)):
+    if plan.cluster_by == () and clustering_columns(plan.before.domains.get(CLUSTERING_DOMAIN)):
         yield CLUSTERING_ENDS.found("The table is no longer clustered.")
 
 

@@ -9,21 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_change, on_state, on_transition
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.protocol.family import FAMILY
-from airflow_delta_provider.domain.checks.remedy import Restore
-from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.checks.protocol import FAMILY
+from airflow_delta_provider.domain.checks.rule import Need, Prose, Restore, Scope
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField
-from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
-from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
+from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.features.feature import Feature
+from airflow_delta_provider.domain.delta.features.log import DELETION_VECTORS
 from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2
-from airflow_delta_provider.domain.delta.features.state import is_active
-from airflow_delta_provider.domain.delta.mapped_schema import ID, NESTED_IDS, MappedSchema
-from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.delta.metadata import ID, NESTED_IDS, MappedSchema, Metadata
+from airflow_delta_provider.domain.delta.table_features import is_active
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding
 
 SOURCE = "PROTOCOL.md, Iceberg Compatibility V1 and V2"
 #: Types that Iceberg does not have in the form that these versions write.
@@ -35,7 +31,6 @@ NOT_ICEBERG_COMPATIBLE = FAMILY.of(Scope.STATE, SOURCE).error(
     effect="The table cannot be converted for Iceberg readers, which see an old version of it or wrong rows, and Delta "
     "writers refuse to write.",
     remedy="Remove the incompatible parts, or set delta.enableIcebergCompatV1 or -V2 to false.",
-    follows_from=causes("TF11", "TF12"),
     shows="metaData",
 )
 

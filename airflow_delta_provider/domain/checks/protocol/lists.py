@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_demand, on_state
-from airflow_delta_provider.domain.checks.protocol.family import (
+from airflow_delta_provider.domain.checks.protocol import (
     EVOLUTION,
     FAMILY,
     NAMES,
@@ -17,15 +17,18 @@ from airflow_delta_provider.domain.checks.protocol.family import (
     SUPPORTED,
     TABLE_FEATURES,
 )
-from airflow_delta_provider.domain.checks.remedy import BY_COMMIT
-from airflow_delta_provider.domain.checks.rule import Scope, causes
+from airflow_delta_provider.domain.checks.rule import BY_COMMIT, Scope
 from airflow_delta_provider.domain.delta.features.feature import FeatureKind, stable_name
-from airflow_delta_provider.domain.delta.features.lists import lacks_a_list, reader_features
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_meant_by, feature_named
-from airflow_delta_provider.domain.delta.protocol import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Protocol
+from airflow_delta_provider.domain.delta.protocol import (
+    READER_FEATURES_VERSION,
+    WRITER_FEATURES_VERSION,
+    Protocol,
+    lacks_a_list,
+    reader_features,
+)
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _LIST_FEATURES = f"Write a protocol action that lists the features in use, {BY_COMMIT}."
 _LIST_IN_BOTH = (
@@ -40,7 +43,6 @@ NO_PROTOCOL = _state.error(
     effect="It is unknown which features readers must support.",
     remedy="Restore the missing log files from a backup or another replica.",
     source=RECONCILIATION,
-    follows_from=causes("TF10", later=True),
 )
 
 
@@ -91,7 +93,6 @@ WRITER_VERSION_TOO_LOW = _state.error(
     effect="Engines refuse the table, or write it without its features.",
     remedy=f"Write a protocol action with writer version 7 that lists the features in use, {BY_COMMIT}.",
     source=NEW_TABLES,
-    follows_from=causes("TF28"),
 )
 
 
@@ -147,7 +148,6 @@ READER_FEATURES_NOT_ALLOWED = _state.error(
     effect="Some engines refuse the table; others ignore the list, and may read the table incorrectly.",
     remedy=f"Write a protocol action without the list, or with reader version 3 and writer version 7, {BY_COMMIT}.",
     threads=("delta-io/delta-rs#3354", "duckdb/duckdb-delta#151"),
-    follows_from=causes("TF28"),
 )
 
 
@@ -167,7 +167,6 @@ WRITER_FEATURES_NOT_ALLOWED = _state.error(
     "writerFeatures below writer version 7",
     effect="Some engines refuse the table; others ignore the list, and write without its features.",
     remedy=f"Write a protocol action without the list, or with writer version 7, {BY_COMMIT}.",
-    follows_from=causes("TF28"),
 )
 
 
@@ -189,7 +188,6 @@ READER_FEATURE_ONLY = _state.error(
     effect="Writers do not know that they must support the feature, and strict engines refuse the table.",
     remedy=_LIST_IN_BOTH,
     source=SUPPORTED,
-    follows_from=causes("TF09", "TF11", "TF12"),
 )
 
 
@@ -208,7 +206,6 @@ WRITER_FEATURE_ONLY = _state.error(
     remedy=_LIST_IN_BOTH,
     source=SUPPORTED,
     threads=("trinodb/trino#24910", "delta-io/delta-kernel-rs#3097"),
-    follows_from=causes("TF09", "TF11", "TF12"),
 )
 
 

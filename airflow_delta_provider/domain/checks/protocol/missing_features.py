@@ -9,22 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_state
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.protocol.family import ENABLE, FAMILY, TABLE_FEATURES
-from airflow_delta_provider.domain.checks.remedy import OR_BY_COMMIT
-from airflow_delta_provider.domain.checks.rule import Scope, causes
-from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
-from airflow_delta_provider.domain.delta.features.columns import INVARIANTS, enforced_columns
-from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP
-from airflow_delta_provider.domain.delta.features.lists import has_feature, lacks_a_list, reader_features
+from airflow_delta_provider.domain.checks.protocol import ENABLE, FAMILY, TABLE_FEATURES
+from airflow_delta_provider.domain.checks.rule import OR_BY_COMMIT, Prose, Scope
+from airflow_delta_provider.domain.delta.features.columns import (
+    COLUMN_MAPPING,
+    INVARIANTS,
+    TYPE_WIDENING,
+    TYPE_WIDENING_PREVIEW,
+    VARIANT_SHREDDING,
+    enforced_columns,
+)
+from airflow_delta_provider.domain.delta.features.log import IN_COMMIT_TIMESTAMP, ROW_TRACKING
 from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named
-from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
-from airflow_delta_provider.domain.delta.features.types import TYPE_WIDENING, TYPE_WIDENING_PREVIEW, VARIANT_SHREDDING
-from airflow_delta_provider.domain.delta.protocol import WRITER_FEATURES_VERSION
+from airflow_delta_provider.domain.delta.protocol import (
+    WRITER_FEATURES_VERSION,
+    has_feature,
+    lacks_a_list,
+    reader_features,
+)
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 #: Features whose property the rules of other families check.
 CHECKED_ELSEWHERE = (ROW_TRACKING, TYPE_WIDENING, TYPE_WIDENING_PREVIEW, COLUMN_MAPPING)
@@ -32,7 +37,10 @@ CHECKED_ELSEWHERE = (ROW_TRACKING, TYPE_WIDENING, TYPE_WIDENING_PREVIEW, COLUMN_
 #: first, the protocol requires it. Without other features, Delta Spark writes the table if versions imply features, and
 #: fails if features are listed.
 _DEMANDED_BY_PROPERTY = {f.name for f in (VARIANT_SHREDDING, ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2, IN_COMMIT_TIMESTAMP)}
-_state = FAMILY.of(Scope.STATE, TABLE_FEATURES, follows_from=causes("TF09", "TF11", "TF12", "TF14"))
+_state = FAMILY.of(
+    Scope.STATE,
+    TABLE_FEATURES,
+)
 
 MISSING_DEPENDENCY = _state.error(
     8,

@@ -7,20 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.healing import Healing
-from airflow_delta_provider.domain.checks.remedy import Restore
-from airflow_delta_provider.domain.checks.row_tracking import healing
-from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, WRITE_AGAIN
+from airflow_delta_provider.domain.checks.row_tracking import FAMILY, WRITE_AGAIN, live_files
 from airflow_delta_provider.domain.checks.row_tracking.live_files import FILL_IN, NO_IDS, lacking
-from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
+from airflow_delta_provider.domain.checks.rule import Healing, Need, Restore, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.features.row_tracking import lacks_row_ids
-from airflow_delta_provider.domain.delta.features.state import FeatureState
+from airflow_delta_provider.domain.delta.features.log import lacks_row_ids
 from airflow_delta_provider.domain.delta.live_file import RowIds
 from airflow_delta_provider.domain.delta.row_tracking import PRESERVED_TAG, RowTracking
+from airflow_delta_provider.domain.delta.table_features import FeatureState
 from airflow_delta_provider.domain.delta.table_properties import ROW_TRACKING_SUSPENDED
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.delta.table_state import Transition
+from airflow_delta_provider.domain.report.report import Finding
 
 #: Operations that move rows into other files.
 _REWRITES = frozenset({"UPDATE", "MERGE", "DELETE", "OPTIMIZE"})
@@ -90,8 +87,7 @@ REASSIGNED_BASE = _pair.error(
     effect="Rows that were not touched have other ids or commit versions than before.",
     remedy="Drop row tracking and enable it again, which assigns every row a new id; RESTORE leaves alone a file that "
     "is live in both versions.",
-    follows_from=causes("RT15", later=True, same_file=True),
-    healing=Healing(healing.ids_are_others, healing.ids_before, needs_details=True, by_files=True),
+    healing=Healing(live_files.ids_are_others, live_files.ids_before, needs_details=True, by_files=True),
     needs=(Need.STATE, Need.FILES),
     about_live_files=True,
 )
@@ -107,7 +103,7 @@ def _reassigned(transition: Transition, tracking: RowTracking, _: Collection[str
     if not (transition.before_files or past.row_ids):
         return
     for file in transition.commit.adds:
-        before = healing.earlier_ids(transition, file.path)
+        before = live_files.earlier_ids(transition, file.path)
         if before is None or not (changed := _changed_ids(before, file.row_ids)):
             continue
         if past.restored_row_ids is not None:
@@ -130,7 +126,6 @@ REISSUED_ROW_IDS = _pair.error(
     "row ids assigned a second time",
     effect="The ids of the new rows already belong, or once belonged, to other rows.",
     remedy=WRITE_AGAIN,
-    follows_from=causes("RT10", later=True),
     needs=(Need.STATE, Need.PATHS, Need.HIGH_WATER_MARK),
     about_live_files=True,
 )
@@ -157,7 +152,6 @@ OTHER_COMMIT_VERSION = _commit.error(
     "new file with another commit's defaultRowCommitVersion",
     effect="Consumers that read changes by row commit version see these rows too early or too late.",
     remedy=Restore(" if changes are read that way, and write the rows again"),
-    follows_from=causes("RT15", "RT09"),
     needs=(Need.STATE, Need.PATHS),
     about_live_files=True,
 )
@@ -182,8 +176,7 @@ MATERIALIZED_NAMES_CHANGED = _pair.warning(
     "names of the materialized columns changed",
     effect="Rows in older files lose the ids or commit versions that were stored for them.",
     remedy="Drop row tracking and enable it again, which assigns every row a new id: no engine sets the property.",
-    follows_from=causes("RT04"),
-    healing=Healing(healing.names_are_others, healing.names_before, needs_details=True),
+    healing=Healing(live_files.names_are_others, live_files.names_before, needs_details=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS),
 )
 
@@ -244,7 +237,7 @@ ASSIGNED_WHILE_SUSPENDED = _commit.warning(
     effect="Files with and without row ids get mixed, and the ids cannot be relied upon.",
     remedy="If row tracking is to be dropped, drop it again with ALTER TABLE … DROP FEATURE; otherwise unset "
     "delta.rowTrackingSuspended.",
-    healing=Healing(healing.is_suspended),
+    healing=Healing(live_files.is_suspended),
     needs=(Need.STATE,),
     about_live_files=True,
 )

@@ -5,27 +5,29 @@ They check only files that a commit adds or removes: older files were checked be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.healing import Healing
-from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, MARK_IS_LOST
-from airflow_delta_provider.domain.checks.row_tracking.healing import mark_before, mark_is_too_low
+from airflow_delta_provider.domain.checks.row_tracking import FAMILY, MARK_IS_LOST, SPEC
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import are_apart, in_order, last_id, overlaps
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     ABOVE_HIGH_WATER_MARK,
     COMMIT_VERSION_IN_FUTURE,
     MISSING_ROW_IDS,
     OVERLAPPING_ROW_IDS,
     lacking,
+    mark_before,
+    mark_is_too_low,
 )
-from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
-from airflow_delta_provider.domain.delta.features.row_tracking import lacks_row_ids
-from airflow_delta_provider.domain.delta.features.state import FeatureState
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves, tracked
+from airflow_delta_provider.domain.checks.rule import Healing, Need, Prose, Rule, Scope
+from airflow_delta_provider.domain.delta.features.log import lacks_row_ids
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_ids.fresh_ids import are_apart, in_order, last_id, overlaps
+from airflow_delta_provider.domain.delta.table_features import FeatureState
+from airflow_delta_provider.domain.delta.table_state import Transition
+from airflow_delta_provider.domain.report.report import Finding
 
 _pair = FAMILY.of(Scope.PAIR)
 
@@ -133,7 +135,6 @@ HIGH_WATER_MARK_LOWERED = _pair.error(
     "row id high water mark lowered",
     effect="The next insert assigns ids again that were assigned before, to other rows.",
     remedy=MARK_IS_LOST,
-    follows_from=causes("RT10", later=True),
     healing=Healing(mark_is_too_low, mark_before, needs_details=True, by_restore=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
     shows="domainMetadata",
@@ -156,7 +157,6 @@ REMOVED_WITH_OTHER_BASE = _pair.error(
     "file removed with other row ids than it had",
     effect="Consumers that read changes mistake the removed rows for others, or for rows of another version.",
     remedy="The log cannot be repaired; read changes from a later version.",
-    follows_from=causes("RT15", "RT14", later=True, same_file=True),
     needs=(Need.STATE, Need.FILES),
     shows="remove",
 )
@@ -187,3 +187,104 @@ def _removed_with_other_base(step: _Step) -> Iterator[Finding]:
                 live=was,
             )
             return
+
+
+#: Maximum number of commits that one rule names one by one.
+MOST_COMMITS = 10
+
+NOT_COMPARABLE = FAMILY.of(Scope.HISTORY, SPEC).undecided(
+    30,
+    "stability cannot be decided",
+    effect="It is unknown whether rows kept their ids since the version that they are compared with.",
+    remedy="Compare with a later version, or by columns that identify rows.",
+)
+
+
+def no_such_version(version: int, newest: int) -> Finding:
+    return requests.NO_SUCH_VERSION.found(
+        "There is no version {requested}; the newest version of the table is {newest}.",
+        requested=version,
+        newest=newest,
+    )
+
+
+@on_demand(NOT_COMPARABLE)
+def lost_version(version: int, error: Exception, earliest: int | None) -> Finding:
+    """Return the finding that the log no longer leads from a version to the newest one.
+
+    :param error: error that names the missing part
+    :param earliest: first version that the log can reconstruct, if known and later than ``version``
+    """
+    hint = "" if earliest is None else " The earliest version that can be compared is {earliest}."
+    return NOT_COMPARABLE.found(
+        f"The log no longer leads from version {{version}} to the newest one: {{problem}}.{hint}",
+        remedy="Compare with a later version.",
+        version=version,
+        earliest=Prose(earliest),
+        problem=Prose(error),
+    )
+
+
+@on_demand(NOT_COMPARABLE)
+def untracked(since: int, transitions: Sequence[Transition]) -> Iterator[Finding]:
+    """Yield a finding if row tracking was not enabled all the time since a version.
+
+    :param transitions: all commits after ``since``, up to a version at which it is enabled
+    """
+    enabled = max((t.commit.version for t in transitions if not tracked(t)), default=None)
+    if enabled is not None:
+        yield NOT_COMPARABLE.found(
+            "Row tracking has been enabled without a break only since version {version}. Before that, writers did not "
+            "have ids to keep, so rows cannot be compared with version {since}.",
+            remedy=f"Compare with version {enabled} or later.",
+            version=enabled,
+            since=since,
+        )
+
+
+@on_demand(NOT_COMPARABLE)
+def unplaced_files(moves: RowMoves) -> Iterator[Finding]:
+    """Yield a finding if it is unknown whether some files of a commit are new."""
+    if moves.unplaced:
+        yield NOT_COMPARABLE.found(
+            "The log no longer shows whether {files:file} that the commit adds, the first one {path}, were new or "
+            "restored from an earlier version.",
+            effect="It is unknown which ids their rows should have.",
+            remedy="Compare with this version or a later one.",
+            path=moves.unplaced[0].path,
+            files=len(moves.unplaced),
+            made_by=moves.transition.commit.provenance,
+        )
+
+
+@on_demand(NOT_COMPARABLE)
+def unread_files(moves: RowMoves, path: str, count: int, why: str) -> Finding:
+    """Return the finding that files of a commit can no longer be read.
+
+    :param path: path of the first file
+    :param why: reason why that file cannot be read
+    """
+    return NOT_COMPARABLE.found(
+        "{files:file} that the commit added or removed cannot be read, the first one {path}: {problem}.",
+        effect="It is unknown whether the rows that the commit moved kept their ids.",
+        remedy=f"VACUUM deletes the files of earlier versions; compare with version {moves.version} or a later one.",
+        path=path,
+        files=count,
+        problem=Prose(why),
+        made_by=moves.transition.commit.provenance,
+    )
+
+
+def bounded(rule: Rule, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield findings of a rule about one commit each; those beyond :data:`MOST_COMMITS` are merged into one."""
+    yield from findings[:MOST_COMMITS]
+    more = findings[MOST_COMMITS:]
+    if more:
+        versions = [finding.version for finding in more if finding.version is not None]
+        yield rule.found(
+            "{commits:more commit has|more commits have} the same problem"
+            + (", in versions {first} to {last}." if versions else "."),
+            commits=len(more),
+            first=min(versions, default=None),
+            last=max(versions, default=None),
+        )

@@ -12,20 +12,26 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.remedy import Restore
+from airflow_delta_provider.domain.checks.row_tracking import FAMILY, SPEC
 from airflow_delta_provider.domain.checks.row_tracking.commits import moves_rows
-from airflow_delta_provider.domain.checks.row_tracking.comparison import NOT_COMPARABLE
-from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, SPEC
-from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves
-from airflow_delta_provider.domain.checks.rule import Scope
-from airflow_delta_provider.domain.delta.column import Column, UnknownColumnError, all_columns, find_column, lowered
-from airflow_delta_provider.domain.delta.column_mapping import physical_parts
-from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import base_of, in_order
+from airflow_delta_provider.domain.checks.row_tracking.history import NOT_COMPARABLE
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves
+from airflow_delta_provider.domain.checks.rule import Prose, Restore, Scope
+from airflow_delta_provider.domain.delta.data_type import (
+    ArrayType,
+    Column,
+    DataType,
+    MapType,
+    StructType,
+    UnknownColumnError,
+    all_columns,
+    find_column,
+    lowered,
+)
+from airflow_delta_provider.domain.delta.metadata import Metadata, physical_parts
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_ids.fresh_ids import base_of, in_order
+from airflow_delta_provider.domain.report.report import Finding
 
 _OTHER_ROW = "Consumers that follow row ids (change feeds, incremental views) see one row deleted and another inserted."
 _data = FAMILY.of(Scope.DATA, SPEC, effect=_OTHER_ROW)

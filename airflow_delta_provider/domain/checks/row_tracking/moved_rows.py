@@ -2,15 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.remedy import Restore
-from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, SPEC
-from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, replaces_rows
-from airflow_delta_provider.domain.checks.rule import Scope
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.checks.row_tracking import FAMILY, SPEC
+from airflow_delta_provider.domain.checks.row_tracking.commits import moves_rows
+from airflow_delta_provider.domain.checks.rule import Restore, Scope
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.table_state import Transition
+from airflow_delta_provider.domain.report.report import Finding
+
+
+@dataclass(frozen=True)
+class TakenRows:
+    """Rows that a commit removed from a file.
+
+    :param before: the file as it was live before
+    :param after: the file as it stays, with other rows deleted; None if the whole file was removed
+    """
+
+    before: LiveFile
+    after: LiveFile | None = None
+
+    def still_there(self, deleted_before: int, deleted_after: int, rows: int) -> int:
+        """Return the rows of the file that were not taken, or were deleted before, as a bit set.
+
+        :param deleted_before: rows that the deletion vector of ``before`` deletes, as a bit set
+        :param deleted_after: rows that the deletion vector of ``after`` deletes, as a bit set
+        :param rows: number of rows of the file
+        """
+        if self.after is None:
+            return deleted_before
+        return ((1 << rows) - 1) & ~(deleted_after & ~deleted_before)
+
+
+@dataclass(frozen=True)
+class RowMoves:
+    """The effect of a commit on rows.
+
+    :param new: added files that were never part of the table before
+    :param taken: rows that the commit removed
+    :param unplaced: added files that may be new or restored; the log no longer shows which
+    """
+
+    transition: Transition
+    new: tuple[LiveFile, ...]
+    taken: tuple[TakenRows, ...]
+    unplaced: tuple[LiveFile, ...] = ()
+
+    @property
+    def version(self) -> int:
+        return self.transition.commit.version
+
+
+def moves_of(transition: Transition, earlier_paths: Collection[str], unplaced_paths: Collection[str] = ()) -> RowMoves:
+    """Return the moves of rows by a commit.
+
+    :param earlier_paths: added paths that an earlier commit also added: a RESTORE brings files back
+    :param unplaced_paths: added paths that an earlier commit may have added; the log does not show it
+    """
+    after = {file.path: file for file in transition.commit.adds}
+    new = [file for file in transition.new_files if file.path not in earlier_paths]
+    taken = [
+        TakenRows(before, after.get(path))
+        for path, before in transition.before_files.items()
+        if path not in after or after[path].key != before.key
+    ]
+    return RowMoves(
+        transition,
+        tuple(file for file in new if file.path not in unplaced_paths),
+        tuple(taken),
+        tuple(file for file in new if file.path in unplaced_paths),
+    )
+
+
+def tracked(transition: Transition) -> bool:
+    """Return True if row ids can be relied on both before and after a commit."""
+    return transition.before.row_tracking.relied_upon and transition.after.row_tracking.relied_upon
+
+
+def replaces_rows(moves: RowMoves) -> bool:
+    """Return True if a commit removed all rows of the table and added new files."""
+    rows = any(file.num_records != 0 for file in moves.new)
+    return moves.transition.replaces_all and bool(moves.taken) and rows
+
+
+#: Maximum number of files in the kept commits, a few hundred bytes each. Files of older commits are mostly vacuumed.
+MOST_FILES = 200_000
+
+
+class Rewrites:
+    """The moves of rows by commits, added oldest first; the newest are kept.
+
+    :param most_files: maximum number of files in all kept commits
+    """
+
+    def __init__(self, most_files: int = MOST_FILES) -> None:
+        self._kept: deque[RowMoves] = deque()
+        self._files = 0
+        self._most_files = most_files
+
+    def add(self, moves: RowMoves) -> None:
+        """Keep a commit's moves, if it added or removed rows."""
+        if not (moves.new or moves.taken):
+            return
+        self._kept.append(moves)
+        self._files += _size(moves)
+        while self._files > self._most_files:
+            self._files -= _size(self._kept.popleft())
+
+    def leading_to(self, live: Iterable[str]) -> list[RowMoves]:
+        """Return the commits that moved the live rows, oldest first.
+
+        They added the live files, or files whose rows were moved again later. The effects of other commits on row ids
+        disappeared with their files, as after a RESTORE or an overwrite.
+
+        :param live: paths of the live files
+        """
+        matter = set(live)
+        found: list[RowMoves] = []
+        for moves in reversed(self._kept):
+            if any(file.path in matter for file in moves.new):
+                found.append(moves)
+                if not moves.transition.replaces_all or moves_rows(moves.transition.commit):
+                    matter.update(taken.before.path for taken in moves.taken)
+        return found[::-1]
+
+
+def _size(moves: RowMoves) -> int:
+    return len(moves.new) + len(moves.taken)
+
 
 _data = FAMILY.of(Scope.DATA)
 

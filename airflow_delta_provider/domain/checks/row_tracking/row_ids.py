@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.remedy import Restore
-from airflow_delta_provider.domain.checks.row_tracking.family import ASSIGN_AGAIN, FAMILY, READERS
-from airflow_delta_provider.domain.checks.rule import Scope, causes
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_ids.fresh_ids import base_of
-from airflow_delta_provider.domain.row_ids.row_file import LocatedRow
+from airflow_delta_provider.domain.checks.row_tracking import ASSIGN_AGAIN, FAMILY, READERS
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import LocatedRow, base_of
+from airflow_delta_provider.domain.checks.rule import Prose, Restore, Scope
+from airflow_delta_provider.domain.report.report import Finding
 
 if TYPE_CHECKING:
-    from airflow_delta_provider.domain.row_ids.id_buckets import FaultyIds, Landing
+    from airflow_delta_provider.domain.checks.row_tracking.id_sets import FaultyIds, Landing
+
 
 #: Maximum number of ids that a finding names.
 MOST_ROWS = 5
@@ -26,7 +24,6 @@ DUPLICATE_ROW_IDS = _data.error(
     19,
     "row ids that are not unique",
     effect="Joins on row ids (change feeds, incremental views, MERGE by row id) confuse these rows.",
-    follows_from=causes("RT22", "RT15", "RT14", "RT08", "RT11", "RT10", later=True),
 )
 
 
@@ -75,7 +72,6 @@ IMPOSSIBLE_ROW_ID = _data.error(
     "row id negative or above the high water mark",
     effect="Later inserts assign ids above the mark again; negative ids are never assigned.",
     source=READERS,
-    follows_from=causes("RT07", "RT15", "RT22", "RT11", "RT10", later=True),
 )
 
 

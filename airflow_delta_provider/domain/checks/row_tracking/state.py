@@ -7,18 +7,13 @@ from dataclasses import replace
 from functools import lru_cache
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.healing import Healing
-from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
-from airflow_delta_provider.domain.checks.protocol.lists import LISTS
-from airflow_delta_provider.domain.checks.remedy import BY_COMMIT
-from airflow_delta_provider.domain.checks.row_tracking.family import FAMILY, MARK_IS_LOST, NEW_IDS, SPEC
-from airflow_delta_provider.domain.checks.row_tracking.healing import mark_is_too_low
-from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
-from airflow_delta_provider.domain.delta.column_mapping import physical_name
-from airflow_delta_provider.domain.delta.features.row_tracking import DOMAIN
-from airflow_delta_provider.domain.delta.features.state import FeatureState
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.checks.row_tracking import FAMILY, MARK_IS_LOST, NEW_IDS, SPEC
+from airflow_delta_provider.domain.checks.row_tracking.live_files import mark_is_too_low
+from airflow_delta_provider.domain.checks.rule import BY_COMMIT, Healing, Need, Scope
+from airflow_delta_provider.domain.delta.features.log import DOMAIN
+from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
 from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK, RowTracking
+from airflow_delta_provider.domain.delta.table_features import FeatureState
 from airflow_delta_provider.domain.delta.table_properties import (
     ENABLE_ROW_TRACKING,
     ROW_COMMIT_VERSION_COLUMN,
@@ -27,7 +22,7 @@ from airflow_delta_provider.domain.delta.table_properties import (
     MappingMode,
 )
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.report.report import Finding
 
 #: Maximum number of characters shown of a wrong value.
 _MOST_TEXT = 200
@@ -51,7 +46,6 @@ ENABLED_WITHOUT_FEATURE = _state.error(
     effect="Readers expect row ids that no writer assigns.",
     remedy="Enable the feature rowTracking, or unset the property.",
     source=SPEC,
-    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, *LISTS),
 )
 
 
@@ -146,7 +140,6 @@ NO_HIGH_WATER_MARK = _state.error(
     effect="Engines assume a mark of 0, and assign existing row ids again with the next insert.",
     remedy=MARK_IS_LOST,
     threads=("delta-io/delta#4923",),
-    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED),
     healing=Healing(mark_is_too_low, needs_details=True, by_restore=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
     shows="domainMetadata",

@@ -6,40 +6,135 @@ Other checks of data files find TW16. Jobs that widen types find TW17 and TW18.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_change
-from airflow_delta_provider.domain.checks.column_mapping.changes import (
-    ID_CHANGED,
-    ILLEGAL_MODE_CHANGE,
-    PHYSICAL_NAME_CHANGED,
-    REUSED_ID,
+from airflow_delta_provider.domain.checks.metadata.schema import is_known_type
+from airflow_delta_provider.domain.checks.rule import Need, Restore, Scope
+from airflow_delta_provider.domain.checks.type_widening import FAMILY, READERS, RESTORE, SPEC, UNKNOWING, WRITERS
+from airflow_delta_provider.domain.delta.data_type import (
+    BYTE,
+    INTEGER,
+    SHORT,
+    ArrayType,
+    Column,
+    DataType,
+    MapType,
+    PrimitiveType,
+    StructType,
+    all_columns,
+    children,
+    type_from_json,
 )
-from airflow_delta_provider.domain.checks.column_mapping.physical_paths import REUSED_PATH
-from airflow_delta_provider.domain.checks.metadata.schema import DUPLICATE_COLUMN, UNKNOWN_TYPE_OR_VALUE, is_known_type
-from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
-from airflow_delta_provider.domain.checks.remedy import Restore
-from airflow_delta_provider.domain.checks.rule import Need, Scope, causes
-from airflow_delta_provider.domain.checks.type_widening.family import FAMILY, READERS, RESTORE, SPEC, UNKNOWING, WRITERS
-from airflow_delta_provider.domain.checks.type_widening.type_record import (
-    VOID,
-    between_texts,
-    changes_of,
-    is_enabled,
-    is_supported,
-    records_of,
-    stored_alike,
+from airflow_delta_provider.domain.delta.features.columns import (
+    TYPE_CHANGES_KEY,
+    TYPE_WIDENING,
+    TYPE_WIDENING_PREVIEW,
+    TypeChange,
+    can_widen,
+    recorded_changes,
 )
-from airflow_delta_provider.domain.delta.column import Column, children
-from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType
-from airflow_delta_provider.domain.delta.features.types import TYPE_WIDENING
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.mapped_schema import MappedSchema
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata, field_metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol, reader_features
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
-from airflow_delta_provider.domain.delta.transition import Transition
-from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY, TypeChange, can_widen
-from airflow_delta_provider.domain.report.finding import Finding
+from airflow_delta_provider.domain.delta.table_state import Transition
+from airflow_delta_provider.domain.report.report import Finding
+
+#: Types that Parquet stores in the same way. Engines without the feature widen among them when they merge schemas.
+_STORED_AS_INT32 = (BYTE, SHORT, INTEGER)
+#: Types of a column without values, which can be changed to any type.
+VOID = (PrimitiveType("void"), PrimitiveType("null"))
+
+
+@dataclass(frozen=True)
+class TypeRecord:
+    """The recorded type changes of one struct field.
+
+    :param changes: the changes; None if the record is malformed
+    """
+
+    column: Column
+    raw: Any
+    changes: tuple[TypeChange, ...] | None
+
+    @property
+    def chains(self) -> dict[str | None, list[TypeChange]]:
+        """The changes by ``fieldPath``, except those between strings."""
+        chains: dict[str | None, list[TypeChange]] = {}
+        for change in self.changes or ():
+            if not between_texts(named_type(change.from_type), named_type(change.to_type)):
+                chains.setdefault(change.field_path, []).append(change)
+        return chains
+
+
+def is_enabled(metadata: Metadata) -> bool:
+    """Return True if the property that allows widening is true; see :func:`is_supported`."""
+    return metadata.properties.type_widening
+
+
+def is_supported(protocol: Protocol) -> bool:
+    """Return True if the protocol lists the feature or its preview."""
+    return protocol.supports(TYPE_WIDENING) or protocol.supports(TYPE_WIDENING_PREVIEW)
+
+
+def is_required_of_readers(protocol: Protocol) -> bool:
+    """Return True if the protocol excludes readers without support for the feature or its preview."""
+    required = reader_features(protocol)
+    return TYPE_WIDENING.name in required or TYPE_WIDENING_PREVIEW.name in required
+
+
+def records_of(metadata: Metadata) -> list[TypeRecord]:
+    """Return the records of all fields that have one.
+
+    :raises BrokenLogError: if the schema string is not a struct
+    """
+    return [
+        TypeRecord(column, field_metadata(column.field)[TYPE_CHANGES_KEY], changes_of(column))
+        for column in all_columns(metadata.schema)
+        if not column.field_path and TYPE_CHANGES_KEY in field_metadata(column.field)
+    ]
+
+
+def changes_of(column: Column) -> tuple[TypeChange, ...] | None:
+    """Return the changes that the nearest field records; None if the record is malformed."""
+    metadata = field_metadata(column.field)
+    if not isinstance(metadata.get(TYPE_CHANGES_KEY, []), list):
+        return None
+    try:
+        changes = recorded_changes(metadata)
+    except ValueError:
+        return None
+    return (
+        changes if all(change.field_path is None or isinstance(change.field_path, str) for change in changes) else None
+    )
+
+
+def named_type(name: str) -> DataType:
+    """Return the type with a name in a record; an unknown name gives a primitive type of that name."""
+    try:
+        return type_from_json(name)
+    except ValueError:  # a decimal with more digits than Python reads
+        return PrimitiveType(name)
+
+
+def stored_alike(old: DataType, new: DataType) -> bool:
+    """Return True if ``new`` is wider and files need no conversion."""
+    return old in _STORED_AS_INT32 and new in _STORED_AS_INT32 and can_widen(old, new)
+
+
+def between_texts(old: DataType, new: DataType) -> bool:
+    """Return True if both are strings of some kind, whose changes need no feature: delta-io/delta#3744."""
+    return is_text(old) and is_text(new)
+
+
+def is_text(data_type: DataType) -> bool:
+    """Return True if a type is a string of some kind."""
+    return isinstance(data_type, PrimitiveType) and (
+        data_type.name == "string" or data_type.name.startswith(("char(", "varchar(", "string "))
+    )
+
 
 _pair = FAMILY.of(Scope.PAIR, needs=(Need.STATE, Need.FILES, Need.VERSIONS))
 
@@ -49,7 +144,6 @@ UNSUPPORTED_CHANGE = _pair.error(
     effect="Readers fail on older files, or read wrong values.",
     remedy=RESTORE,
     source=WRITERS,
-    follows_from=causes(UNKNOWN_TYPE_OR_VALUE, DUPLICATE_COLUMN),
     about_older_files=True,
 )
 UNRECORDED_TYPE_CHANGE = _pair.error(
@@ -57,7 +151,6 @@ UNRECORDED_TYPE_CHANGE = _pair.error(
     "type change not recorded in delta.typeChanges",
     effect="Readers cannot tell that older files hold the narrower type; they fail or read wrong values.",
     remedy=Restore(", and widen the column again with an engine that records it"),
-    follows_from=causes("TW11", "TW04", "TW05"),
     about_older_files=True,
 )
 CHANGE_NOT_ENABLED = _pair.error(
@@ -73,7 +166,6 @@ LOST_TYPE_CHANGES = _pair.error(
     "earlier delta.typeChanges lost or rewritten",
     effect="Readers can no longer tell that older files hold other types; they fail or read wrong values.",
     remedy=RESTORE,
-    follows_from=causes("TW03", "TW08", "TW09", ILLEGAL_MODE_CHANGE),
 )
 RECORD_LEFT_BY_DROP = _pair.error(
     15,
@@ -81,7 +173,6 @@ RECORD_LEFT_BY_DROP = _pair.error(
     effect="Readers that do not know the feature open the table now, and fail on older files or read them wrongly.",
     remedy="Enable the feature typeWidening again, and let ALTER TABLE … DROP FEATURE drop it.",
     source=WRITERS,
-    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED),
     needs=(Need.STATE,),
     survives_replacement=True,
 )
@@ -218,18 +309,6 @@ UNREACHABLE_TYPE = _data.error(
     "data file type cannot be explained by recorded type changes",
     effect="Readers fail on the file, or read wrong values from it.",
     remedy=Restore(", and write its rows again with an engine that writes the type of the table", of_file=True),
-    follows_from=causes(
-        "TW08",
-        "TW09",
-        "TW12",
-        REUSED_PATH,
-        PHYSICAL_NAME_CHANGED,
-        ID_CHANGED,
-        REUSED_ID,
-        ILLEGAL_MODE_CHANGE,
-        earlier=True,
-        later=True,
-    ),
 )
 VALUES_CHANGED = _data.error(
     18,

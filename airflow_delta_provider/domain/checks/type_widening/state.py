@@ -7,12 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
-from airflow_delta_provider.domain.checks.protocol.changes import FEATURE_VANISHED, VERSION_LOWERED
-from airflow_delta_provider.domain.checks.protocol.lists import LISTS, WRITER_FEATURE_ONLY
-from airflow_delta_provider.domain.checks.protocol.missing_features import FEATURE_NEEDED
-from airflow_delta_provider.domain.checks.remedy import OR_BY_COMMIT
-from airflow_delta_provider.domain.checks.rule import Scope, causes
-from airflow_delta_provider.domain.checks.type_widening.family import (
+from airflow_delta_provider.domain.checks.rule import OR_BY_COMMIT, Scope
+from airflow_delta_provider.domain.checks.type_widening import (
     FAMILY,
     READERS,
     RESTORE,
@@ -22,7 +18,7 @@ from airflow_delta_provider.domain.checks.type_widening.family import (
     UNKNOWING,
     WRITERS,
 )
-from airflow_delta_provider.domain.checks.type_widening.type_record import (
+from airflow_delta_provider.domain.checks.type_widening.changes import (
     VOID,
     TypeRecord,
     between_texts,
@@ -33,21 +29,28 @@ from airflow_delta_provider.domain.checks.type_widening.type_record import (
     records_of,
     stored_alike,
 )
-from airflow_delta_provider.domain.delta.column import Column
-from airflow_delta_provider.domain.delta.data_type import TIMESTAMP_NTZ, ArrayType, DataType, MapType, StructType
-from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.delta.features.state import is_active
-from airflow_delta_provider.domain.delta.features.types import (
+from airflow_delta_provider.domain.delta.data_type import (
+    TIMESTAMP_NTZ,
+    ArrayType,
+    Column,
+    DataType,
+    MapType,
+    StructType,
+)
+from airflow_delta_provider.domain.delta.features.columns import (
     TIMESTAMP_NTZ_FEATURE,
+    TYPE_CHANGES_KEY,
     TYPE_WIDENING,
     TYPE_WIDENING_PREVIEW,
+    TypeChange,
+    can_widen,
 )
+from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.table_features import is_active
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.delta.type_widening import TYPE_CHANGES_KEY, TypeChange, can_widen
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.report.verdict import Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _state = FAMILY.of(Scope.STATE)
 
@@ -59,8 +62,6 @@ ENABLED_WITHOUT_FEATURE = _state.error(
     remedy="Enable the feature (DeltaEnableFeatureOperator(features=['typeWidening'])), or unset the property. "
     f"{OR_BY_COMMIT}",
     source=SPEC,
-    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, "TW15", *LISTS),
-    leads_to=(WRITER_FEATURE_ONLY,),
 )
 RECORD_WITHOUT_FEATURE = _state.warning(
     2,
@@ -68,14 +69,12 @@ RECORD_WITHOUT_FEATURE = _state.warning(
     effect=UNKNOWING,
     remedy="Enable the feature: DeltaEnableFeatureOperator(features=['typeWidening']).",
     source=SPEC,
-    follows_from=causes(FEATURE_VANISHED, VERSION_LOWERED, "TW15"),
 )
 MALFORMED_RECORD = _state.error(
     3,
     "delta.typeChanges malformed",
     effect="Engines fail to read the table.",
     remedy=RESTORE,
-    follows_from=causes("TW12"),
 )
 UNSUPPORTED_RECORD = _state.error(
     4,
@@ -84,21 +83,21 @@ UNSUPPORTED_RECORD = _state.error(
     remedy=RESTORE,
     source=READERS,
     threads=("delta-io/delta#3744",),
-    follows_from=causes("TW12", "TW08"),
 )
 UNRESOLVED_FIELD_PATH = _state.error(
     5,
     "fieldPath that leads nowhere",
     effect="Readers cannot tell which values changed their type, and may fail.",
     remedy=RESTORE,
-    follows_from=causes("TW12"),
 )
 _chain = FAMILY.of(Scope.STATE, effect=UNEXPECTED_TYPES, remedy=RESTORE_OR_REWRITE)
 BROKEN_CHAIN = _chain.warning(
-    6, "recorded type changes do not form a chain", follows_from=causes("TW12", afterwards=("TW07",))
+    6,
+    "recorded type changes do not form a chain",
 )
 OTHER_LAST_TYPE = _chain.warning(
-    7, "last recorded type is not the column's type", follows_from=causes("TW08", "TW09", "TW12", "TW11")
+    7,
+    "last recorded type is not the column's type",
 )
 PREVIEW_LEFTOVER = _state.warning(
     10,
@@ -119,7 +118,6 @@ TIMESTAMP_WITHOUT_FEATURE = _state.error(
     effect="Readers that do not know the type try to read the table, and fail.",
     remedy=f"Enable the feature: DeltaEnableFeatureOperator(features=['timestampNtz']). {OR_BY_COMMIT}",
     source="PROTOCOL.md, Timestamp without timezone",
-    leads_to=(FEATURE_NEEDED,),
 )
 
 

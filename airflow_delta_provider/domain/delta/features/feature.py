@@ -196,7 +196,7 @@ class Feature:
 
         :param writers: engines that wrote the table recently
         """
-        from airflow_delta_provider.domain.engine.lockout import who_is_locked_out  # late: profiles of all engines
+        from airflow_delta_provider.domain.engine.access import who_is_locked_out  # late: profiles of all engines
 
         return who_is_locked_out(self.name, writers)
 

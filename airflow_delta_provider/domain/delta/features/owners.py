@@ -5,13 +5,14 @@ Others also decide about them: a catalog, Iceberg metadata, a larger structure.
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.delta.features.column_mapping import COLUMN_MAPPING
-from airflow_delta_provider.domain.delta.features.commits import IN_COMMIT_TIMESTAMP
-from airflow_delta_provider.domain.delta.features.data_files import DELETION_VECTORS
+from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING, allowed_with_iceberg
 from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureAccess, FeatureKind
-from airflow_delta_provider.domain.delta.features.log import VACUUM_PROTOCOL_CHECK
-from airflow_delta_provider.domain.delta.features.row_tracking import ROW_TRACKING
-from airflow_delta_provider.domain.delta.type_widening import allowed_with_iceberg
+from airflow_delta_provider.domain.delta.features.log import (
+    DELETION_VECTORS,
+    IN_COMMIT_TIMESTAMP,
+    ROW_TRACKING,
+    VACUUM_PROTOCOL_CHECK,
+)
 
 CATALOG_MANAGED = Feature(
     name="catalogManaged",

@@ -7,23 +7,14 @@ from __future__ import annotations
 
 import re
 
-from airflow_delta_provider.domain.delta.features import (
-    column_mapping,
-    columns,
-    commits,
-    data_files,
-    log,
-    owners,
-    row_tracking,
-    types,
-)
+from airflow_delta_provider.domain.delta.features import columns, log, owners
 from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureKind
 
 #: In order of preference if several features would do: a stable feature before its preview. A module imports features
 #: only from modules before it.
 FEATURES: dict[str, Feature] = {
     feature.name: feature
-    for module in (columns, commits, column_mapping, row_tracking, data_files, types, log, owners)
+    for module in (columns, log, owners)
     for feature in vars(module).values()
     if isinstance(feature, Feature)
 }

@@ -2,21 +2,309 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from functools import cache
+from itertools import accumulate, pairwise
+from struct import Struct, unpack, unpack_from
 from typing import Any
 
 from airflow_delta_provider.domain.formats.budget import Budget
-from airflow_delta_provider.domain.formats.parquet.bit_packing import levels, runs
-from airflow_delta_provider.domain.formats.parquet.delta_encodings import (
-    delta_binary_packed,
-    delta_byte_array,
-    delta_length_byte_array,
-)
-from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError, UnsupportedError
-from airflow_delta_provider.domain.formats.parquet.plain import booleans, byte_stream_split, plain
 from airflow_delta_provider.domain.formats.parquet.schema import PhysicalType, SchemaElement
+from airflow_delta_provider.domain.formats.parquet.thrift import ParquetError, UnsupportedError
 from airflow_delta_provider.domain.formats.parquet.values import converted
+
+_MOST_WIDTH = 32
+#: Widths with several integers per byte.
+_TABLED = (1, 2, 4)
+#: Widths that :mod:`struct` can unpack.
+_WHOLE = {16: "H", 32: "I", 64: "Q"}
+
+
+def varint(data: bytes, position: int) -> tuple[int, int]:
+    """Read an unsigned integer of at most 64 bits. Return it with the position after it.
+
+    :raises ParquetError: if it does not end
+    """
+    value = 0
+    for shift in range(0, 70, 7):
+        if position >= len(data):
+            raise ParquetError("a page ends within a number")
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+    raise ParquetError("a number in a page has no end")
+
+
+def unpacked(packed: bytes, width: int) -> Sequence[int]:
+    """Return the integers in whole groups of eight, least significant bit first.
+
+    :param packed: packed groups; the number of bytes is a multiple of ``width``
+    :param width: number of bits of an integer, from 1 to 64
+    """
+    if width in _TABLED:
+        return b"".join(map(_table(width).__getitem__, packed))
+    if width == 8:
+        return packed
+    if width in _WHOLE:
+        return unpack(f"<{len(packed) * 8 // width}{_WHOLE[width]}", packed)
+    mask = (1 << width) - 1
+    second, third, fourth, fifth, sixth, seventh, eighth = range(width, 8 * width, width)
+    found: list[int] = []
+    for start in range(0, len(packed), width):
+        group = int.from_bytes(packed[start : start + width], "little")
+        found += (
+            group & mask,
+            group >> second & mask,
+            group >> third & mask,
+            group >> fourth & mask,
+            group >> fifth & mask,
+            group >> sixth & mask,
+            group >> seventh & mask,
+            group >> eighth,
+        )
+    return found
+
+
+@cache
+def _table(width: int) -> list[bytes]:
+    mask = (1 << width) - 1
+    return [bytes([byte >> shift & mask for shift in range(0, 8, width)]) for byte in range(256)]
+
+
+def runs(data: bytes, position: int, width: int, count: int) -> Iterator[tuple[int, int | Sequence[int]]]:
+    """Yield ``count`` integers in runs.
+
+    Each run has its length, and either one repeated integer or all its integers.
+
+    :param width: number of bits of an integer, at most 32
+    :raises ParquetError: if the data ends too early
+    """
+    if width > _MOST_WIDTH:
+        raise ParquetError(f"a page has integers of {width} bits, where {_MOST_WIDTH} are the most")
+    value_size = (width + 7) // 8
+    while count > 0:
+        header, position = varint(data, position)
+        if header & 1:
+            groups = min(header >> 1, (count + 7) // 8)
+            packed = data[position : position + groups * width]
+            position += (header >> 1) * width
+            if len(packed) * 8 < min(groups * 8, count) * width:
+                raise ParquetError("a page ends within a run")
+            length = min(groups * 8, count)
+            packed = packed.ljust(groups * width, b"\x00")  # some writers leave out unneeded bytes
+            yield length, unpacked(packed, width)[:length] if width else bytes(length)
+        else:
+            length = min(header >> 1, count)
+            if position + value_size > len(data):
+                raise ParquetError("a page ends within a run")
+            value = int.from_bytes(data[position : position + value_size], "little")
+            if value >> width:
+                raise ParquetError(f"a page has the integer {value}, which takes more than {width} bits")
+            position += value_size
+            yield length, value
+        count -= length
+
+
+def levels(data: bytes, position: int, highest: int, count: int) -> bytes:
+    """Return ``count`` levels between 0 and ``highest``, one per byte.
+
+    :raises ParquetError: if they end too early, or one is higher
+    """
+    pieces = [
+        bytes([run]) * length if isinstance(run, int) else bytes(run)
+        for length, run in runs(data, position, highest.bit_length(), count)
+    ]
+    found = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    if found and max(found) > highest:
+        raise ParquetError(f"a page has the level {max(found)}, where {highest} is the highest")
+    return found
+
+
+_FORMATS = {PhysicalType.INT32: "i", PhysicalType.INT64: "q", PhysicalType.FLOAT: "f", PhysicalType.DOUBLE: "d"}
+_SIZES = {"i": 4, "q": 8, "f": 4, "d": 8}
+_INT96_SIZE = 12
+_LENGTH = Struct("<I")
+_BOOLEANS = (False, True)
+
+
+def plain(data: bytes, position: int, count: int, element: SchemaElement) -> Sequence[Any]:
+    """Return ``count`` values; an INT96 as its twelve bytes.
+
+    :raises ParquetError: if they end too early
+    """
+    physical_type = element.physical_type
+    if physical_type is PhysicalType.BYTE_ARRAY:
+        return _byte_arrays(data, position, count)
+    if physical_type is PhysicalType.BOOLEAN:
+        packed = _part(data, position, (count + 7) // 8)
+        return booleans(unpacked(packed, 1)[:count])
+    if physical_type in _FORMATS:
+        return _numbers(data, position, count, _FORMATS[physical_type])
+    size = value_size(element)
+    return _slices(_part(data, position, count * size), size)
+
+
+def byte_stream_split(data: bytes, position: int, count: int, element: SchemaElement) -> Sequence[Any]:
+    """Return ``count`` values that are stored as all first bytes, then all second bytes, and so on.
+
+    :raises ParquetError: if they end too early, or this encoding is not allowed for their type
+    """
+    if element.physical_type in (PhysicalType.BYTE_ARRAY, PhysicalType.BOOLEAN, PhysicalType.INT96):
+        raise ParquetError(f"column {element.name} has an encoding that its type does not have")
+    size = value_size(element)
+    streams = _part(data, position, count * size)
+    joined = bytearray(len(streams))
+    for index in range(size):
+        joined[index::size] = streams[index * count : (index + 1) * count]
+    return plain(bytes(joined), 0, count, element)
+
+
+def booleans(bits: Sequence[int]) -> Sequence[bool]:
+    """Convert zeros and ones to booleans."""
+    return list(map(_BOOLEANS.__getitem__, bits))
+
+
+def value_size(element: SchemaElement) -> int:
+    """Return the size of a value in bytes, for a type whose values have a fixed size.
+
+    :raises ParquetError: if the schema does not contain it
+    """
+    if element.physical_type is PhysicalType.INT96:
+        return _INT96_SIZE
+    if element.physical_type in _FORMATS:
+        return _SIZES[_FORMATS[element.physical_type]]
+    if element.type_length is None or element.type_length < 1:
+        raise ParquetError(f"its schema does not say how long the values of column {element.name} are")
+    return element.type_length
+
+
+def _numbers(data: bytes, position: int, count: int, form: str) -> Sequence[Any]:
+    if position + count * _SIZES[form] > len(data):
+        raise ParquetError("a page has too few values")
+    return unpack_from(f"<{count}{form}", data, position)
+
+
+def _byte_arrays(data: bytes, position: int, count: int) -> Sequence[bytes]:
+    if position + count * _LENGTH.size > len(data):
+        raise ParquetError("a page has too few values")
+    found: list[bytes] = []
+    append, length_at = found.append, _LENGTH.unpack_from
+    end = len(data) - _LENGTH.size
+    for _ in range(count):
+        if position > end:
+            raise ParquetError("a page has too few values")
+        start = position + 4
+        position = start + length_at(data, position)[0]
+        append(data[start:position])
+    if position > len(data):
+        raise ParquetError("a page ends within a value")
+    return found
+
+
+def _part(data: bytes, position: int, size: int) -> bytes:
+    if position + size > len(data):
+        raise ParquetError("a page has too few values")
+    return data[position : position + size]
+
+
+def _slices(data: bytes, size: int) -> Sequence[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+_MOST_DELTA_WIDTH = 64
+#: Bytes that Python adds to the bytes of a value.
+_STRING_SIZE = 40
+
+
+def delta_binary_packed(data: bytes, position: int, count: int, bits: int) -> tuple[Sequence[int], int]:
+    """Return ``count`` integers, and the position after them.
+
+    :param bits: number of bits of an integer, 32 or 64; larger values wrap around
+    :raises ParquetError: if they are damaged
+    """
+    block_size, position = varint(data, position)
+    miniblocks, position = varint(data, position)
+    total, position = varint(data, position)
+    first, position = _zigzag(data, position)
+    if total != count:
+        raise ParquetError(f"a page has {total} integers where {count} belong")
+    if not total:
+        return (), position
+    if not miniblocks or block_size % miniblocks or (block_size // miniblocks) % 8:
+        raise ParquetError(f"a page has blocks of {block_size} integers in {miniblocks} parts")
+    size = block_size // miniblocks
+    if size == 0:
+        raise ParquetError("a page has empty blocks of integers")
+    deltas = [first]
+    while (missing := total - len(deltas)) > 0:
+        least, position = _zigzag(data, position)
+        widths = data[position : position + miniblocks]
+        position += miniblocks
+        if len(widths) < miniblocks:
+            raise ParquetError("a page ends within its integers")
+        for width in widths:
+            if missing <= 0:
+                break
+            end = position + size * width // 8
+            # The last ones may be incomplete.
+            if width > _MOST_DELTA_WIDTH or end > len(data):
+                raise ParquetError("a page ends within its integers")
+            found = unpacked(data[position:end], width)[:missing] if width else bytes(min(size, missing))
+            deltas += [least + delta for delta in found] if least else found
+            position = end
+            missing -= size
+    return _wrapped(list(accumulate(deltas)), bits), position
+
+
+def delta_length_byte_array(data: bytes, position: int, count: int) -> Sequence[bytes]:
+    """Return ``count`` byte arrays: their lengths come first, then all their bytes.
+
+    :raises ParquetError: if they are damaged
+    """
+    lengths, position = delta_binary_packed(data, position, count, 32)
+    if lengths and min(lengths) < 0:
+        raise ParquetError("a page has a value of negative length")
+    ends = list(accumulate(lengths, initial=position))
+    if ends[-1] > len(data):
+        raise ParquetError("a page ends within a value")
+    return [data[start:end] for start, end in pairwise(ends)]
+
+
+def delta_byte_array(data: bytes, position: int, count: int, budget: Budget) -> Sequence[bytes]:
+    """Return ``count`` byte arrays that each share a prefix with the one before.
+
+    :raises ParquetError: if they are damaged
+    :raises TooLargeError: if they exceed the budget
+    """
+    shared, position = delta_binary_packed(data, position, count, 32)
+    suffixes = delta_length_byte_array(data, position, count)
+    if shared and min(shared) < 0:
+        raise ParquetError("a value has a negative prefix length")
+    budget.take(sum(shared) + _STRING_SIZE * count)
+    found: list[bytes] = []
+    before = b""
+    for length, suffix in zip(shared, suffixes):
+        if length > len(before):
+            raise ParquetError(f"a value has a prefix of {length} bytes, but the value before it has {len(before)}")
+        before = before[:length] + suffix
+        found.append(before)
+    return found
+
+
+def _zigzag(data: bytes, position: int) -> tuple[int, int]:
+    value, position = varint(data, position)
+    return (value >> 1) ^ -(value & 1), position
+
+
+def _wrapped(values: list[int], bits: int) -> list[int]:
+    half = 1 << bits - 1
+    if -half <= min(values) and max(values) < half:
+        return values
+    return [(value + half) % (2 * half) - half for value in values]
+
 
 #: Bytes of a Python object, and of a reference to one.
 _OBJECT_SIZE, _REFERENCE_SIZE = 40, 8

@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
     SchemaElement,
     read_schema,
 )
-from airflow_delta_provider.domain.formats.parquet.thrift_compact import Cursor, ThriftError, WireType, key
+from airflow_delta_provider.domain.formats.parquet.thrift import Cursor, ThriftError, WireType, key
 
 MAGIC = b"PAR1"
 ENCRYPTED_MAGIC = b"PARE"

@@ -6,18 +6,111 @@ used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from airflow_delta_provider.domain.formats import lz4, snappy
 from airflow_delta_provider.domain.formats.budget import Budget
-from airflow_delta_provider.domain.formats.parquet.bit_packing import levels
-from airflow_delta_provider.domain.formats.parquet.codecs import Codec, decompress
-from airflow_delta_provider.domain.formats.parquet.encodings import Encoding, decoded, looked_up
-from airflow_delta_provider.domain.formats.parquet.field_tree import Leaf
+from airflow_delta_provider.domain.formats.parquet.encodings import Encoding, decoded, levels, looked_up
 from airflow_delta_provider.domain.formats.parquet.footer import StoredChunk
-from airflow_delta_provider.domain.formats.parquet.parquet_error import ParquetError, UnsupportedError
-from airflow_delta_provider.domain.formats.parquet.thrift_compact import Cursor, ThriftError, WireType, key
+from airflow_delta_provider.domain.formats.parquet.schema import Leaf
+from airflow_delta_provider.domain.formats.parquet.thrift import (
+    Cursor,
+    MissingCodecError,
+    ParquetError,
+    ThriftError,
+    UnsupportedError,
+    WireType,
+    key,
+)
+
+#: Function that decompresses a page, given its bytes and its decompressed size; raises ParquetError if it is broken.
+Codec = Callable[[bytes, int], bytes]
+
+#: Names in ``parquet.thrift``, by number.
+_NAMES = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW")
+_GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
+#: Maximum number of members in the stream of one page; writers create one.
+_MOST_MEMBERS = 64
+
+
+def decompress(number: int, page: bytes, size: int, codecs: Mapping[str, Codec]) -> bytes:
+    """Decompress a page.
+
+    :param number: number of the codec
+    :param size: decompressed size recorded in the file, in bytes
+    :param codecs: codecs by their names in ``parquet.thrift``
+    :raises MissingCodecError: if the codec is missing from ``codecs``
+    :raises ParquetError: if the page is broken
+    """
+    if not 0 <= number < len(_NAMES):
+        raise UnsupportedError(f"it is compressed with codec {number}, which is unknown")
+    codec = codecs.get(_NAMES[number])
+    if codec is None:
+        raise MissingCodecError(_NAMES[number])
+    content = codec(page, size) if size else b""  # for empty pages, some writers store no bytes
+    if len(content) != size:
+        raise ParquetError(f"a page comes to {len(content)} bytes, and its header says {size}")
+    return content
+
+
+def _stored(page: bytes, size: int) -> bytes:
+    del size
+    return page
+
+
+def _snappy(page: bytes, size: int) -> bytes:
+    try:
+        if snappy.decompressed_size(page) != size:
+            raise ParquetError("a page's size differs from its header")
+        return snappy.decompress(page)
+    except snappy.SnappyError as error:
+        raise ParquetError(f"a page cannot be decompressed: {error}") from None
+
+
+def _gzip(page: bytes, size: int) -> bytes:
+    content = b""
+    try:
+        for _ in range(_MOST_MEMBERS):
+            decompressor = zlib.decompressobj(_GZIP_OR_ZLIB)
+            content += decompressor.decompress(page, size - len(content) + 1)
+            page = decompressor.unused_data
+            if len(content) >= size or not page:
+                break
+    except zlib.error as error:
+        raise ParquetError(f"a page cannot be decompressed: {error}") from None
+    return content
+
+
+def _lz4_raw(page: bytes, size: int) -> bytes:
+    try:
+        return lz4.decompress(page, size)
+    except lz4.Lz4Error as error:
+        raise ParquetError(f"a page cannot be decompressed: {error}") from None
+
+
+def _lz4(page: bytes, size: int) -> bytes:
+    """Decompress the codec LZ4.
+
+    Try Hadoop's form first, as in parquet-java, then a plain block, as in old parquet-cpp.
+    """
+    try:
+        content = lz4.decompress_hadoop(page, size)
+    except lz4.Lz4Error:
+        content = b""
+    return content if len(content) == size else _lz4_raw(page, size)
+
+
+#: Codecs that need only Python.
+STANDARD_CODECS: Mapping[str, Codec] = {
+    "UNCOMPRESSED": _stored,
+    "SNAPPY": _snappy,
+    "GZIP": _gzip,
+    "LZ4": _lz4,
+    "LZ4_RAW": _lz4_raw,
+}
 
 
 class Column(NamedTuple):

@@ -12,7 +12,6 @@ from decimal import Context, Decimal, Inexact, InvalidOperation
 from struct import Struct
 from typing import Any
 
-from airflow_delta_provider.domain.formats.parquet.parquet_error import BrokenValueError, ParquetError
 from airflow_delta_provider.domain.formats.parquet.schema import (
     LogicalKind,
     LogicalType,
@@ -20,6 +19,7 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
     SchemaElement,
     TimeUnit,
 )
+from airflow_delta_provider.domain.formats.parquet.thrift import BrokenValueError, ParquetError
 
 #: Function that converts stored values to Python values.
 Conversion = Callable[[Sequence[Any]], Sequence[Any]]

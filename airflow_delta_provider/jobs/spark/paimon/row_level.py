@@ -9,28 +9,32 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
-from airflow_delta_provider.domain.checks.evidence import Prose
+from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.paimon.changed_rows import ChangedRows, Comparison, Occurrence
-from airflow_delta_provider.domain.paimon.file_faults import findings_of
 from airflow_delta_provider.domain.paimon.layout import DataLayout
-from airflow_delta_provider.domain.paimon.lifetimes import Lifetimes
+from airflow_delta_provider.domain.paimon.live_files import Lifetimes
 from airflow_delta_provider.domain.paimon.manifest import DataFile
-from airflow_delta_provider.domain.paimon.row_outcome import Outcome, RowFault
-from airflow_delta_provider.domain.paimon.row_rules import found_elsewhere, keeps_identities, row_findings
+from airflow_delta_provider.domain.paimon.row_rules import (
+    Outcome,
+    RowFault,
+    findings_of,
+    found_elsewhere,
+    keeps_identities,
+    row_findings,
+)
 from airflow_delta_provider.domain.paimon.table_history import TableHistory, apply, vector_key, vectors_of
-from airflow_delta_provider.domain.paimon.violation import listed, provenance
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.paimon.row_proofs import RowOptions, RowResult
-from airflow_delta_provider.jobs.paimon.table_files import TableFiles
-from airflow_delta_provider.jobs.process.progress import Progress, silent
-from airflow_delta_provider.jobs.spark.paimon.compared_rows import ComparedRows
-from airflow_delta_provider.jobs.spark.paimon.deleted_rows import DeletedRows
-from airflow_delta_provider.jobs.spark.paimon.file_survey import survey
-from airflow_delta_provider.jobs.spark.paimon.live_proof import LiveProof
-from airflow_delta_provider.jobs.spark.paimon.live_row_ids import RepeatedId
-from airflow_delta_provider.jobs.spark.paimon.row_frame import RowFrame, UserColumn, comparable_columns, files_of
-from airflow_delta_provider.jobs.spark.session.engine_errors import understand
-from airflow_delta_provider.jobs.spark.session.table_session import SparkTableSession
+from airflow_delta_provider.domain.paimon.violations import listed, provenance
+from airflow_delta_provider.domain.report.report import Finding, TableReport
+from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
+from airflow_delta_provider.domain.table_name import TableName
+from airflow_delta_provider.jobs.paimon.table import RowOptions, RowResult, TableFiles
+from airflow_delta_provider.jobs.process import Progress, silent
+from airflow_delta_provider.jobs.spark.engine_errors import understand
+from airflow_delta_provider.jobs.spark.paimon.catalog import PaimonCatalogCheck
+from airflow_delta_provider.jobs.spark.paimon.compared_rows import ComparedRows, DeletedRows
+from airflow_delta_provider.jobs.spark.paimon.live_ids import LiveProof, RepeatedId
+from airflow_delta_provider.jobs.spark.paimon.rows import RowFrame, UserColumn, comparable_columns, files_of, survey
+from airflow_delta_provider.jobs.spark.table_session import NotInCatalogError, SparkTableSession
 
 #: Rules about the rows themselves. A violation ends when its rows are removed.
 _ABOUT_ROWS = frozenset(
@@ -271,3 +275,32 @@ def _is_same(earlier: _CommitFinding, finding: Finding, repeated: RepeatedId) ->
         return False
     taken_along = not earlier.ids.isdisjoint(repeated.ids) and repeated.count <= earlier.count
     return earlier.finding.version == finding.version or taken_along
+
+
+class SparkRowProofs:
+    """Reads rows with Spark; see :class:`~airflow_delta_provider.jobs.paimon.table.RowProofs`."""
+
+    def __init__(self, session: SparkTableSession) -> None:
+        self._session = session
+
+    def check_rows(
+        self, name: str, location: str, history: TableHistory, options: RowOptions, progress: Progress
+    ) -> RowResult:
+        return RowLevel(self._session, name, location, history, options, progress).check()
+
+    def check_by_catalog(
+        self, name: TableName, options: PaimonCheckRowTrackingOptions, progress: Progress
+    ) -> TableReport:
+        self._check_reach(name)
+        return PaimonCatalogCheck(self._session, name, options, progress).run()
+
+    def _check_reach(self, name: TableName) -> None:
+        """Check the location of a table, if the catalog shows it."""
+        session = self._session
+        if session.reach.is_bounded:
+            try:
+                location = session.catalogs.entry(name).location
+            except (NotInCatalogError, PySparkException, Py4JError):  # the check reports this error
+                return
+            if location:
+                session.check_reach(name, session.storage.qualify(location))

@@ -15,26 +15,24 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
-from airflow_delta_provider.domain.changes.sql import literal as text_literal
-from airflow_delta_provider.domain.checks.data_files.row_conditions import BrokenCondition
-from airflow_delta_provider.domain.delta.column_mapping import file_schema, physical_name
+from airflow_delta_provider.domain.changes.steps import literal as text_literal
+from airflow_delta_provider.domain.checks.data_files.files import BrokenCondition
 from airflow_delta_provider.domain.delta.data_type import sql_name
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata import Metadata, file_schema, physical_name
 from airflow_delta_provider.domain.delta.row_condition import RowCondition
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
-from airflow_delta_provider.domain.engine.sql_identifier import quote
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
+from airflow_delta_provider.domain.text import quote
+from airflow_delta_provider.jobs.delta.session import DeltaFiles
 from airflow_delta_provider.jobs.row_tracking.row_proofs import ConditionProof, PartitionValues
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.row_ids.row_reader import IS_DELETED, words_of
-from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of
-from airflow_delta_provider.jobs.spark.session.expressions import why_not_analyzed_fit, why_not_parsed_fit
-from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
-from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
-from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.engine_errors import condition_of
+from airflow_delta_provider.jobs.spark.hadoop_storage import literal
+from airflow_delta_provider.jobs.spark.row_tracking.row_reader import IS_DELETED, words_of
+from airflow_delta_provider.jobs.spark.session import ship, why_not_analyzed_fit, why_not_parsed_fit
+from airflow_delta_provider.jobs.storage.errors import UnreadFileError
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 _LOOKUP = "key: string, file: int, deleted: array<bigint>, partition: map<string, string>"
 #: Prefix of column names from files, to distinguish them from the lookup's columns.

@@ -14,6 +14,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import RowCount, RowFile
 from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
     DeletionVector,
@@ -22,16 +23,14 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
     inline_bitmap,
 )
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.engine.spark_master import is_local
-from airflow_delta_provider.domain.row_ids.fresh_ids import RowCount
-from airflow_delta_provider.domain.row_ids.row_file import RowFile
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.session.engine_errors import condition_of
-from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
-from airflow_delta_provider.jobs.spark.storage.hadoop_storage import literal
-from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.domain.engine.spark_library import is_local
+from airflow_delta_provider.jobs.delta.session import DeltaFiles
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.engine_errors import condition_of
+from airflow_delta_provider.jobs.spark.hadoop_storage import literal
+from airflow_delta_provider.jobs.spark.session import ship
+from airflow_delta_provider.jobs.storage.errors import UnreadFileError
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 #: Number of positions of a file that one row of the result covers.
 _CHUNK = 32768

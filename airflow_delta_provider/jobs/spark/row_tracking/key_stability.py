@@ -13,8 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.checks import faults
-from airflow_delta_provider.domain.checks.evidence import Prose
-from airflow_delta_provider.domain.checks.row_tracking.comparison import bounded
+from airflow_delta_provider.domain.checks.row_tracking.history import bounded
 from airflow_delta_provider.domain.checks.row_tracking.keys import (
     KEY_INSERTED_AGAIN,
     ChangedKey,
@@ -29,18 +28,18 @@ from airflow_delta_provider.domain.checks.row_tracking.keys import (
     undecided_keys,
     unwritten_keys,
 )
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves, replaces_rows
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import MOST_ROWS
-from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, replaces_rows
-from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.checks.rule import Prose
+from airflow_delta_provider.domain.delta.data_type import Column
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.sql_identifier import quote
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.jobs.delta.delta_session import OpenTable
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.text import quote
+from airflow_delta_provider.jobs.delta.session import OpenTable
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.engine_errors import understand
 from airflow_delta_provider.jobs.spark.row_tracking.moved_rows import MovedRowsReader, UnreadFilesError
-from airflow_delta_provider.jobs.spark.session.engine_errors import understand
-from airflow_delta_provider.jobs.spark.session.shipped_rows import ship
-from airflow_delta_provider.jobs.spark.session.sql_settings import configured
+from airflow_delta_provider.jobs.spark.session import configured, ship
 
 _RANGES = "first: bigint, end: bigint, version: bigint"
 #: Delta 4.1 and later refuse to read versions from before the retention time of removed files.

@@ -9,7 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.checks.data_files.files import DAMAGED, ENCRYPTED, MISSING, OUTSIDE, UNREAD
-from airflow_delta_provider.domain.checks.row_tracking.comparison import (
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import FileIds
+from airflow_delta_provider.domain.checks.row_tracking.history import (
     NOT_COMPARABLE,
     bounded,
     unplaced_files,
@@ -21,20 +22,20 @@ from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
     Misfits,
     MovedRow,
     MovedRows,
+    RowMoves,
+    TakenRows,
     check_moved,
 )
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import MATERIALIZED_TYPE, MOST_ROWS
-from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, TakenRows
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError, LargeDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.row_tracking.footer_survey import survey
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
-from airflow_delta_provider.jobs.spark.row_ids.row_reader import FileRows, RowReader
-from airflow_delta_provider.jobs.storage.engine_error import UnreadFileError
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.jobs.delta.session import DeltaFiles
+from airflow_delta_provider.jobs.row_tracking.row_proofs import survey
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.row_tracking.row_reader import FileRows, RowReader
+from airflow_delta_provider.jobs.storage.errors import UnreadFileError
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 #: Reasons why a footer has no row ids, by the rule that the survey found violated.
 _REASONS = {

@@ -5,33 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from airflow_delta_provider.domain.checks.row_tracking.comparison import untracked
-from airflow_delta_provider.domain.checks.row_tracking.row_moves import RowMoves, moves_of, tracked
-from airflow_delta_provider.domain.delta.column import Column
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import FileIds
+from airflow_delta_provider.domain.checks.row_tracking.history import untracked
+from airflow_delta_provider.domain.checks.row_tracking.id_sets import DriverLimits
+from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves, moves_of, tracked
+from airflow_delta_provider.domain.delta.data_type import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.row_condition import RowCondition
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.finding import Finding
-from airflow_delta_provider.domain.row_ids.driver_limits import DriverLimits
-from airflow_delta_provider.domain.row_ids.materialized_ids import FileIds
-from airflow_delta_provider.jobs.delta.delta_files import DeltaFiles
-from airflow_delta_provider.jobs.delta.delta_session import OpenTable
-from airflow_delta_provider.jobs.delta.log.table_log import TableLog
-from airflow_delta_provider.jobs.process.progress import Progress
-from airflow_delta_provider.jobs.process.time_budget import TimeBudget
-from airflow_delta_provider.jobs.row_tracking.compared_history import CommitStep
-from airflow_delta_provider.jobs.row_tracking.footer_survey import FooterSurvey
-from airflow_delta_provider.jobs.row_tracking.row_proofs import ConditionProof, PartitionValues, Proof
-from airflow_delta_provider.jobs.spark.delta.delta_session import SparkDeltaSession
+from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.jobs.delta.session import DeltaFiles, OpenTable
+from airflow_delta_provider.jobs.delta.table_log import TableLog
+from airflow_delta_provider.jobs.process import Progress, TimeBudget
+from airflow_delta_provider.jobs.row_tracking.row_proofs import (
+    CommitStep,
+    ConditionProof,
+    FooterSurvey,
+    PartitionValues,
+    Proof,
+)
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.row_tracking.condition_reader import ConditionReader
 from airflow_delta_provider.jobs.spark.row_tracking.key_stability import KeyStability
 from airflow_delta_provider.jobs.spark.row_tracking.moved_rows import MovedRowsReader
 from airflow_delta_provider.jobs.spark.row_tracking.uniqueness import prove
-from airflow_delta_provider.jobs.spark.session.job_limit import limited
-from airflow_delta_provider.jobs.storage.missing_file import MissingFileError
+from airflow_delta_provider.jobs.spark.session import limited
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 
 class SparkRowProofs:

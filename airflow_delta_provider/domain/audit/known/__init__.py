@@ -1,1 +1,0 @@
-"""Recognition of lines and commits that match earlier ones without findings."""

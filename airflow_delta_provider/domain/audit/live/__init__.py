@@ -1,1 +1,0 @@
-"""Facts about the live files that an audit tracks in addition to the files themselves."""

@@ -1,0 +1,433 @@
+"""The states that a table has been in: a commit that returns to one of them is a restore, whatever it is called.
+
+Rules exempt restores by their effect: a commit named RESTORE may be damaged, and engines also return to earlier
+states under other operation names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from airflow_delta_provider.domain.checks.log.history import gap, not_kept
+from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.checks.rule import FileAspect, Need
+from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.features.columns import HIGH_WATER_MARK, KEY, USAGE_TRACKING
+from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    LogSegment,
+    commit_versions,
+    earliest_version,
+    select_segment,
+)
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_properties import (
+    ENABLEMENT_TIMESTAMP,
+    ENABLEMENT_VERSION,
+    MAX_COLUMN_ID,
+    ROW_COMMIT_VERSION_COLUMN,
+    ROW_ID_COLUMN,
+)
+from airflow_delta_provider.domain.delta.table_state import TableState, Transition
+from airflow_delta_provider.domain.report.report import Finding, Severity
+
+_MASK = (1 << 64) - 1
+#: Keys that Delta keeps, or records again, when it restores an earlier version: properties, and a key of identity
+#: columns.
+_KEPT = frozenset({MAX_COLUMN_ID, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN, ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP})
+
+
+class _Seen(NamedTuple):
+    """The versions that had the same metadata and files.
+
+    :param lowest: the lowest ``maxColumnId`` among them
+    :param version: the newest of them
+    :param protocols: their protocols, without duplicates
+    :param identities: their table ids with times of creation, without duplicates
+    """
+
+    lowest: int
+    version: int
+    protocols: tuple[Protocol, ...]
+    identities: tuple[tuple[str, int | None], ...]
+
+    @classmethod
+    def of(cls, lowest: int, state: TableState, version: int, before: _Seen | None) -> _Seen:
+        """Return the entry with one more version.
+
+        :param state: the state of that version, or one with the same protocol and metadata
+        """
+        protocol, identity = state.protocol, identity_of(state.metadata)
+        if before is None:
+            return cls(lowest, version, (protocol,), (identity,))
+        protocols, identities = before.protocols, before.identities
+        return cls(
+            lowest,
+            version,
+            protocols if protocol in protocols else (*protocols, protocol),
+            identities if identity in identities else (*identities, identity),
+        )
+
+
+class EarlierStates:
+    """Remembers a hash of metadata and a hash of files for each version, and the versions that had them."""
+
+    def __init__(self) -> None:
+        self._files = 0
+        self._metadata = 0
+        self._highest = 0
+        self.had_protocol = False
+        """True if the table also had the same protocol when it was in the state that the last commit leads to."""
+        self.had_identity = False
+        """True if it also had the same id and time of creation."""
+        self._moved = False
+        self._seen: dict[tuple[int, int], _Seen] = {}
+
+    def begin(self, state: TableState) -> None:
+        """Start from a state with its files."""
+        self._files = 0
+        for file in state.live_files:
+            self._files = (self._files + hash(file.key)) & _MASK
+        self._metadata = _metadata_number(state.metadata)
+        self._highest = state.metadata.properties.max_column_id or 0
+        there = (self._files, self._metadata)
+        self._seen[there] = _Seen.of(self._highest, state, state.version, self._seen.get(there))
+
+    def take(self, transition: Transition) -> int | None:
+        """Record a commit. Return the newest version with the state that it leads to; None if there is none.
+
+        None also if the commit changes nothing. Properties that a RESTORE does not bring back are not compared.
+        """
+        here = (self._files, self._metadata)
+        gone = [file.key for file in (*transition.removed_files.values(), *transition.added_again.values())]
+        self._move(transition.commit.added, gone)
+        if transition.before.metadata is not transition.after.metadata:
+            self._metadata = _metadata_number(transition.after.metadata)
+            self._highest = transition.after.metadata.properties.max_column_id or 0
+        there = (self._files, self._metadata)
+        self._moved = there != here
+        seen = self._seen.get(there)
+        version = self._look(seen, transition.after)
+        self._note(there, transition.after, transition.after.version)
+        return version
+
+    def change_files(self, added: Iterable[FileKey], gone: Iterable[FileKey], version: int, state: TableState) -> None:
+        """Record a commit without checking whether it returns to an earlier state.
+
+        :param version: its version
+        :param state: an earlier state with the same protocol and metadata
+        """
+        self._move(added, gone)
+        self._note((self._files, self._metadata), state, version)
+
+    def _move(self, added: Iterable[FileKey], gone: Iterable[FileKey]) -> None:
+        self._files = (self._files + sum(map(hash, added)) - sum(map(hash, gone))) & _MASK
+
+    def _note(self, there: tuple[int, int], state: TableState, version: int) -> None:
+        seen = self._seen.get(there)
+        lowest = self._highest if seen is None else min(seen.lowest, self._highest)
+        self._seen[there] = _Seen.of(lowest, state, version, seen)
+
+    def look_back(self, earlier: EarlierStates, after: TableState) -> int | None:
+        """Return the newest version with the present state in an earlier part of the history; None if there is none.
+
+        :param after: the state after the last commit
+        """
+        return self._look(earlier._seen.get((self._files, self._metadata)), after)
+
+    def _look(self, seen: _Seen | None, after: TableState) -> int | None:
+        if seen is None:
+            self.had_protocol = self.had_identity = False
+            return None
+        self.had_protocol = after.protocol in seen.protocols
+        self.had_identity = identity_of(after.metadata) in seen.identities
+        return seen.version if self._moved and seen.lowest <= self._highest else None
+
+
+def leads_back(earlier: TableState, now: TableState) -> bool:
+    """Return True if a RESTORE of ``earlier`` could lead to ``now``; ``maxColumnId`` must not decrease.
+
+    Both states need their files.
+    """
+    return (
+        _essence(earlier.metadata) == _essence(now.metadata)
+        and (earlier.files or {}).keys() == (now.files or {}).keys()
+        and (earlier.metadata.properties.max_column_id or 0) <= (now.metadata.properties.max_column_id or 0)
+    )
+
+
+def identity_of(metadata: Metadata) -> tuple[str, int | None]:
+    """Return the table's id and time of creation, which changes of columns and properties leave alone."""
+    return metadata.id, metadata.created_time
+
+
+def _metadata_number(metadata: Metadata) -> int:
+    return hash(_essence(metadata))
+
+
+def _essence(metadata: Metadata) -> tuple[object, ...]:
+    kept = frozenset(item for item in metadata.configuration.items() if item[0] not in _KEPT)
+    return _schema(metadata.schema_string), metadata.partition_columns, kept
+
+
+@lru_cache(maxsize=8)
+def _schema(text: str) -> str:
+    """Return a schema without the high water marks of identity columns, which only increase."""
+    if f"{KEY}." not in text:
+        return text
+    try:
+        return json.dumps(json.loads(text, object_hook=_without_mark), sort_keys=True)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _without_mark(level: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in level.items() if key != HIGH_WATER_MARK}
+
+
+@dataclass(frozen=True)
+class Addition:
+    """An ``add`` action as in the log, with its commit."""
+
+    commit: Commit
+    action: Action
+
+
+def additions(
+    version: int, actions: Sequence[Action], wanted: Mapping[str, LiveFile], aspect: FileAspect
+) -> dict[str, Addition]:
+    """Return the actions of a commit that add files as they are now, by path.
+
+    :param wanted: the files, by path
+    :param aspect: property of the file that must be the same as now
+    :raises BrokenLogError: if an action is malformed
+    """
+    written = [action for action in actions if action.get("add") is not None]
+    if not any(action["add"].get("path") in wanted for action in written):
+        return {}
+    commit = Commit.from_actions(version, actions)
+    found: dict[str, Addition] = {}
+    for add, action in zip(commit.adds, written):
+        file = wanted.get(add.path)
+        if file is not None and _said(add, aspect) == _said(file, aspect):
+            found[add.path] = Addition(commit, action)
+    return found
+
+
+def _said(file: LiveFile, aspect: FileAspect) -> object:
+    if aspect is FileAspect.ROW_IDS:
+        return file.base_row_id
+    if aspect is FileAspect.ROW_COUNT:
+        return file.num_records
+    return file.key if aspect is FileAspect.DELETION_VECTOR else file.path
+
+
+@dataclass(frozen=True)
+class FirstAdd:
+    """The first time that the log adds a file.
+
+    :param metadata: metadata of that version
+    :param protocol: protocol of that version; None if it has none
+    :param stats: statistics as in the log
+    :param before: metadata of the version before; None if there is none
+    """
+
+    metadata: Metadata
+    protocol: Protocol | None = None
+    stats: str | None = None
+    before: Metadata | None = None
+
+
+def first_adds(
+    commits: Iterable[Iterable[Action]], paths: Collection[str], base: TableState | None
+) -> dict[str, FirstAdd]:
+    """Return the first ``add`` of each of ``paths``, by path. Commits before there is metadata are ignored.
+
+    :param base: the state before the commits; None if the first one creates the table
+    """
+    metadata, protocol = (None, None) if base is None else (base.metadata, base.protocol)
+    found: dict[str, FirstAdd] = {}
+    for actions in commits:
+        actions, before = list(actions), metadata
+        for action in actions:
+            if wire := action.get("metaData"):
+                metadata = Metadata.from_json(wire)
+            if wire := action.get("protocol"):
+                protocol = Protocol.from_json(wire)
+        if metadata is None:
+            continue
+        for action in actions:
+            add = action.get("add")
+            if add and add["path"] in paths:
+                stats = add.get("stats")
+                text = stats if isinstance(stats, str) else None
+                found.setdefault(add["path"], FirstAdd(metadata, protocol, text, before))
+        if len(found) == len(paths):
+            break
+    return found
+
+
+class PastLog:
+    """A table's log before the commits that are checked. This base class knows nothing of it."""
+
+    @property
+    def root(self) -> str | None:
+        """URI of the table; None if unknown."""
+        return None
+
+    def commit_at(self, version: int) -> Commit | None:
+        """Return a commit; None if the log no longer has it."""
+        return None
+
+    def actions_at(self, version: int) -> Sequence[Action]:
+        """Return the actions of a commit; empty if the log no longer has it."""
+        return ()
+
+    def state_at(self, version: int) -> TableState | None:
+        """Return a state with its files; None if the log no longer has it."""
+        return None
+
+    def states_up_to(self, version: int) -> EarlierStates | None:
+        """Return the states that led to a version, as far back as they are kept; None if unknown."""
+        return None
+
+    def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
+        """Return the paths among ``paths`` that a commit before ``version`` added or removed."""
+        return frozenset()
+
+    def row_ids_before(self, version: int, paths: Collection[str]) -> Mapping[str, RowIds]:
+        """Return the row ids that a commit before ``version`` last wrote for each file, by path."""
+        return {}
+
+    def first_adds(self, version: int, paths: Collection[str]) -> Mapping[str, FirstAdd]:
+        """Return the first ``add`` of each file up to ``version``, by path.
+
+        Files that may have been added by a commit that is not kept are left out.
+        """
+        return {}
+
+    def adds_between(self, after: int, version: int) -> Iterable[Mapping[str, Any]]:
+        """Yield the ``add`` actions of the kept commits after one version and up to another, as in the log.
+
+        :param after: version to start after; below 0, the adds of the checkpoint that the log begins with are included
+        """
+        return ()
+
+    def last_adds(self, version: int, keys: Collection[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
+        """Return each file's last ``add`` up to ``version``, as logged, if it has statistics.
+
+        Files that only a checkpoint contains, with statistics that are not JSON, are left out.
+        """
+        return {}
+
+    def commit_that_enabled(self, version: int, name: str) -> Commit | None:
+        """Return the kept commit, at most ``version``, since which a property is true; None if none is known."""
+        return None
+
+    def commits_that_added(
+        self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
+    ) -> Mapping[str, Addition]:
+        """Return the oldest kept commit that added each file with its present value of an aspect, by path."""
+        return {}
+
+
+#: Conditions on a table under which it may break a rule that only an audit's saved facts can check.
+_MATTERS: Mapping[Need, Callable[[TableState], bool]] = {
+    Need.COLUMN_IDS: lambda state: state.metadata.properties.is_mapped,
+    Need.EVER_DROPPED: lambda state: (
+        state.protocol.supports(USAGE_TRACKING) and not state.metadata.properties.has_dropped_or_renamed
+    ),
+    Need.HIGH_WATER_MARK: lambda state: (
+        state.protocol.supports(ROW_TRACKING) and state.row_tracking.high_water_mark is None
+    ),
+}
+
+
+def needing(need: Need) -> frozenset[str]:
+    """Return the codes of the rules with a need."""
+    return frozenset(rule.code for rule in RULES.values() if need in rule.needs)
+
+
+def undecidable_rules(state: TableState) -> list[str]:
+    """Return the codes of error rules that cannot be checked on the next commits from a state alone."""
+    matters = {need for need, applies in _MATTERS.items() if applies(state)}
+    return [
+        rule.code for rule in RULES.values() if matters.intersection(rule.needs) and rule.severity is Severity.ERROR
+    ]
+
+
+#: Maximum number of gaps that are reported, the last ones: a log with more is hopeless.
+_MOST_GAPS = 20
+
+
+@dataclass(frozen=True)
+class VersionRange:
+    """The versions that an audit checks.
+
+    :param base: version whose state it starts from; None for the whole history
+    :param last: last version that it checks
+    :param findings: findings from the file names alone, including those about versions that cannot be checked
+    """
+
+    base: LogSegment | None
+    last: int
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def first(self) -> int:
+        """The first version that is checked as a commit."""
+        return 0 if self.base is None else self.base.version + 1
+
+
+def find_version_range(names: Iterable[str], newest: int, since: int | None = None) -> VersionRange:
+    """Return the versions of a log up to ``newest`` that can be checked.
+
+    :param since: version after which commits are checked; None for all
+    :raises BrokenLogError: if no state can be made of the log at all
+    """
+    names = [name for name in names if name[:20].isdecimal() and int(name[:20]) <= newest]
+    commits = commit_versions(names)
+    gaps = _gaps(commits)
+    # If no checkpoint spans a gap, the versions before the gap can still be checked.
+    ends = [newest, *(first - 1 for first, _ in reversed(gaps[-_MOST_GAPS:]))]
+    last, readable = next(
+        ((end, first) for end in ends if (first := _readable(names, end)) is not None), (newest, None)
+    )
+    if readable is None:
+        raise _broken(names, newest)
+    findings = [gap(first, end, unreadable=last < newest and first == last + 1) for first, end in gaps[-_MOST_GAPS:]]
+    if since is not None and readable <= since <= last:
+        base: LogSegment | None = select_segment(names, since)
+    elif readable == 0 and 0 in commits and (since is None or since < 0):
+        base = None
+    else:
+        base = select_segment(names, readable)
+        findings.append(not_kept(readable, since))
+    return VersionRange(base, last, tuple(findings))
+
+
+def _readable(names: list[str], newest: int) -> int | None:
+    """Return the first version that the log connects to ``newest`` without a gap; None if there is none."""
+    found = earliest_version([name for name in names if int(name[:20]) <= newest])
+    return found if found is not None and found <= newest else None
+
+
+def _broken(names: list[str], newest: int) -> BrokenLogError:
+    try:
+        select_segment(names, newest)
+    except BrokenLogError as error:
+        return error
+    return BrokenLogError(f"there is no way to version {newest}")
+
+
+def _gaps(commits: list[int]) -> list[tuple[int, int]]:
+    """Return the first and the last missing version of each gap."""
+    return [(one + 1, other - 1) for one, other in pairwise(commits) if other != one + 1]

@@ -1,0 +1,149 @@
+"""Fast handling of many commits that do the same as earlier commits without findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines, KnownLines
+from airflow_delta_provider.domain.audit.fast_path.routine_commits import (
+    Change,
+    Doing,
+    UsualCommit,
+    change_by,
+    doing_of,
+)
+from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
+from airflow_delta_provider.domain.audit.restore_detection import Restorations
+from airflow_delta_provider.domain.audit.row_tracking import MISSING_IDS, RowTrackingAudit
+from airflow_delta_provider.domain.audit.saved_state import AuditState
+from airflow_delta_provider.domain.audit.violations import Violations
+from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.features.log import CLUSTERING_DOMAIN, DOMAIN
+from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.log_files import is_absolute
+from airflow_delta_provider.domain.delta.row_tracking import high_water_mark_of
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState
+from airflow_delta_provider.domain.report.report import Severity
+
+
+class Touching:
+    """Takes commits, oldest first, until one affects older files.
+
+    :param memory: saved state of the version before them
+    """
+
+    def __init__(self, memory: AuditState) -> None:
+        files = None if memory.facts is None else memory.facts.files
+        self._live = None if files is None else files.paths
+        # An open error may affect files that no finding names.
+        self._broken = any(v.finding.severity is Severity.ERROR for v in memory.standing)
+        self._mark = memory.state.row_tracking.high_water_mark
+
+    def take(self, actions: Sequence[Action]) -> bool:
+        """Record a commit. Return True if it can only be checked with the files of earlier versions.
+
+        :raises BrokenLogError: if an action is malformed
+        """
+        if self._broken or self._live is None:
+            return True
+        if any(action.get(kind) for action in actions for kind in ("remove", "protocol", "metaData")):
+            return True
+        commit = Commit.from_actions(0, actions)
+        if any(map(self._is_about_older, commit.adds)):
+            return True
+        for domain in commit.domains:
+            if domain.domain == CLUSTERING_DOMAIN:
+                return True
+            if domain.domain == DOMAIN:
+                mark = None if domain.removed else high_water_mark_of(domain.configuration)
+                if mark is None or mark < (self._mark or 0):
+                    return True
+                self._mark = mark
+        return False
+
+    def _is_about_older(self, file: LiveFile) -> bool:
+        """Return True if a file may have been live before, or have ids that were assigned before."""
+        given_before = file.base_row_id is not None and (self._mark is None or file.base_row_id <= self._mark)
+        was_live = self._live is None or is_absolute(file.path) or self._live.may_have(file.path)
+        return file.deletion_vector is not None or given_before or was_live
+
+
+class UsualJudge:
+    """Learns the kinds of usual commits, and takes commits of these kinds.
+
+    :param violations: open violations; if a commit may fix one of them, commits are checked one by one
+    :param lines: patterns of known lines
+    :param files: tracker of the files
+    """
+
+    def __init__(
+        self,
+        violations: Violations,
+        lines: KnownLines,
+        files: LiveFileTracker,
+        restorations: Restorations,
+        tracking: RowTrackingAudit,
+    ) -> None:
+        self._violations = violations
+        self._lines = lines
+        self._files = files
+        self._restorations = restorations
+        self._tracking = tracking
+
+    def doing(self, commit: Commit, lines: CommitLines, replay: Replay) -> Doing | None:
+        """Return the kind of a usual commit; None if it is unusual.
+
+        In a usual commit, all lines except commitInfo match patterns.
+
+        :param replay: replay of the state before it
+        """
+        if len(lines.unknown) != 1 or commit.first_kind != "commitInfo" or self._violations.is_waiting:
+            return None
+        change = change_by(commit.adds, commit.removes, replay.files)
+        enabled = replay.head(commit.version - 1).metadata.properties.deletion_vectors
+        if change is None or (change.gone and not enabled):
+            return None
+        return doing_of(change, commit.domains, commit.transactions)
+
+    def learn(self, lines: CommitLines, state: TableState, doing: Doing) -> None:
+        """Learn from a commit without findings.
+
+        :param state: the state after it
+        """
+        self._lines.learn_usual(lines, state, doing)
+
+    def take(
+        self, contents: Sequence[bytes], replay: Replay, before: Commit, head: TableState
+    ) -> Iterator[UsualCommit]:
+        """Take commits as long as they are usual. Yield each after it is taken.
+
+        :param contents: contents of their files, in order
+        :param before: the commit before them
+        :param head: the state before them, without files
+        """
+        violations, version = self._violations, before.version
+        if violations.is_waiting or violations.any_open(MISSING_IDS):
+            return
+        timestamp = before.info.get("inCommitTimestamp")
+        for commit in self._lines.read_usual(contents, head):
+            change = change_by(commit.adds, commit.removes, replay.files)
+            if change is None or not self._is_usual(commit, change, timestamp):
+                return
+            version += 1
+            if not self._tracking.take_usual(version, change, commit.marks, head):
+                return
+            self._files.take_usual(change)
+            replay.change_files(change.added, change.gone, commit.marks)
+            self._restorations.change_files(change, version, head)
+            timestamp = commit.timestamp
+            yield commit
+
+    def _is_usual(self, commit: UsualCommit, change: Change, timestamp: int | None) -> bool:
+        """Return True if a commit does the same as others, to files that need not be checked one by one.
+
+        :param timestamp: the in-commit timestamp before it
+        """
+        doing = doing_of(change, commit.marks, commit.transactions)
+        if doing not in commit.known or self._files.has_to_look_at(change):
+            return False
+        return commit.timestamp is None or not isinstance(timestamp, int) or commit.timestamp > timestamp

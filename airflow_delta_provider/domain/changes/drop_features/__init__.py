@@ -1,1 +1,0 @@
-"""The work of dropping a table feature, and the traces that remain afterwards."""

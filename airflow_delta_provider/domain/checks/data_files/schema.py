@@ -1,0 +1,229 @@
+"""The schemas of data files, from their footers, compared with the table's.
+
+PROTOCOL.md, Writer Requirements for IcebergCompatV1 and V2. The first version binds all files of the table, the second
+the files that are written while it is enabled: :meth:`IcebergFiles.bound` tells whether a file had to be free of a
+problem when it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.column_mapping.names import NOT_FOUND_IN_FILE
+from airflow_delta_provider.domain.checks.data_files.schema_walk import SchemaProblem, SchemaWalk, said_name
+from airflow_delta_provider.domain.checks.data_files.stored_types import (
+    OTHER_TIMESTAMP,
+    ChildrenByName,
+    FileNode,
+    file_tree,
+)
+from airflow_delta_provider.domain.checks.protocol.changes import NOT_WRITTEN_FOR_ICEBERG, SHREDDED_WITHOUT_FEATURE
+from airflow_delta_provider.domain.checks.type_widening.changes import UNREACHABLE_TYPE
+from airflow_delta_provider.domain.delta.data_type import Column, DataType, PrimitiveType, children
+from airflow_delta_provider.domain.delta.features.columns import VARIANT_SHREDDING, VARIANT_SHREDDING_PREVIEW
+from airflow_delta_provider.domain.delta.features.feature import Feature
+from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2
+from airflow_delta_provider.domain.delta.metadata import ID, NESTED_IDS, MappedSchema, Metadata, field_metadata, is_id
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_features import is_active
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
+from airflow_delta_provider.domain.formats.parquet.schema import PhysicalType, SchemaElement
+from airflow_delta_provider.domain.report.report import Finding
+
+_TIMESTAMPS = frozenset({"timestamp", "timestamp_ntz"})
+
+
+class IcebergFiles:
+    """A table's requirements on its files for Iceberg compatibility.
+
+    :param metadata: metadata of the table
+    :param protocol: protocol of the table
+    """
+
+    def __init__(self, metadata: Metadata, protocol: Protocol) -> None:
+        self._active: tuple[Feature, ...] = tuple(
+            compat for compat in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2) if is_active(compat, protocol, metadata)
+        )
+        self._mode = metadata.properties.mapping_mode
+        self._columns: Sequence[Column] = ()
+        self._partitions: Sequence[Column] = ()
+        self._nested: Mapping[str, Any] = {}
+        columns = metadata.readable_columns
+        if self._active and columns is not None and self._mode is not MappingMode.NONE:  # TF25 reports mode none
+            names = {str(name).lower() for name in metadata.partition_columns}
+            self._columns = [column for column in columns if len(column.parts) == 1]
+            self._partitions = [column for column in self._columns if column.parts[0].lower() in names]
+            self._nested = {
+                key: of for field in MappedSchema.of(metadata).fields for key, of in field.nested_ids.items()
+            }
+
+    def problems(self, root: FileNode) -> Iterator[SchemaProblem]:
+        """Yield the requirements that a file does not meet."""
+        if not self._columns:
+            return
+        for compat in self._active:
+            yield from self._without_partitions(compat, root)
+        if ICEBERG_COMPAT_V2 in self._active:
+            walk = _SecondVersion(self._mode)
+            walk.struct(self._columns, root)
+            yield from walk.problems
+
+    def _without_partitions(self, compat: Feature, root: FileNode) -> Iterator[SchemaProblem]:
+        partitions = [(column, self._place(column, root)) for column in self._partitions]
+        wrong = next((column for column, place in partitions if place is None), None)
+        evidence = "{path} lacks the partition column {column}; {subject} requires that files hold it."
+        if wrong is None and compat == ICEBERG_COMPAT_V1:
+            data = [self._place(column, root) for column in self._columns if column not in self._partitions]
+            last = max((place for place in data if place is not None), default=-1)
+            wrong = next((column for column, place in partitions if place is not None and place < last), None)
+            evidence = (
+                "{path} holds the partition column {column} before a data column; {subject} requires that it comes "
+                "after them."
+            )
+        if wrong is not None:
+            yield _problem(evidence, compat, wrong, name=said_name(wrong))
+
+    def _place(self, column: Column, root: FileNode) -> int | None:
+        number = field_metadata(column.field).get(ID)
+        found = ChildrenByName(root.children).find(said_name(column) or "")
+        for place, node in enumerate(root.children):
+            if node is found or (is_id(number) and node.element.field_id == number):
+                return place
+        return None
+
+    def bound(self, finding: Finding) -> bool:
+        """Return True if a file written under this metadata had to be free of a problem.
+
+        :param finding: finding about the file, under the same or later metadata
+        """
+        facts = finding.facts or {}
+        if not any(compat.name == finding.subject for compat in self._active):
+            return False
+        if "name" in facts:
+            return any(said_name(column) == facts["name"] for column in self._partitions)
+        return "id" not in facts or self._nested.get(facts["key"]) == facts["id"]
+
+
+class _SecondVersion(SchemaWalk):
+    """Checks only timestamps and nested ids."""
+
+    def _leaf(self, column: Column, node: FileNode) -> None:
+        data_type = column.data_type
+        is_timestamp = isinstance(data_type, PrimitiveType) and data_type.name in _TIMESTAMPS
+        if is_timestamp and node.element.physical_type is PhysicalType.INT96:
+            evidence = "{path} stores {column} as INT96, and {subject} requires INT64."
+            self.problems.append(_problem(evidence, ICEBERG_COMPAT_V2, column))
+
+    def _below(self, column: Column, nodes: Sequence[FileNode]) -> None:
+        nested = field_metadata(column.field).get(NESTED_IDS)
+        for child, node in zip(children(column), nodes):
+            key = ".".join((said_name(child) or "", *child.field_path))
+            number = nested.get(key) if isinstance(nested, Mapping) else None
+            if is_id(number) and node.element.field_id != number:  # TF25 reports a missing id
+                evidence = "{path} holds {column} " + (
+                    "without a field id" if node.element.field_id is None else "with field id {stored}"
+                )
+                self.problems.append(
+                    _problem(
+                        f"{evidence}; {{subject}} requires {{id}}, the id that the schema gives it.",
+                        ICEBERG_COMPAT_V2,
+                        child,
+                        key=key,
+                        id=number,
+                        stored=node.element.field_id,
+                    )
+                )
+        super()._below(column, nodes)
+
+    def _wrong_type(self, column: Column, node: FileNode, types: Sequence[DataType]) -> None:
+        """Do nothing: TW16 reports it."""
+
+
+def _problem(evidence: str, compat: Feature, column: Column, **facts: Any) -> SchemaProblem:
+    return SchemaProblem(NOT_WRITTEN_FOR_ICEBERG, evidence, {"column": column, "subject": compat.name, **facts})
+
+
+#: The features that allow shredded variants.
+_SHREDDING = {VARIANT_SHREDDING.name, VARIANT_SHREDDING_PREVIEW.name}
+#: Maximum number of cached file schemas.
+_MOST_SCHEMAS = 1000
+
+
+class FileSchemas:
+    """Compares the schemas of a table's files with the table's own.
+
+    :param metadata: metadata of the table
+    :param protocol: protocol of the table
+    """
+
+    def __init__(self, metadata: Metadata, protocol: Protocol) -> None:
+        self._iceberg = IcebergFiles(metadata, protocol)
+        self._may_shred = bool(_SHREDDING & protocol.features)
+        self._known: dict[tuple[SchemaElement, ...], tuple[SchemaProblem, ...]] = {}
+        self._last: tuple[tuple[SchemaElement, ...], tuple[SchemaProblem, ...]] = ((), ())
+        self._schema: MappedSchema | None = None
+        self._columns: tuple[Column, ...] = ()
+        columns = metadata.readable_columns
+        if columns is not None:
+            partitions = {str(name).lower() for name in metadata.partition_columns}
+            self._schema = MappedSchema.of(metadata)
+            self._columns = tuple(c for c in columns if len(c.parts) == 1 and c.parts[0].lower() not in partitions)
+
+    @on_demand(NOT_FOUND_IN_FILE, UNREACHABLE_TYPE, SHREDDED_WITHOUT_FEATURE, OTHER_TIMESTAMP, NOT_WRITTEN_FOR_ICEBERG)
+    def check(self, elements: tuple[SchemaElement, ...], path: str) -> list[Finding]:
+        """Return findings about the schema of a file.
+
+        Columns that the file lacks are fine, and so are columns that the table lacks.
+
+        :param elements: elements of the file's schema, depth-first, the root first, forming one tree
+        :param path: path of the file, as in the log
+        """
+        return [found.rule.found(found.evidence, path=path, **found.known) for found in self._problems(elements)]
+
+    def _problems(self, elements: tuple[SchemaElement, ...]) -> tuple[SchemaProblem, ...]:
+        last, problems = self._last
+        if last is elements:
+            return problems
+        found = self._known.get(elements)
+        if found is None:
+            root = file_tree(elements)
+            compared = () if self._schema is None else _compare(self._schema, self._columns, root, self._may_shred)
+            found = (*compared, *self._iceberg.problems(root))
+            if len(self._known) >= _MOST_SCHEMAS:
+                self._known.clear()
+            self._known[elements] = found
+        self._last = elements, found
+        return found
+
+
+def _compare(
+    schema: MappedSchema, columns: Sequence[Column], root: FileNode, may_shred: bool
+) -> Iterator[SchemaProblem]:
+    if schema.mode is MappingMode.ID and not root.has_ids:
+        names = {child.element.name.lower() for child in root.children}
+        if any({column.field.name.lower(), str(said_name(column)).lower()} & names for column in columns):
+            yield SchemaProblem(
+                NOT_FOUND_IN_FILE,
+                "{path} has no field ids, by which readers find columns in mapping mode id.",
+                {"effect": "Readers refuse the file, or read NULL in all its columns."},
+            )
+        return
+    walk = SchemaWalk(schema.mode, may_shred=may_shred)
+    walk.struct(columns, root)
+    yield from walk.problems
+    dropped = schema.gone if schema.max_column_id is not None else len(schema.fields)
+    if len(walk.foreign) > dropped:
+        first = walk.foreign[0]
+        yield SchemaProblem(
+            NOT_FOUND_IN_FILE,
+            "{path} has {columns:column} under logical names, the first one {column}, whose physical name {name!r} it "
+            "lacks.",
+            {
+                "column": first,
+                "columns": len(walk.foreign),
+                "name": said_name(first),
+                "effect": "Readers, which search by physical name, read NULL for its rows.",
+            },
+        )

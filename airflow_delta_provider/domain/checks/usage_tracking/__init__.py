@@ -1,1 +1,0 @@
-"""The family ``UT``: usage tracking of column mapping."""

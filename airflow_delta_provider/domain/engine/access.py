@@ -1,0 +1,243 @@
+"""Access of an engine's release to a table: the table's demands, compared with the engine's profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from enum import Enum
+from operator import methodcaller
+from typing import Any
+
+from airflow_delta_provider.domain.engine.profile import BY_VERSION, Profile, Release, Support
+from airflow_delta_provider.domain.engine.profiles import PROFILES, engine_of
+from airflow_delta_provider.domain.engine.spark_library import version_of
+
+_NOT_AROUND = "no release around this one is known"
+
+
+class Outcome(str, Enum):
+    """The outcome for an engine on a table; the first that applies."""
+
+    READ_LOCKED = "READ_LOCKED"
+    """It refuses to read the table, so it cannot write it either."""
+    SILENT_WRONG_RESULTS = "SILENT_WRONG_RESULTS"
+    """It reads wrong values, or breaks the table when it writes, and reports nothing."""
+    WRITE_LOCKED = "WRITE_LOCKED"
+    """It reads the table, or may, and refuses to write it."""
+    UNKNOWN = "UNKNOWN"
+    """No source covers it."""
+    OK = "OK"
+    """It reads the table, and writes it if it writes Delta tables at all."""
+
+
+class Access(str, Enum):
+    """A kind of access to a table."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demands:
+    """A table's demands on its readers and writers.
+
+    :param reader: features that readers must support
+    :param writer: features that writers must support, including those for readers
+    :param implied_reader: features in ``reader`` that only the protocol's version implies
+    :param implied_writer: features in ``writer`` that only the protocol's version implies
+    :param unused: features that the table is known not to use
+    :param type_changes: type changes as names of types, from and to
+    :param widening: feature that the type changes belong to
+    :param unlisted: features that the metadata uses and that the protocol's lists lack
+    :param is_readable: whether the protocol shows the table's features
+    """
+
+    reader: frozenset[str] = frozenset()
+    writer: frozenset[str] = frozenset()
+    implied_reader: frozenset[str] = frozenset()
+    implied_writer: frozenset[str] = frozenset()
+    unused: frozenset[str] = frozenset()
+    type_changes: tuple[tuple[str, str], ...] = ()
+    widening: frozenset[str] = frozenset()
+    unlisted: frozenset[str] = frozenset()
+    is_readable: bool = True
+
+
+@dataclass(frozen=True)
+class Reason:
+    """The reason why an engine cannot do something, or why that is unknown.
+
+    :param subject: a feature or a type change; empty if the protocol or the engine's release is unknown
+    :param source: source of the information, with its date
+    """
+
+    access: Access
+    support: Support
+    subject: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.access.value} {self.subject}: {self.support.value} ({self.source})"
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """The outcome for one engine.
+
+    :param version: version of the engine; None if unknown
+    :param reasons: reasons why the outcome is not OK, in the order of the features
+    """
+
+    profile: Profile
+    version: str | None
+    outcome: Outcome
+    reasons: tuple[Reason, ...] = ()
+
+    def __str__(self) -> str:
+        engine = " ".join(filter(None, (self.profile.name, self.version)))
+        return f"{engine}: {self.outcome.value}"
+
+
+def assess(profile: Profile, version: str | None, demands: Demands) -> Assessment:
+    """Return the outcome for an engine on a table.
+
+    :param version: version of the engine; None for a service as of today, and if it is unknown
+    """
+    if not demands.is_readable:
+        unreadable = Reason(Access.READ, Support.UNKNOWN, "", "the protocol does not say which features it has")
+        return Assessment(profile, version, Outcome.UNKNOWN, (unreadable,))
+    reasons = tuple(_reasons(profile, version, demands))
+    if not reasons and profile.around(version) is None:
+        reasons = (Reason(Access.READ, Support.UNKNOWN, "", _NOT_AROUND),)
+    return Assessment(profile, version, outcome_of(reasons), reasons)
+
+
+def outcome_of(reasons: Iterable[Reason]) -> Outcome:
+    """Return the outcome that follows from reasons."""
+    found = {(reason.access, reason.support) for reason in reasons}
+    if (Access.READ, Support.NO) in found:
+        return Outcome.READ_LOCKED
+    locked_for_writing = (Access.WRITE, Support.NO) in found
+    if (Access.READ, Support.WRONG) in found or ((Access.WRITE, Support.WRONG) in found and not locked_for_writing):
+        return Outcome.SILENT_WRONG_RESULTS
+    if locked_for_writing:
+        return Outcome.WRITE_LOCKED
+    return Outcome.UNKNOWN if found else Outcome.OK
+
+
+def _reasons(profile: Profile, version: str | None, demands: Demands) -> Iterator[Reason]:
+    source = _source(profile.around(version))
+    for feature in sorted(demands.unlisted) if profile.compares_metadata else ():
+        yield Reason(
+            Access.READ, Support.NO, f"a table that uses {feature} without listing it", profile.compares_metadata
+        )
+    for feature in sorted(demands.reader):
+        name = _keyed(feature, demands.implied_reader)
+        found = profile.support(version, methodcaller("reading", name))
+        if found is Support.WRONG and feature in demands.unused:
+            continue
+        if found is not Support.YES:
+            yield Reason(Access.READ, found, feature, source)
+        if found is not Support.NO and feature in demands.widening:
+            for old, new in demands.type_changes:
+                taken = _takes(profile, version, name, (old, new))
+                if taken is not Support.YES:
+                    yield Reason(Access.READ, taken, f"{feature}: {old} to {new}", source)
+                    if not profile.read_only:
+                        yield Reason(Access.WRITE, taken, f"{feature}: {old} to {new}", source)
+    if profile.read_only:
+        return
+    for feature in sorted(demands.writer):
+        name, unused = _keyed(feature, demands.implied_writer), feature in demands.unused
+        found = profile.support(version, methodcaller("writing", name, unused=unused))
+        if found is not Support.YES:
+            yield Reason(Access.WRITE, found, feature, source)
+
+
+def _source(releases: tuple[Release, ...] | None) -> str:
+    """Return the sources of release records: each source once, with the days of its records."""
+    if releases is None:
+        return _NOT_AROUND
+    dates: dict[str, list[str]] = {}
+    for release in releases:
+        dates.setdefault(release.source, []).append(release.date)
+    said = []
+    for source, days in dates.items():
+        period = " to ".join(dict.fromkeys(day for day in (min(days), max(days)) if day))
+        said.append(", ".join(filter(None, (source, period))))
+    return "; ".join(said)
+
+
+def _keyed(feature: str, implied: frozenset[str]) -> str:
+    return f"{feature}{BY_VERSION}" if feature in implied else feature
+
+
+def _takes(profile: Profile, version: str | None, feature: str, change: tuple[str, str]) -> Support:
+    """Return the engine's support for a type change, if it may read tables with the feature."""
+
+    def of(release: Release) -> Support:
+        limited = release.widenings is not None and change not in release.widenings
+        return Support.NO if limited else release.reading(feature)
+
+    return profile.support(version, of)
+
+
+def who_is_locked_out(feature: str, writers: Iterable[str]) -> str:
+    """Return a sentence that names the engines that can no longer write a table with ``feature``.
+
+    :param writers: recent writers of the table
+    """
+    engines = ", ".join(known_lockouts(Access.WRITE, [feature]))
+    known = f"known are {engines}" if engines else "which those are is not known"
+    sentence = f"Writers that do not know {feature} are locked out; {known}."
+    hit = sorted({writer for writer in writers if _is_locked_out(feature, writer)})
+    return f"Recent writers that would be locked out: {', '.join(hit)}. {sentence}" if hit else sentence
+
+
+def known_lockouts(access: Access, features: Collection[str]) -> Iterator[str]:
+    """Yield the engines that are known to refuse tables with the features, and the release that ends this.
+
+    Engines that write a feature as long as the table does not use it are left out.
+    """
+    for profile in PROFILES.values():
+        if access is Access.WRITE and profile.read_only:
+            continue
+        refused = [name for name in features if any(_asked(access, name)(r) is Support.NO for r in profile.releases)]
+        since = [profile.since(_asked(access, name)) for name in refused]
+        known = [version for version in since if version]
+        if refused:
+            last = f" before {max(known, key=version_of)}" if len(known) == len(since) else ""
+            yield f"{profile.label}{last}"
+
+
+def _asked(access: Access, feature: str) -> Callable[[Release], Support]:
+    if access is Access.READ:
+        return lambda release: release.reading(feature)
+    return lambda release: release.writing(feature, unused=True)
+
+
+def _is_locked_out(feature: str, writer: str) -> bool:
+    found = engine_of(writer)
+    if found is None:
+        return False
+    profile, version = found
+    return profile.support(version, _asked(Access.WRITE, feature)) is Support.NO
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """One trial of an installed engine.
+
+    :param engine: name of its profile
+    :param version: its version; None if it is not installed
+    :param reads: whether it read the table; None if the trial does not show that
+    :param message: the engine's message, if it did not read the table
+    """
+
+    engine: str
+    version: str | None
+    reads: bool | None
+    message: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,402 @@
+"""The record of an engine: the features that its releases read and write, as far as a source covers them.
+
+Anything without a source is unknown. Features are named as in ``readerFeatures`` and ``writerFeatures``;
+``invariants@version`` is the feature if only the protocol's version implies it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from airflow_delta_provider.domain.engine.spark_library import version_of
+from airflow_delta_provider.domain.text import did_you_mean
+
+#: Marks a feature that is not listed, but implied by the protocol's version: some engines treat it differently.
+BY_VERSION = "@version"
+#: Features, separated by spaces, as records write them.
+Words = str
+
+
+class Support(Enum):
+    """The behavior of a release with a table that has a feature."""
+
+    YES = "yes"
+    NO = "no"
+    WRONG = "disregards the feature"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """The features of one release; the next record of its profile gives the changes since.
+
+    :param version: version number; for a service, the first day of the record; empty if the source has none
+    :param date: date of the release, or of reading the source, ISO 8601
+    :param source: source of the record
+    :param reads: features that it reads
+    :param writes: features that it writes
+    :param refuses_reading: features that it does not read, if ``reads`` may be incomplete
+    :param refuses_writing: features that it does not write, if ``writes`` may be incomplete
+    :param misreads: features that make it silently return wrong values
+    :param miswrites: features that it ignores when it writes
+    :param undecided: features on which its ways of reading, or of writing, differ
+    :param writes_unused: features that it writes as long as the table does not use them
+    :param widenings: type changes that it reads, as names of types; None for all
+    :param lists_all: whether ``reads`` and ``writes`` are its own lists: it refuses features that they lack
+    :param crates: library versions in its signature, if the library is numbered separately
+    """
+
+    version: str
+    date: str
+    source: str
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    refuses_reading: frozenset[str] = frozenset()
+    refuses_writing: frozenset[str] = frozenset()
+    misreads: frozenset[str] = frozenset()
+    miswrites: frozenset[str] = frozenset()
+    undecided: frozenset[str] = frozenset()
+    writes_unused: frozenset[str] = frozenset()
+    widenings: frozenset[tuple[str, str]] | None = None
+    lists_all: bool = True
+    crates: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        version: str,
+        date: str,
+        source: str,
+        *,
+        both: Words = "",
+        refuses: Words = "",
+        widenings: Iterable[tuple[str, str]] | None = None,
+        lists_all: bool = True,
+        crates: Words = "",
+        **features: Words,
+    ) -> Release:
+        """Return a record made from words; ``both`` is read and written, ``refuses`` neither.
+
+        :param features: any other field, by its name
+        """
+        named = {name: _set(words) for name, words in features.items()}
+        for names, words in ((("reads", "writes"), both), (("refuses_reading", "refuses_writing"), refuses)):
+            named |= {name: named.get(name, frozenset()) | _set(words) for name in names}
+        return cls(
+            version=version,
+            date=date,
+            source=source,
+            widenings=None if widenings is None else frozenset(widenings),
+            lists_all=lists_all,
+            crates=tuple(crates.split()),
+            **named,
+        )
+
+    def then(
+        self,
+        version: str,
+        date: str,
+        *,
+        both: Words = "",
+        reads: Words = "",
+        writes: Words = "",
+        writes_unused: Words = "",
+        without: Words = "",
+        misreads: Words = "",
+        miswrites: Words = "",
+        undecided: Words = "",
+        widenings: Iterable[tuple[str, str]] | None = None,
+        crates: Words = "",
+        source: str = "",
+    ) -> Release:
+        """Return a later release with additional features; ``without`` lists features that it no longer knows.
+
+        Features that this release gets wrong, leaves undecided or limits are not carried over.
+        """
+        gone = _set(without)
+        written = (self.writes | _set(both, writes)) - gone
+        return replace(
+            self,
+            version=version,
+            date=date,
+            source=source or self.source,
+            reads=(self.reads | _set(both, reads)) - gone,
+            writes=written,
+            refuses_reading=self.refuses_reading - _set(both, reads),
+            refuses_writing=self.refuses_writing - written,
+            misreads=_set(misreads),
+            miswrites=_set(miswrites),
+            undecided=_set(undecided),
+            writes_unused=(self.writes_unused | _set(writes_unused)) - written,
+            widenings=None if widenings is None else frozenset(widenings),
+            crates=tuple(crates.split()),
+        )
+
+    def reading(self, feature: str) -> Support:
+        """Return the behavior when it reads a table that uses the feature."""
+        if feature in self.misreads:
+            return Support.WRONG
+        if feature in self.undecided:
+            return Support.UNKNOWN
+        if feature in self.reads:
+            return Support.YES
+        if BY_VERSION in feature:
+            return self.reading(feature.removesuffix(BY_VERSION))
+        return Support.NO if self.lists_all or feature in self.refuses_reading else Support.UNKNOWN
+
+    def writing(self, feature: str, *, unused: bool = False) -> Support:
+        """Return the behavior when it writes a table with the feature.
+
+        :param unused: whether the table is known not to use it
+        """
+        if feature in self.writes & self.undecided:
+            return Support.UNKNOWN
+        if feature in self.writes or (unused and feature in self.writes_unused):
+            return Support.YES
+        if feature in self.miswrites:
+            return Support.WRONG
+        if BY_VERSION in feature:
+            return self.writing(feature.removesuffix(BY_VERSION), unused=unused)
+        refuses = self.lists_all or feature in self.refuses_writing or feature in self.writes_unused
+        return Support.NO if refuses else Support.UNKNOWN
+
+
+class Versions(Enum):
+    """The meaning of an engine's versions."""
+
+    RELEASES = "releases"
+    """A release between two records that agree behaves like both; after the last record nothing is known."""
+    DAYS = "days"
+    """A service: each record is valid from its day until that of the next one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """An engine.
+
+    :param name: name in ``domain/delta/commit.py``, if the engine signs its commits
+    :param label: common name
+    :param releases: records of its releases, oldest first
+    :param read_only: whether it never writes Delta tables
+    :param compares_metadata: place in its source that refuses tables whose metadata uses a feature that the protocol
+        does not list; empty if it does not refuse them, or if that is unknown
+    :param remark: further information for users, a sentence
+    :param aliases: other common names
+    """
+
+    name: str
+    label: str
+    releases: tuple[Release, ...]
+    read_only: bool = False
+    versions: Versions = Versions.RELEASES
+    compares_metadata: str = ""
+    remark: str = ""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def has_releases(self) -> bool:
+        """Return True if more than one release of it is known; a service has none."""
+        return self.versions is Versions.RELEASES and len(self.releases) > 1
+
+    def around(self, version: str | None) -> tuple[Release, ...] | None:
+        """Return the records that cover a version: it behaves as they agree. None if nothing is known about it.
+
+        :param version: the version; None if unknown: a service as of today, or any release
+        """
+        if version is None:
+            return self.releases[-1:] if self.versions is Versions.DAYS else self.releases
+        by_crate = tuple(release for release in self.releases if version in release.crates)
+        if by_crate:
+            return by_crate + tuple(release for release in self.releases if release.version == version)
+        number = version_of(version.replace("-", "."))
+        dated = [(version_of(release.version.replace("-", ".")), release) for release in self.releases]
+        before = [release for at, release in dated if at <= number]
+        after = [release for at, release in dated if at > number]
+        if self.versions is Versions.DAYS or not all(at for at, _ in dated):
+            return tuple(before[-1:]) or None
+        if not number or not before or (not after and _longer(number, dated[-1][0])):
+            return None
+        exact = not _longer(number, version_of(before[-1].version))
+        return (before[-1],) if exact else (before[-1], after[0])
+
+    def that_writes(self, version: str | None) -> Profile:
+        """Return the profile of an engine that has written: an unknown version must be a release that writes tables."""
+        return self if version else replace(self, releases=tuple(r for r in self.releases if r.writes))
+
+    def support(self, version: str | None, asked: Callable[[Release], Support]) -> Support:
+        """Return the answer on which all records that cover a version agree; otherwise UNKNOWN."""
+        found = {asked(release) for release in self.around(version) or ()}
+        if len(found) != 1:
+            return Support.UNKNOWN
+        support = found.pop()
+        unversioned = self.versions is Versions.RELEASES and not self.releases[-1].version
+        return Support.UNKNOWN if unversioned and support is Support.YES else support
+
+    def since(self, asked: Callable[[Release], Support]) -> str | None:
+        """Return the first version since which all records answer YES; None if the newest does not."""
+        first = None
+        for release in reversed(self.releases):
+            if asked(release) is not Support.YES:
+                break
+            first = release.version
+        return first
+
+
+def _longer(number: tuple[int, ...], known: tuple[int, ...]) -> bool:
+    """Return True if a version is later than a known one; fourth numbers of vendors are ignored."""
+    return number[: len(known)] > known
+
+
+def _set(*words: Words) -> frozenset[str]:
+    return frozenset(" ".join(words).split())
+
+
+def read_own_profiles(wire: Iterable[Mapping[str, Any]]) -> dict[str, Profile]:
+    """Read the profiles of this package, by name: see ``profiles.py``."""
+    profiles: dict[str, Profile] = {}
+    for each in wire:
+        name = each["engine"]
+        releases: dict[str, Release] = {}
+        for given in each["releases"]:
+            fields = {key: value for key, value in given.items() if key != "comment"}
+            version, date = fields.pop("version"), fields.pop("date")
+            if (changes := fields.pop("type_changes", None)) is not None:
+                fields["widenings"] = [tuple(change.split(" to ")) for change in changes]
+            earlier = fields.pop("adds_to", None)
+            if earlier is None:
+                releases[version] = Release.of(version, date, lists_all=fields.pop("lists_all", False), **fields)
+                continue
+            engine, _, number = earlier.rpartition(" ")
+            known = releases.values() if not engine else profiles[engine].releases
+            base = next(release for release in known if release.version == number)
+            releases[version] = base.then(version, date, **fields)
+        profiles[name] = Profile(
+            name=name,
+            label=each.get("label", name),
+            releases=tuple(releases.values()),
+            read_only=each.get("read_only", False),
+            versions=Versions(each.get("versions", Versions.RELEASES.value)),
+            compares_metadata=each.get("compares_metadata", ""),
+            remark=each.get("remark", ""),
+            aliases=tuple(each.get("aliases", ())),
+        )
+    return profiles
+
+
+_KEYS = ("engine", "label", "read_only", "remark", "releases")
+#: Lists of features, as :meth:`Release.of` takes them.
+_LISTS = (
+    "both",
+    "reads",
+    "writes",
+    "refuses",
+    "refuses_reading",
+    "refuses_writing",
+    "misreads",
+    "miswrites",
+    "undecided",
+    "writes_unused",
+)
+_RELEASE_KEYS = ("version", "date", "source", *_LISTS, "type_changes", "lists_all")
+
+
+class FleetError(ValueError):
+    """An error in a fleet file.
+
+    :param where: keys and positions that lead to the place of the error
+    :param what: description of the error
+    :param key: wrong key at that place, if the error is not in a value
+    """
+
+    def __init__(self, where: tuple[str | int, ...], what: str, key: object = None) -> None:
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
+        super().__init__(f"{place}: {what}" if place else what)
+        self.where = where
+        self.key = key
+
+
+def read_profile(wire: Any, features: Collection[str], where: tuple[str | int, ...]) -> Profile:
+    """Read a profile. Missing information is unknown, unless a release has ``lists_all: true``.
+
+    :param where: keys and positions that lead to it
+    :param features: names of table features, to find mistyped ones
+    :raises FleetError: if it is invalid
+    """
+    given = mapping_of(where, wire, _KEYS)
+    name = given.get("engine")
+    if not isinstance(name, str) or not name.strip():
+        raise FleetError(where, "it has no engine: the name of the engine that it describes.")
+    entries = given.get("releases")
+    if not isinstance(entries, (list, tuple)) or not entries:
+        raise FleetError((*where, "releases"), f"it is {entries!r}; it has to be a list of releases.")
+    releases = [_release((*where, "releases", index), entry, features) for index, entry in enumerate(entries)]
+    if len(releases) > 1 and not all(version_of(release.version) for release in releases):
+        raise FleetError((*where, "releases"), "where there are several, each needs a version.")
+    return Profile(
+        name=name,
+        label=str(given.get("label") or name),
+        releases=tuple(sorted(releases, key=lambda release: version_of(release.version))),
+        read_only=_flag((*where, "read_only"), given.get("read_only", False)),
+        remark=str(given.get("remark") or ""),
+    )
+
+
+def _release(where: tuple[str | int, ...], entry: Any, features: Collection[str]) -> Release:
+    given = mapping_of(where, entry, _RELEASE_KEYS)
+    version = given.get("version", "")
+    if isinstance(version, float):
+        raise FleetError((*where, "version"), f"{version!r} is a number. Write the version between quotes.")
+    text = str(version)
+    if text and not version_of(text):
+        raise FleetError((*where, "version"), f"{version!r} is not a version such as '1.0'.")
+    lists = {name: _words((*where, name), given[name], features) for name in _LISTS if name in given}
+    changes = given.get("type_changes")
+    return Release.of(
+        text,
+        str(given.get("date") or ""),
+        str(given.get("source") or "the fleet file"),
+        **lists,
+        widenings=None if changes is None else [_change((*where, "type_changes"), change) for change in changes],
+        lists_all=_flag((*where, "lists_all"), given.get("lists_all", False)),
+    )
+
+
+def _words(where: tuple[str | int, ...], value: Any, features: Collection[str]) -> str:
+    listed = value.split() if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(item, str) and item for item in listed):
+        raise FleetError(where, f"it is {value!r}; it has to be a list of table features.")
+    for name in listed:
+        hint = did_you_mean(name, features)
+        if hint and name.removesuffix(BY_VERSION) not in features:
+            raise FleetError(where, f"there is no table feature {name!r}.{hint}")
+    return " ".join(listed)
+
+
+def _change(where: tuple[str | int, ...], value: Any) -> tuple[str, str]:
+    parts = value.split(" to ") if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or len(parts) != 2 or not all(isinstance(part, str) for part in parts):
+        raise FleetError(where, f"{value!r} is not a type change such as 'integer to long'.")
+    return str(parts[0]).strip(), str(parts[1]).strip()
+
+
+def _flag(where: tuple[str | int, ...], value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise FleetError(where, f"it is {value!r}; it has to be true or false.")
+    return value
+
+
+def mapping_of(where: tuple[str | int, ...], value: Any, known: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return a mapping that has only known keys.
+
+    :raises FleetError: for anything else
+    """
+    if not isinstance(value, Mapping):
+        raise FleetError(where, f"it has to be a mapping with any of {', '.join(known)}.")
+    for key in value:
+        if key not in known:
+            hint = did_you_mean(str(key), known) or f" It may have {', '.join(known)}."
+            raise FleetError(where, f"it has the unknown key {key!r}.{hint}", key)
+    return value

@@ -1,1 +1,0 @@
-"""Sets of row positions, in the binary formats of table formats."""

@@ -1,0 +1,528 @@
+"""Differences between the columns of a table and its spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_delta_provider.domain.changes.steps import (
+    AddColumns,
+    AddConstraint,
+    Cast,
+    ColumnName,
+    ColumnText,
+    ColumnType,
+    CommentTable,
+    DropConstraint,
+    ForbidNulls,
+    InOneCommit,
+    NewColumn,
+    Parts,
+    RenameColumns,
+    Step,
+    UnsetProperties,
+)
+from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.rule import Rule
+from airflow_delta_provider.domain.delta.data_type import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    all_columns,
+    lowered,
+    path_text,
+    sql_name,
+)
+from airflow_delta_provider.domain.delta.expression import same_expression
+from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS, can_widen, legal_targets
+from airflow_delta_provider.domain.delta.features.log import clustering_of
+from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES
+from airflow_delta_provider.domain.delta.metadata import COMMENT, CURRENT_DEFAULT, Metadata
+from airflow_delta_provider.domain.delta.sql_type import render_sql_type
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.spec.table_spec import (
+    UNSAID,
+    Array,
+    ColumnSpec,
+    Leaf,
+    Map,
+    Shape,
+    Struct,
+    TableSpec,
+    Unsaid,
+    all_specs,
+    data_type_of,
+)
+
+
+def earlier_path(parts: Parts, steps: Sequence[Step]) -> Parts | None:
+    """Return the path that a column had before ``steps``; None if one of them adds it.
+
+    :param parts: path after the steps
+    """
+    path: Parts | None = parts
+    for step in reversed(steps):
+        if path is None:
+            return None
+        if isinstance(step, InOneCommit):
+            path = earlier_path(path, step.steps)
+        elif isinstance(step, AddColumns):
+            added = [lowered(column.parts) for column in step.columns]
+            path = None if any(lowered(path)[: len(each)] == each for each in added) else path
+        elif isinstance(step, RenameColumns):
+            path = before_renames(path, step.columns)
+    return path
+
+
+def before_renames(path: Parts, renames: Sequence[ColumnName]) -> Parts:
+    """Return a path as it was before all renames.
+
+    The renames' own paths are those before any of them.
+    """
+    old: Parts = ()
+    for name in path:
+        names = (
+            rename.parts[-1]
+            for rename in renames
+            if lowered(rename.parts[:-1]) == lowered(old) and rename.new.lower() == name.lower()
+        )
+        old = (*old, next(names, name))
+    return old
+
+
+def renamed_path(path: Parts, renames: Mapping[Parts, str]) -> Parts:
+    """Return a path after all renames, which name columns by their paths before."""
+    return tuple(renames.get(path[: length + 1], path[length]) for length in range(len(path)))
+
+
+def forbidden_nulls(step: Step, before: Sequence[Step] = ()) -> Iterator[tuple[Parts, Parts | None]]:
+    """Yield the columns that a step sets NOT NULL, each with its path before ``before``.
+
+    That path is None if the column did not exist.
+
+    :param before: steps that come before this one
+    """
+    if isinstance(step, ForbidNulls):
+        yield from ((parts, earlier_path(parts, before)) for parts in step.columns)
+    elif isinstance(step, InOneCommit):
+        for index, each in enumerate(step.steps):
+            yield from forbidden_nulls(each, (*before, *step.steps[:index]))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A column's path before the renames of the plan, and its path after them."""
+
+    old: Parts
+    new: Parts
+
+    def below(self, old: str, new: str | None = None) -> Place:
+        """Return the place of a child, by its name before the renames and after them.
+
+        :param new: name after the renames; None if it stays
+        """
+        return Place((*self.old, old), (*self.new, old if new is None else new))
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A column to add.
+
+    :param parent: struct that gets the column
+    :param required: True if the column is to be NOT NULL
+    """
+
+    parent: Place
+    name: str
+    type: str
+    required: bool = False
+
+    def column(self, *, renamed: bool) -> NewColumn:
+        """Return the new column, by its path after the renames or before them."""
+        return NewColumn((*(self.parent.new if renamed else self.parent.old), self.name), self.type)
+
+
+@dataclass
+class ColumnChanges:
+    """The changes that the columns need. Unless noted, paths are those after the renames.
+
+    :param renames: renames, by the paths before, deepest first
+    :param rewritable: columns to widen that may also be rewritten
+    :param casts: type changes that widening cannot do, for columns that may be rewritten
+    :param orders: paths of structs, each with (name, is dropped) pairs of its columns in their new order
+    :param required: columns that are to be NOT NULL
+    :param renames_first: True if a column is added under a name that a rename frees
+    :param drops_first: True if a column gets a name that a drop frees
+    :param refusals: reasons why the table cannot reach the declared state
+    """
+
+    adds: list[Addition] = field(default_factory=list)
+    renames: list[ColumnName] = field(default_factory=list)
+    widenings: list[ColumnType] = field(default_factory=list)
+    rewritable: list[Parts] = field(default_factory=list)
+    casts: list[Cast] = field(default_factory=list)
+    orders: list[tuple[Parts, tuple[tuple[str, bool], ...]]] = field(default_factory=list)
+    nullable: list[Parts] = field(default_factory=list)
+    required: list[Parts] = field(default_factory=list)
+    comments: list[ColumnText] = field(default_factory=list)
+    defaults: list[ColumnText] = field(default_factory=list)
+    drops: list[Place] = field(default_factory=list)
+    renames_first: bool = False
+    drops_first: bool = False
+    refusals: list[Finding] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Member:
+    """A column that is in the table, in the spec, or in both.
+
+    :param old: column in the table; None if it is to be added
+    :param spec: declaration; None if the spec does not name the column
+    :param goes: True if the column is to be dropped
+    """
+
+    old: StructField | None
+    spec: ColumnSpec | None = None
+    goes: bool = False
+
+    @property
+    def old_name(self) -> str:
+        """The name before the renames."""
+        return self.old.name if self.old is not None else self.name
+
+    @property
+    def name(self) -> str:
+        """The name after the renames. A change of case only counts if the spec declares it as a rename."""
+        if self.old is None or self.is_renamed:
+            assert self.spec is not None
+            return self.spec.name
+        return self.old.name
+
+    @property
+    def is_renamed(self) -> bool:
+        if self.old is None or self.spec is None or not isinstance(self.spec.renamed_from, str):
+            return False
+        return self.old.name.lower() == self.spec.renamed_from.lower() and self.old.name != self.spec.name
+
+
+def members_of(struct: StructType, named: Sequence[ColumnSpec]) -> list[Member]:
+    """Return the columns of a struct in its order, then the columns to add.
+
+    A column with its old name is still to be renamed if no column has the new name, or if no other declaration claims
+    the old name.
+    """
+    members = {column.name.lower(): Member(column) for column in struct.fields}
+    declared = {spec.name.lower() for spec in named}
+    for spec in named:
+        old = spec.renamed_from.lower() if isinstance(spec.renamed_from, str) else ""
+        if old in members and (spec.name.lower() not in members or old not in declared):
+            members[old].spec = spec
+    taken = {id(member.spec) for member in members.values()}
+    added = []
+    for spec in named:
+        member = members.get(spec.name.lower())
+        if id(spec) in taken:
+            continue
+        if member is None or member.spec is not None:
+            added.append(Member(None, spec))
+        else:
+            member.spec = spec
+    return [*members.values(), *added]
+
+
+def column_changes(schema: StructType, spec: TableSpec) -> ColumnChanges:
+    """Return the changes that bring the columns of ``schema`` to the spec."""
+    return _Difference(spec).run(schema)
+
+
+class _Difference:
+    def __init__(self, spec: TableSpec) -> None:
+        self._spec = spec
+        self._dropped = {lowered(path) for path in spec.drop}
+        self._found = ColumnChanges()
+
+    def run(self, schema: StructType) -> ColumnChanges:
+        self._struct(schema, self._spec.columns, Place((), ()), declared=bool(self._spec.columns))
+        self._found.renames.sort(key=lambda rename: -len(rename.parts))
+        self._found.adds.sort(key=lambda add: len(add.parent.new))
+        return self._found
+
+    def _struct(self, struct: StructType, named: Sequence[ColumnSpec], at: Place, *, declared: bool = True) -> None:
+        """Compare a struct.
+
+        :param declared: True if its columns are declared; otherwise ``exact`` does not apply to them
+        """
+        members = members_of(struct, named)
+        for member in members:
+            if member.spec is None:
+                member.goes = (self._spec.exact and declared) or self._lists_as_dropped(at, member.old_name)
+        self._look_at_names(members, at)
+        for member in members:
+            place = at.below(member.old_name, member.name)
+            if member.old is None:
+                self._add(member, at)
+            elif member.goes:
+                self._found.drops.append(place)
+            elif member.spec is None:
+                self._inside(member.old.data_type, place)
+            else:
+                self._column(member.old, member.spec, place)
+        self._look_for_renames(members, at)
+        self._order(members, named, at)
+
+    def _lists_as_dropped(self, at: Place, name: str) -> bool:
+        return bool({lowered((*at.old, name)), lowered((*at.new, name))} & self._dropped)
+
+    def _inside(self, data_type: DataType, at: Place) -> None:
+        """Look for columns to drop within an undeclared column."""
+        if not any(len(path) > len(at.old) for path in self._dropped):
+            return
+        if isinstance(data_type, StructType):
+            self._struct(data_type, (), at, declared=False)
+        elif isinstance(data_type, ArrayType):
+            self._inside(data_type.element, at.below("element"))
+        elif isinstance(data_type, MapType):
+            self._inside(data_type.key, at.below("key"))
+            self._inside(data_type.value, at.below("value"))
+
+    def _look_at_names(self, members: Sequence[Member], at: Place) -> None:
+        """Find the renames, and the names that must be freed first."""
+        by_old_name = {member.old_name.lower(): member for member in members if member.old is not None}
+        for member in members:
+            before = by_old_name.get(member.name.lower())
+            if member.is_renamed:
+                if before is not None and before is not member and not (before.goes or before.is_renamed):
+                    self._refuse(
+                        requests.COLUMN_EXISTS,
+                        "{old} cannot be renamed to {column}: the table has both.",
+                        (*at.new, member.name),
+                        remedy="Drop one of them, or take renamed_from out of the spec.",
+                        old=path_text((*at.new, member.old_name)),
+                    )
+                self._found.renames.append(ColumnName((*at.old, member.old_name), member.name))
+            if (member.is_renamed or member.old is None) and before is not None and before is not member:
+                self._found.drops_first |= before.goes
+                self._found.renames_first |= member.old is None and before.is_renamed
+
+    def _look_for_renames(self, members: Sequence[Member], at: Place) -> None:
+        """Refuse to drop a column and add another one of its type: this may be a rename."""
+        added = [(member.spec, member.spec.shape) for member in members if member.old is None and member.spec]
+        for old in (member.old for member in members if member.goes and member.old is not None):
+            for spec, shape in added:
+                if spec.renamed_from is UNSAID and shape is not None and data_type_of(shape) == old.data_type:
+                    self._refuse(
+                        requests.DROP_OR_RENAME,
+                        "{dropped} would be dropped and {column} added, both {type}: is it renamed?",
+                        (*at.new, spec.name),
+                        dropped=path_text((*at.new, old.name)),
+                        type=sql_name(old.data_type),
+                    )
+
+    def _add(self, member: Member, at: Place) -> None:
+        assert member.spec is not None
+        spec, path = member.spec, (*at.new, member.name)
+        untyped = [parts for parts, inner in all_specs((spec,), at.new) if inner.shape is None]
+        for parts in untyped:
+            evidence = "{column} is not in the table, and the spec has no type for it."
+            self._refuse(requests.UNKNOWN_COLUMN, evidence, parts, remedy="Declare its type, to have it added.")
+        if spec.shape is None or untyped:
+            return
+        new_type = data_type_of(spec.shape)
+        if any(column.data_type == StructType(()) for column in all_columns(StructType((StructField("c", new_type),)))):
+            evidence = "{column} cannot be added as {type}: a struct needs at least one field."
+            remedy = "Declare the fields."
+            self._refuse(requests.UNSUPPORTED_COLUMN, evidence, path, remedy=remedy, type=sql_name(new_type))
+            return
+        for parts, inner in all_specs((spec,), at.new):
+            self._texts(inner, parts, {})
+            if inner.generated is not None:
+                self._generated(parts, None, inner.generated)
+            if inner.nullable is False:
+                self._found.required.append(parts)
+        sql = render_sql_type(new_type)
+        self._found.adds.append(Addition(at, member.name, sql, required=spec.nullable is False))
+
+    def _column(self, old: StructField, spec: ColumnSpec, at: Place) -> None:
+        if spec.shape is None:
+            self._inside(old.data_type, at)
+        else:
+            self._type(old.data_type, spec.shape, spec, at)
+        if spec.nullable is True and not old.nullable:
+            self._found.nullable.append(at.new)
+        elif spec.nullable is False and old.nullable:
+            self._found.required.append(at.new)
+        if spec.generated is not None:
+            self._generated(at.new, old.metadata.get(GENERATED_COLUMNS.field_key), spec.generated)
+        self._texts(spec, at.new, old.metadata)
+
+    def _texts(self, spec: ColumnSpec, path: Parts, known: Mapping[str, Any]) -> None:
+        if not isinstance(spec.comment, Unsaid) and (spec.comment or None) != (known.get(COMMENT) or None):
+            self._found.comments.append(ColumnText(path, spec.comment or None))
+        if isinstance(spec.default, Unsaid) or _is_same(spec.default, known.get(CURRENT_DEFAULT)):
+            return
+        self._found.defaults.append(ColumnText(path, spec.default))
+        if len(path) > 1:
+            self._refuse(
+                requests.ONLY_AT_CREATION,
+                "{column} is a field of another column, and only columns of the table have defaults.",
+                path,
+                remedy="Take the default out of the spec.",
+            )
+
+    def _generated(self, path: Parts, known: Any, wanted: str) -> None:
+        if not _is_same(wanted, known):
+            what = "is not generated" if known is None else "is generated by {known}"
+            evidence = "{column} " + what + ", and should be generated by {wanted}."
+            self._refuse(requests.ONLY_AT_CREATION, evidence, path, known=known, wanted=wanted)
+
+    def _type(self, old: DataType, shape: Shape, spec: ColumnSpec, at: Place) -> None:
+        if isinstance(shape, Struct) and isinstance(old, StructType):
+            self._struct(old, shape.fields, at)
+        elif isinstance(shape, Array) and isinstance(old, ArrayType):
+            self._type(old.element, shape.element, spec, at.below("element"))
+        elif isinstance(shape, Map) and isinstance(old, MapType):
+            self._type(old.key, shape.key, spec, at.below("key"))
+            self._type(old.value, shape.value, spec, at.below("value"))
+        elif isinstance(shape, Leaf) and not isinstance(old, (StructType, ArrayType, MapType)):
+            self._leaf(old, shape.data_type, spec, at)
+        else:
+            self._refuse(
+                requests.ILLEGAL_TYPE_CHANGE,
+                "{column} is {type} and cannot become {asked}.",
+                at.new,
+                remedy="Declare a column of another name, fill it, and drop this one later.",
+                type=sql_name(old),
+                asked=sql_name(data_type_of(shape)),
+            )
+
+    def _leaf(self, old: DataType, new: DataType, spec: ColumnSpec, at: Place) -> None:
+        if old == new:
+            return
+        if can_widen(old, new):
+            self._found.widenings.append(ColumnType(at.new, sql_name(old), sql_name(new)))
+            if spec.rewrite or self._spec.rewrite:
+                self._found.rewritable.append(at.new)
+        elif spec.rewrite or self._spec.rewrite:
+            null_on_loss = spec.null_on_loss or self._spec.null_on_loss
+            self._found.casts.append(Cast(at.new, sql_name(old), sql_name(new), null_on_loss))
+        else:
+            targets = legal_targets(old)
+            self._refuse(
+                requests.NEEDS_REWRITE,
+                "{column} is {type} and cannot be widened to {asked}."
+                + (" Allowed without rewriting: {targets}." if targets else ""),
+                at.new,
+                type=sql_name(old),
+                asked=sql_name(new),
+                targets=targets,
+            )
+
+    def _order(self, members: Sequence[Member], named: Sequence[ColumnSpec], at: Place) -> None:
+        """Put declared columns in the order of the spec; others stay behind the column before them."""
+        groups: dict[int, list[Member]] = {}
+        last = 0
+        for member in members:
+            last = id(member.spec) if member.spec is not None else last
+            groups.setdefault(last, []).append(member)
+        wanted = [member for key in (0, *map(id, named)) for member in groups.get(key, ())]
+        staying = [member for member in wanted if not member.goes]
+        if staying != [member for member in members if not member.goes]:
+            self._found.orders.append((at.new, tuple((member.name, member.goes) for member in wanted)))
+
+    def _refuse(self, rule: Rule, evidence: str, column: Parts, **known: Any) -> None:
+        self._found.refusals.append(rule.found(evidence, column=path_text(column), **known))
+
+
+def _is_same(wanted: str | None, known: Any) -> bool:
+    if wanted is None or known is None:
+        return wanted is known
+    return same_expression(wanted, str(known))
+
+
+def new_constraints(metadata: Metadata, spec: TableSpec) -> tuple[AddConstraint, ...]:
+    """Return the CHECK constraints that are missing or have another expression."""
+    known = {name.lower(): expression for name, expression in metadata.check_constraints.items()}
+    return tuple(
+        AddConstraint(name, expression)
+        for name, expression in spec.constraints.items()
+        if expression is not None and not (name.lower() in known and same_expression(expression, known[name.lower()]))
+    )
+
+
+def old_constraints(metadata: Metadata, spec: TableSpec) -> tuple[DropConstraint, ...]:
+    """Return the CHECK constraints to drop, or to replace by another expression."""
+    wanted = {name.lower(): expression for name, expression in spec.constraints.items()}
+    return tuple(
+        DropConstraint(name)
+        for name, expression in metadata.check_constraints.items()
+        if _goes(wanted.get(name.lower()), expression, named=name.lower() in wanted, exact=spec.exact)
+    )
+
+
+def _goes(wanted: str | None, expression: str, *, named: bool, exact: bool) -> bool:
+    if not named:
+        return exact
+    return wanted is None or not same_expression(wanted, expression)
+
+
+def new_properties(metadata: Metadata, spec: TableSpec) -> dict[str, str]:
+    """Return the properties that are missing or have another value, in the table's own spelling."""
+    known = {name.lower(): name for name in metadata.configuration}
+    wanted = {known.get(name.lower(), name): value for name, value in spec.properties.items() if value is not None}
+    return {name: value for name, value in wanted.items() if metadata.configuration.get(name) != value}
+
+
+def old_properties(metadata: Metadata, spec: TableSpec) -> UnsetProperties | None:
+    """Return the properties to remove; with ``exact``, all that the spec does not name.
+
+    Properties that writers maintain stay. So do constraints, and properties that enable a table feature: a feature is
+    declared by its name.
+    """
+    named = {name.lower(): value for name, value in spec.properties.items()}
+    kept = {name.lower() for name in WRITER_OWNED_PROPERTIES}
+    kept |= {feature.enabling_property.lower() for feature in FEATURES.values() if feature.enabling_property}
+    gone = [
+        name
+        for name in metadata.configuration
+        if (name.lower() in named and named[name.lower()] is None)
+        or (
+            spec.exact
+            and name.lower() not in named
+            and name.lower() not in kept
+            and not name.lower().startswith((CONSTRAINT_PREFIX, *_KEPT))
+        )
+    ]
+    return UnsetProperties(tuple(sorted(gone))) if gone else None
+
+
+#: Prefixes of properties that a spec does not declare.
+_KEPT = ("delta.columnmapping.", "delta.rowtracking", "delta.incommittimestamp", "delta.requirecheckpointprotection")
+
+
+def new_comment(metadata: Metadata, spec: TableSpec) -> CommentTable | None:
+    """Return the step that sets or removes the table's comment; None if it stays."""
+    if isinstance(spec.comment, Unsaid) or (spec.comment or None) == (metadata.description or None):
+        return None
+    return CommentTable(spec.comment or None)
+
+
+def is_partitioned_otherwise(metadata: Metadata, spec: TableSpec) -> bool:
+    """Return True if the spec declares other partition columns than the table has."""
+    return spec.partition_by is not None and lowered(spec.partition_by) != lowered(metadata.partition_columns)
+
+
+def is_clustered_otherwise(state: TableState, spec: TableSpec) -> bool:
+    """Return True if the spec declares other clustering columns than the table has."""
+    if spec.cluster_by is None:
+        return False
+    return [lowered(path) for path in spec.cluster_by] != [lowered(path) for path in clustered_by(state)]
+
+
+def clustered_by(state: TableState) -> list[Parts]:
+    """Return the clustering columns; the metadata domain has them by their names in data files."""
+    return clustering_of(state.metadata, state.domains)

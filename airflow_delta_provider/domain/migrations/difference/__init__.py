@@ -1,1 +1,0 @@
-"""Differences between a table and its spec."""

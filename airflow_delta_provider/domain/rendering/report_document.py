@@ -1,0 +1,496 @@
+"""Findings of a report, grouped by cause and by rule, so that shared text is shown once."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.rendering.presentation import counted, counted_codes
+from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity, Status, TableReport, Verdict
+from airflow_delta_provider.domain.text import visible, visible_lines
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The parts of a finding's message.
+
+    :param title: title of the rule; empty for a code that this version does not know
+    :param evidence: the problem, the number of further cases, and an expired waiver; for a finding without evidence,
+        its whole message, which may have several lines
+    :param effect: effect on readers or writers; empty if the message contains it, or if it is unknown
+    :param remedy: advice; empty if the message contains it, or if it is unknown
+    """
+
+    title: str
+    evidence: str
+    effect: str = ""
+    remedy: str = ""
+
+    @classmethod
+    def of(cls, finding: Finding) -> Wording:
+        """Return the wording of a finding."""
+        rule = RULES.get(finding.code)
+        if rule is None:
+            return cls("", finding.message)
+        if finding.evidence is None:
+            return cls(rule.title, finding.message)
+        return cls(
+            rule.title,
+            " ".join(filter(None, (finding.evidence, finding.alike_text, finding.expired_text))),
+            rule.effect if finding.effect is None else finding.effect,
+            rule.remedy if finding.remedy is None else finding.remedy,
+        )
+
+    @property
+    def labelled(self) -> Wording:
+        """The same wording with labels before effect and remedy."""
+        effect = f"Effect: {self.effect}" if self.effect else ""
+        return replace(self, effect=effect, remedy=f"Remedy: {self.remedy}" if self.remedy else "")
+
+    @property
+    def paragraphs(self) -> tuple[str, ...]:
+        """Evidence, effect and remedy, without empty ones."""
+        return tuple(filter(None, (self.evidence, self.effect, self.remedy)))
+
+
+def by_cause(findings: Iterable[Finding]) -> list[tuple[Finding, tuple[Finding, ...]]]:
+    """Return the findings in their order, each with the findings that follow from it.
+
+    A finding that follows from another one is not listed itself, unless its cause is not among the findings.
+    """
+    findings = tuple(findings)
+    known = {finding.fingerprint for finding in findings} - {None}
+    causes = {f.fingerprint for f in findings if f.caused_by not in known or f.caused_by == f.fingerprint} - {None}
+    roots: list[Finding] = []
+    follows: defaultdict[str | None, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        if finding.caused_by in causes and finding.caused_by != finding.fingerprint:
+            follows[finding.caused_by].append(finding)
+        else:
+            roots.append(finding)
+    return [(root, tuple(follows[root.fingerprint])) for root in roots]
+
+
+_RANKS = {severity: rank for rank, severity in enumerate((Severity.WARNING, Severity.UNDECIDED, Severity.ERROR))}
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A finding at its table.
+
+    :param follows: findings that it caused
+    """
+
+    table: TableReport
+    finding: Finding
+    follows: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All findings of one rule and severity.
+
+    :param occurrences: one or more, in the order of the tables
+    """
+
+    code: str
+    severity: Severity
+    occurrences: tuple[Occurrence, ...]
+
+    @property
+    def first(self) -> Occurrence:
+        """The occurrence that is shown as the example."""
+        return self.occurrences[0]
+
+    @cached_property
+    def tables(self) -> Mapping[str, tuple[Occurrence, ...]]:
+        found: defaultdict[str, list[Occurrence]] = defaultdict(list)
+        for occurrence in self.occurrences:
+            found[occurrence.table.table].append(occurrence)
+        return {table: tuple(occurrences) for table, occurrences in found.items()}
+
+    @property
+    def consequences(self) -> tuple[Finding, ...]:
+        """The findings that follow from its findings."""
+        return tuple(finding for occurrence in self.occurrences for finding in occurrence.follows)
+
+    @property
+    def extent(self) -> str:
+        """The numbers of findings, tables, findings by status, and expired waivers, in words.
+
+        Findings have a status if the job saves state.
+        """
+        number, tables = len(self.occurrences), len(self.tables)
+        statuses = Counter(o.finding.status.value.lower() for o in self.occurrences if o.finding.status is not None)
+        return " · ".join(
+            (
+                counted(tables, "table") if number == tables else f"{number:,} in {counted(tables, 'table')}",
+                *(f"{count:,} {status}" for status, count in statuses.items()),
+                *self.expired_waivers,
+            )
+        )
+
+    @property
+    def expired_waivers(self) -> tuple[str, ...]:
+        """The number of findings with an expired waiver, in words; empty if there are none."""
+        expired = sum(occurrence.finding.expired_waiver is not None for occurrence in self.occurrences)
+        return (f"{expired:,} with an expired waiver",) if expired else ()
+
+
+def is_open(finding: Finding) -> bool:
+    """Return True if a finding still applies and was not accepted."""
+    return finding.is_open
+
+
+def is_about_table(finding: Finding) -> bool:
+    """Return True if a finding is about a table's state.
+
+    Other findings are about reasons why a table could not be checked.
+    """
+    rule = RULES.get(finding.code)
+    return rule is None or rule.scope.is_table
+
+
+def problems(tables: Iterable[TableReport], wanted: Callable[[Finding], bool] = is_open) -> tuple[Problem, ...]:
+    """Return the wanted findings by rule and severity, worst first.
+
+    Findings that follow from others are with those. Within a severity, reasons why tables could not be checked come
+    first, then problems of more tables.
+
+    :param wanted: condition for a finding to be included; by default, open findings
+    """
+    groups: defaultdict[tuple[str, Severity], list[Occurrence]] = defaultdict(list)
+    for table in tables:
+        for finding, follows in by_cause(filter(wanted, table.findings)):
+            groups[finding.code, finding.severity].append(Occurrence(table, finding, follows))
+    found = [Problem(code, severity, tuple(occurrences)) for (code, severity), occurrences in groups.items()]
+    return tuple(sorted(found, key=_order))
+
+
+def _order(problem: Problem) -> tuple[int, bool, int, str]:
+    return -_RANKS[problem.severity], is_about_table(problem.first.finding), -len(problem.tables), problem.code
+
+
+#: Maximum number of diff lines; the rest is counted.
+_MAX_DIFF = 60
+
+
+def plan_lines(plan: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Yield the steps and notes of a plan.
+
+    For a migration, also yield its diff and the options needed to apply it.
+    """
+    by_commit = steps_by_commit(plan)
+    for number, steps in by_commit.items():
+        texts = [f"{visible(step['explanation'])}{done_mark(step)}" for step in steps]
+        if number is None:
+            yield from (f"    {text}" for text in texts)
+        elif len(texts) == 1:
+            yield from wrapped(texts[0], width, 4, 7, bullet=f"{number}. ")
+        else:
+            yield f"    {number}. in one commit:"
+            for step in steps:
+                text = f"{visible(without_commits(step['explanation']))}{done_mark(step)}"
+                yield from wrapped(text, width, 7, 9, bullet="- ")
+    for note in plan.get("notes", ()):
+        yield from wrapped(note, width, 4, 6, bullet="- ")
+    diff = plan.get("diff", ())
+    if diff:
+        yield "    what is declared:"
+        yield from (f"      {visible(line)}" for line in diff[:_MAX_DIFF])
+        if len(diff) > _MAX_DIFF:
+            yield f"      … and {len(diff) - _MAX_DIFF} more lines"
+    if permissions := plan.get("permissions"):
+        yield visible(f"    to apply it, set: {', '.join(permissions)}")
+
+
+def outlook(plan: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Yield the downstream effects of a migration's plan, and why it needs approval."""
+    breaks = dict.fromkeys(text for step in plan.get("steps", ()) for text in step.get("breaks", ()))
+    if breaks:
+        yield "    what breaks:"
+        for text in breaks:
+            yield from wrapped(text, width, 6, 8, bullet="- ")
+    if plan.get("steps") and "approval" in plan:
+        why = " ".join(plan["approval"])
+        text = f"needs approval: {why}" if why else "needs no approval: the policy lets it be applied"
+        yield from wrapped(text, width, 4, 6)
+
+
+def steps_by_commit(plan: Mapping[str, Any]) -> dict[int | None, list[Mapping[str, Any]]]:
+    """Return the steps grouped by their commit number; plans without numbers are under None."""
+    found: dict[int | None, list[Mapping[str, Any]]] = {}
+    for step in plan.get("steps", ()):
+        found.setdefault(step.get("step"), []).append(step)
+    return found
+
+
+def done_mark(step: Mapping[str, Any]) -> str:
+    """Return the end of a step's text if an earlier attempt of the run did it, else an empty string."""
+    return ", done by an earlier try" if step.get("done_earlier") else ""
+
+
+def without_commits(explanation: str) -> str:
+    return explanation.rpartition(" (")[0] or explanation
+
+
+def wrapped(text: str, width: int, first: int, rest: int, bullet: str = "") -> Iterator[str]:
+    """Yield the lines of a text, wrapped and indented.
+
+    :param first: indentation of the first line
+    :param rest: indentation of the other lines
+    """
+    text = " ".join(text.splitlines()).expandtabs(1)
+    blanks = " " * rest
+    yield from textwrap.wrap(visible(text), width, initial_indent=" " * first + bullet, subsequent_indent=blanks)
+
+
+def where(finding: Finding) -> str:
+    """Return the known places of a finding, in one line."""
+    return visible(" · ".join(_where(finding)))
+
+
+def said(wording: Wording) -> Iterator[str]:
+    """Yield evidence, effect and remedy: paragraphs that are not wrapped."""
+    for paragraph in wording.paragraphs:
+        yield from visible_lines(paragraph)
+
+
+def outcome(finding: Finding) -> Iterator[str]:
+    """Yield why a finding does not count, if it does not."""
+    if finding.healed_version is not None:
+        yield f"Fixed in version {finding.healed_version}."
+    if finding.waiver is not None:
+        waiver = finding.waiver
+        yield visible(f"Accepted by {waiver.owner} until {waiver.expires}: {waiver.reason}")
+
+
+def consequences(follows: Sequence[Finding]) -> Iterator[str]:
+    """Yield a line with the codes of the findings that follow from a finding."""
+    if follows:
+        codes = sorted({finding.code for finding in follows})
+        yield f"Consequence{'' if len(codes) == 1 else 's'}: {', '.join(codes)}."
+
+
+def version_text(finding: Finding) -> str | None:
+    """Return the version of a finding, with "or before" if it may be older; None if it has none."""
+    if finding.version is None:
+        return None
+    return f"{finding.version} or before" if finding.at_or_before else str(finding.version)
+
+
+def facts(finding: Finding) -> Iterator[tuple[str, str]]:
+    """Yield (label, value) pairs of a finding's commit and place, without its message."""
+    known = (
+        ("version", version_text(finding)),
+        ("operation", finding.operation),
+        ("writer", finding.writer or finding.engine),
+        ("user", finding.user),
+        ("time", finding.timestamp),
+        ("column", finding.column),
+        ("about", finding.subject),
+        ("file", finding.path),
+    )
+    yield from ((label, value) for label, value in known if value)
+
+
+def wrapped_line(line: str, width: int, indent: int) -> list[str]:
+    """Return a line wrapped to at most ``width`` columns; names are not broken at hyphens."""
+    blanks = " " * indent
+    return textwrap.wrap(line, width, initial_indent=blanks, subsequent_indent=blanks, break_on_hyphens=False)
+
+
+def _where(finding: Finding) -> Iterator[str]:
+    if version := version_text(finding):
+        yield f"version {version}"
+    writer = finding.writer or finding.engine
+    if finding.operation or writer:
+        yield " by ".join(filter(None, (finding.operation, writer)))
+    evidence = finding.evidence or finding.message
+    known = (
+        ("user", finding.user),
+        ("column", finding.column),
+        ("about", finding.subject),
+        ("file", None if finding.path is None or finding.path in evidence else finding.path),
+        ("fingerprint", finding.fingerprint),
+    )
+    yield from (f"{name} {value}" for name, value in known if value is not None)
+    if finding.status is not None:
+        yield finding.status.value.lower()
+
+
+#: Maximum number of pieces of evidence of an answer; the rest is counted.
+_MAX_PIECES = 20
+
+
+def versions(table: TableReport) -> str:
+    """Return the version of the verdict; empty if unknown.
+
+    If the job changed the table, the version before is included.
+    """
+    if table.version is None:
+        return ""
+    if table.changed:
+        return f"{table.version_before} -> {table.version}"
+    asked_to_change = table.plan is not None or table.verdict is Verdict.REFUSED
+    return f"{table.version}{', nothing changed' if asked_to_change else ''}"
+
+
+def heading(verdict: str, name: str, table: TableReport) -> str:
+    """Return a table's row: the given verdict and name, and its version."""
+    known = versions(table)
+    return "  ".join(filter(None, (verdict, name, known and f"version {known}")))
+
+
+def answers(table: TableReport, width: int) -> Iterator[str]:
+    """Yield the results that the job was asked for.
+
+    They are the plan, the spec, the metadata, the usage of column mapping, and the engines.
+    """
+    yield from plan_lines(table.plan or {}, width)
+    if not table.changed:
+        yield from outlook(table.plan or {}, width)
+    yield from _spec(table.spec)
+    yield from _detail(table.detail or {}, width)
+    yield from _usage(table.usage, width)
+    yield from _engines(table.evidence or {}, width)
+
+
+def times(table: TableReport) -> Iterator[str]:
+    """Yield the phases that took at least 0.05 s."""
+    spent = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in table.timings.items() if seconds >= 0.05)
+    if spent:
+        yield f"    time: {spent}"
+
+
+def _detail(detail: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Yield the metadata of a table, in short form."""
+    for name, value in detail.items():
+        if isinstance(value, Mapping) and name in ("columns", "features", "configuration"):
+            value = ", ".join(f"{key} {item}" for key, item in value.items())
+        elif isinstance(value, (list, tuple)):
+            value = ", ".join(map(str, value))
+        if isinstance(value, str) and value:
+            yield from wrapped(f"{name.replace('_', ' ')}: {value}", width, 4, 8)
+
+
+def _spec(spec: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield the lines of a spec file."""
+    if spec is not None:
+        # Imported late: most reports have none.
+        from airflow_delta_provider.domain.spec.writing import Written, file_text
+
+        yield from (f"    {line}" for line in file_text([Written(spec)], head=False).splitlines())
+
+
+def _usage(usage: Mapping[str, Any] | None, width: int) -> Iterator[str]:
+    """Yield the answer on usage of column mapping, with its evidence."""
+    if usage is None:
+        return
+    yield f"    usage of column mapping: {usage['answer']}  mode {usage['mode']}"
+    for piece in usage["evidence"][:_MAX_PIECES]:
+        yield from wrapped(piece["text"], width, 8, 10)
+    if len(usage["evidence"]) > _MAX_PIECES:
+        yield f"        … and {len(usage['evidence']) - _MAX_PIECES} more pieces of evidence"
+
+
+def _engines(evidence: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Yield the outcome for each engine that uses a table, and the other engines that are locked out."""
+    for engine in evidence.get("engines", ()):
+        wrote = f", {engine['commits']:,} commits" if engine["commits"] else ""
+        yield from wrapped(f"{engine['engine']} ({engine['uses']}{wrote}): {engine['outcome']}", width, 4, 8)
+    known = evidence.get("known_lockouts", {})
+    for access, engines in known.items():
+        if engines:
+            yield from wrapped(f"known not to {access} such tables: {', '.join(engines)}", width, 4, 8)
+    probe = evidence.get("probe")
+    if probe is not None:
+        said = {True: "reads the table", False: "does not read the table", None: "could not be tried"}[probe["reads"]]
+        tried = " ".join(filter(None, (probe["engine"], probe["version"])))
+        yield from wrapped(f"tried: {tried} {said}", width, 4, 8)
+
+
+#: Maximum number of codes that are named for a verdict.
+_MAX_CODES = 4
+#: Severity of the findings that lead to a verdict. For other verdicts, all findings count.
+_DECISIVE = {Verdict.VIOLATED: Severity.ERROR, Verdict.UNDETERMINED: Severity.UNDECIDED}
+
+
+def totals(report: JobReport) -> tuple[str, ...]:
+    """Return the parts of the line: ``60 tables``, ``57 pass``, ``3 violated (MD03 ×3)``, ``4.1 s``."""
+    return tuple(
+        filter(None, (counted(len(report.tables), "table"), *_verdicts(report), _changed(report), took(report)))
+    )
+
+
+def set_aside(report: JobReport) -> str:
+    """Return the number of findings that do not count, by reason and code; empty if all count."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for finding in (finding for table in report.tables for finding in table.findings if not finding.is_open):
+        found[why_not_open(finding)].append(finding.code)
+    return "; ".join(f"{len(codes):,} {why} ({counted_codes(codes, _MAX_CODES)})" for why, codes in found.items())
+
+
+def why_not_open(finding: Finding) -> str:
+    """Return the reason in one word why a finding does not count."""
+    if finding.waiver is not None:
+        return "accepted"
+    return "resolved" if finding.status is Status.RESOLVED else "fixed"
+
+
+def decisive_codes(table: TableReport) -> list[str]:
+    """Return the codes of the findings that a verdict rests on.
+
+    Findings that follow from others are left out.
+    """
+    severity = _DECISIVE.get(table.verdict)
+    roots = [finding for finding, _ in by_cause(finding for finding in table.findings if finding.is_open)]
+    # Warnings make a table VIOLATED if the request says so.
+    return [finding.code for finding in roots if finding.severity is severity] or [finding.code for finding in roots]
+
+
+def seconds(report: JobReport) -> float | None:
+    """Return the duration of the job in seconds; None if its times are invalid or in the wrong order."""
+    try:
+        spent = (_time(report.finished_at) - _time(report.started_at)).total_seconds()
+    except (TypeError, ValueError):
+        return None
+    return None if spent < 0 else spent
+
+
+def took(report: JobReport) -> str:
+    """Return the duration of the job for people; empty if unknown."""
+    spent = seconds(report)
+    if spent is None:
+        return ""
+    if spent < 60:
+        return f"{spent:.1f} s"
+    minutes, rest = divmod(round(spent), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def _verdicts(report: JobReport) -> Iterator[str]:
+    by_verdict: defaultdict[Verdict, list[TableReport]] = defaultdict(list)
+    for table in report.tables:
+        by_verdict[table.verdict].append(table)
+    for verdict in Verdict:
+        if tables := by_verdict[verdict]:
+            why = counted_codes((code for table in tables for code in dict.fromkeys(decisive_codes(table))), _MAX_CODES)
+            reason = f"warnings: {why}" if verdict is Verdict.PASS and why else why
+            yield f"{len(tables):,} {verdict.value.lower()}{f' ({reason})' if reason else ''}"
+
+
+def _changed(report: JobReport) -> str:
+    changed = sum(table.changed for table in report.tables)
+    return f"{changed:,} changed" if changed else ""

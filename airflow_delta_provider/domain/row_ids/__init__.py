@@ -1,1 +1,0 @@
-"""Row ids: fresh ones in the log, materialized ones in files, and sets of them."""

@@ -1,1 +1,0 @@
-"""Renamed and dropped columns, according to the log and footers."""

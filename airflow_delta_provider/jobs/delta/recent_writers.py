@@ -1,0 +1,173 @@
+"""The engines that recently wrote to a table, according to the commits that are kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from airflow_delta_provider.domain.changes.own_commit import ENGINE_INFO
+from airflow_delta_provider.domain.delta.commit import (
+    CommitTime,
+    actions_of_head,
+    changes_metadata,
+    commit_info,
+    in_order,
+    made_since,
+    parse_commit,
+    signature_of,
+    time_of,
+    writer_of,
+)
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_features import demands_of
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.access import Demands
+from airflow_delta_provider.domain.engine.fleet import RecentWriter, RecentWriters
+from airflow_delta_provider.jobs.delta.table_log import TableLog
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
+
+_IN_COMMIT = "inCommitTimestamp"
+
+
+def commit_times(log: TableLog, versions: Iterable[int]) -> Iterator[CommitTime]:
+    """Yield the times of commits as readers interpret them, oldest first.
+
+    :param versions: all versions in the log, ascending
+    :raises MissingFileError: if a commit is missing
+    """
+    return in_order(_said(log, versions))
+
+
+def _said(log: TableLog, versions: Iterable[int]) -> Iterator[CommitTime]:
+    for version, _, content in log.commits(versions):
+        try:
+            info = commit_info(actions_of_head(content))
+        except ValueError:
+            info = {}
+        yield time_of_commit(log, version, info)
+
+
+def time_of_commit(log: TableLog, version: int, info: Mapping[str, Any]) -> CommitTime:
+    """Return the time of a commit: the time that it states, or else the time at which its file was written.
+
+    :raises MissingFileError: if its file is needed but missing
+    """
+    for key in (_IN_COMMIT, "timestamp"):
+        text = time_of(info.get(key))
+        if text is not None:
+            return CommitTime(version, datetime.fromisoformat(text), key == _IN_COMMIT)
+    return CommitTime(version, log.written_at(commit_name(version)), is_in_commit=False)
+
+
+#: Number of commits that count as recent.
+RECENT = 100
+_OWN = ENGINE_INFO.partition("/")[0]
+
+
+def recent_writers(log: TableLog) -> Counter[str]:
+    """Return the number of recent commits by engine, the engine of the newest commit first."""
+    return Counter(_writers(log))
+
+
+def _writers(log: TableLog) -> Iterator[str]:
+    names = [commit_name(version) for version in reversed(commit_versions(log.list_names())[-RECENT:])]
+    for name, content in zip(names, log.read_files(names)):
+        try:
+            info = commit_info(parse_commit(name, content))
+        except BrokenLogError:
+            continue
+        yield writer_of(info) or signature_of(info) or "an engine that does not sign"
+
+
+@dataclass(frozen=True)
+class _Commit(CommitTime):
+    info: Mapping[str, Any]
+    changes_metadata: bool
+
+
+def writers_within(log: TableLog, head: TableState, days: float, now: datetime) -> RecentWriters:
+    """Return the engines that wrote to a table within a number of days, except this package.
+
+    Commits that cannot be read are skipped.
+
+    :param head: newest state
+    :param now: current time, with a time zone
+    """
+    since = now - timedelta(days=days)
+    versions = [version for version in commit_versions(log.list_names()) if version <= head.version]
+    commits, left_window = made_since(_newest_first(log, versions), since, now)
+    oldest = commits[-1].version if commits else None
+    complete = left_window or oldest == 0 or not versions
+    managed = _Managed(log, head, commits)
+    writers: dict[str | None, list[_Commit]] = {}
+    for commit in commits:
+        signature = signature_of(commit.info)
+        if signature is None or signature.partition("/")[0] != _OWN:
+            writers.setdefault(writer_of(commit.info) or signature, []).append(commit)
+    found = tuple(
+        RecentWriter(
+            name=name,
+            commits=len(made),
+            first=made[-1].version,
+            last=made[0].version,
+            last_time=made[0].time.isoformat(timespec="milliseconds"),
+            managed=managed.at(made[0].version),
+        )
+        for name, made in writers.items()
+    )
+    return RecentWriters(days=days, writers=found, since=oldest, complete=complete)
+
+
+def _newest_first(log: TableLog, versions: list[int]) -> Iterator[_Commit]:
+    with suppress(MissingFileError):  # cleaned up in the meantime
+        for version, _, content in log.commits(reversed(versions)):
+            try:
+                actions = list(actions_of_head(content))
+            except ValueError:
+                continue
+            info = commit_info(actions)
+            made = time_of_commit(log, version, info)
+            yield _Commit(version, made.time, made.is_in_commit, info, changes_metadata(actions))
+
+
+class _Managed:
+    """The demands of a table at the time of a commit. The engine of the commit can write such tables.
+
+    :param commits: commits, newest first
+    """
+
+    def __init__(self, log: TableLog, head: TableState, commits: list[_Commit]) -> None:
+        self._log = log
+        self._head = head
+        self._changes = [commit.version for commit in reversed(commits) if commit.changes_metadata]
+        self._known: dict[int, Demands | None] = {}
+
+    def at(self, version: int) -> Demands | None:
+        """Return the demands at a version of the window; None if they are unknown."""
+        number = sum(change <= version for change in self._changes)
+        if number not in self._known:
+            self._known[number] = self._after(number)
+        return self._known[number]
+
+    def _after(self, number: int) -> Demands | None:
+        """Return the demands after the first ``number`` changes."""
+        if number == len(self._changes):
+            return _demands(self._head.protocol, self._head.metadata)
+        try:
+            state = self._log.read_state(version=self._changes[number] - 1)
+        except (BrokenLogError, MissingFileError):
+            return None
+        return _demands(state.protocol, state.metadata)
+
+
+def _demands(protocol: Protocol, metadata: Metadata) -> Demands | None:
+    try:
+        return demands_of(protocol, metadata)
+    except (ValueError, BrokenLogError):
+        return None

@@ -1,0 +1,332 @@
+"""Reads a table's log into values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+from typing import Any
+from urllib.parse import unquote
+
+from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenCheckpointError,
+    BrokenCommitError,
+    BrokenLogError,
+    LogSegment,
+    UnreadCheckpointError,
+    commit_name,
+    commit_versions,
+    earliest_version,
+    select_segment,
+    version_of,
+)
+from airflow_delta_provider.domain.delta.snapshot import CheckpointPart, file_key
+from airflow_delta_provider.domain.delta.table_state import CommitBase, Replay, TableState, Transition, advance
+from airflow_delta_provider.domain.formats.budget import Budget
+from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.tables.table_storage import TableStorage
+
+#: Number of commits to read at once if the number needed is unknown.
+_AT_ONCE = 100
+_SIDECARS = "_sidecars"
+
+
+@dataclass(frozen=True)
+class History:
+    """The newest state of a table, and the commits that led to it.
+
+    :param state: newest state with its files, read from the newest checkpoint on, as readers see it
+    :param transitions: commits that led to it, oldest first; empty if the log has no earlier state
+    :param segment: segment that ``state`` was read from
+    :param replayed: state that these commits add up to, if ``state`` begins at a checkpoint among them; else None
+    """
+
+    state: TableState
+    transitions: tuple[Transition, ...]
+    segment: LogSegment
+    replayed: TableState | None = None
+
+
+class TableLog:
+    """The ``_delta_log`` of one table."""
+
+    def __init__(self, storage: TableStorage, location: str, checkpoints: CheckpointFiles) -> None:
+        self._storage = storage
+        self.root = location
+        """Where the table is, a URI."""
+        self._directory = f"{location.rstrip('/')}/_delta_log"
+        self._checkpoints = checkpoints
+
+    def read_state(self, *, with_files: bool = False, version: int | None = None) -> TableState:
+        """Replay the log up to ``version``, by default the newest.
+
+        :param with_files: True to include the live files; if False, only file actions are skipped
+        :raises MissingFileError: if there is no ``_delta_log``
+        :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
+        """
+        segment = select_segment(self.list_names(), version)
+        return self._replay(segment, with_files=with_files).state(segment.version)
+
+    def read_commit_base(self, version: int | None = None) -> CommitBase:
+        """Return ``version``, by default the newest, as the base of a new commit: with its files, and as logged.
+
+        :raises MissingFileError: if there is no ``_delta_log``
+        :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
+        """
+        names = self.list_names()
+        segment = select_segment(names, version)
+        head: dict[str, Any] = {}
+        state = self._replay(segment, with_files=True, head=head).state(segment.version)
+        name = commit_name(segment.version)
+        previous = Commit.from_actions(segment.version, self.read_commit(name)) if name in names else None
+        return CommitBase(state, head["protocol"], head["metaData"], previous)
+
+    def read_history(self, since: int | None = None) -> History:
+        """Replay the log up to the newest version, and keep the commits after ``since``.
+
+        :param since: version; by default the one before the newest, if the log still has it
+        :raises MissingFileError: if there is no ``_delta_log``
+        :raises BrokenLogError: if the log has a gap, is damaged, or no longer has ``since``
+        """
+        names = self.list_names()
+        newest = select_segment(names)
+        checkpointed: TableState | None = None
+        try:
+            base = select_segment(names, newest.version - 1 if since is None else since)
+            if base.checkpoint_version != newest.checkpoint_version:
+                checkpointed = self._replay(newest, with_files=True).state(newest.version)
+            replay = self._replay(base, with_files=True, like=checkpointed)
+            transitions = [
+                advance(replay, version, parse_commit(name, content))
+                for version, name, content in self.commits(range(base.version + 1, newest.version + 1))
+            ]
+        except (BrokenLogError, MissingFileError):
+            if since is not None:
+                raise
+            return History(checkpointed or self._replay(newest, with_files=True).state(newest.version), (), newest)
+        replayed = replay.state(newest.version)
+        if checkpointed is None:
+            return History(replayed, tuple(transitions), newest)
+        return History(checkpointed, tuple(transitions), newest, replayed)
+
+    def earliest_version(self) -> int | None:
+        """Return the oldest version whose state and later commits the log still has, judging by file names."""
+        return earliest_version(self.list_names())
+
+    def list_names(self) -> list[str]:
+        """Return the names of the files in the log.
+
+        :raises MissingFileError: if there is no ``_delta_log``
+        """
+        return self._storage.list_names(self._directory)
+
+    def read_file(self, name: str) -> bytes:
+        """Return the content of a file of the log.
+
+        :raises MissingFileError: if there is no such file
+        """
+        return self._storage.read(f"{self._directory}/{name}")
+
+    def written_at(self, name: str) -> datetime:
+        """Return the storage's time of the last write to a file of the log, in UTC.
+
+        :raises MissingFileError: if there is no such file
+        """
+        return self._storage.written_at(f"{self._directory}/{name}")
+
+    def read_files(self, names: Iterable[str]) -> Iterator[bytes]:
+        """Yield the contents of files of the log, in order. Many remote files are read at once.
+
+        :raises MissingFileError: if a file is missing
+        """
+        return self._storage.read_ahead([f"{self._directory}/{name}" for name in names])
+
+    def replay(self, segment: LogSegment, like: TableState | None = None) -> Replay:
+        """Return a replay of a segment, with the files.
+
+        :param like: state with mostly the same files
+        :raises BrokenLogError: if a file of the segment is damaged
+        """
+        return self._replay(segment, with_files=True, like=like)
+
+    def checkpoint_parts(self, segment: LogSegment) -> Iterator[CheckpointPart]:
+        """Yield the files of a segment's checkpoint. Sidecar files follow the file that names them.
+
+        The actions of a file must be read before the next file is requested.
+
+        :raises BrokenLogError: if a file is damaged or missing
+        """
+        budget = Budget()
+        for name in segment.checkpoint_files:
+            path = f"{self._directory}/{name}"
+            actions = self.read_commit(name) if name.endswith(".json") else self._checkpoints.all_actions(path, budget)
+            sidecars: list[str] = []
+            yield CheckpointPart(name, self._checkpoints.size(path), _noting_sidecars(actions, name, sidecars))
+            for sidecar in dict.fromkeys(sidecars):
+                below = f"{self._directory}/{_SIDECARS}/{sidecar}"
+                with self._of_checkpoint(sidecar, path):
+                    size = self._checkpoints.size(below)
+                    yield CheckpointPart(sidecar, size, self._checkpoints.all_actions(below, budget), is_sidecar=True)
+
+    def read_commit(self, name: str) -> list[Action]:
+        """Return the actions of a commit file.
+
+        :raises BrokenLogError: if it is damaged
+        """
+        return parse_commit(name, self.read_file(name))
+
+    def commits_after(self, version: int) -> Iterator[tuple[int, list[Action]]]:
+        """Yield the commits after ``version``, oldest first, with their versions."""
+        for later, name, content in self.commits(v for v in commit_versions(self.list_names()) if v > version):
+            yield later, parse_commit(name, content)
+
+    def transitions(self, version: int, begin: Callable[[TableState], None]) -> Iterator[Transition]:
+        """Yield the effects of the commits that led to ``version``, oldest first, as far back as the log reaches.
+
+        :param begin: receives the state before the first of these commits, with its files
+        :raises MissingFileError: if a file is missing
+        :raises BrokenLogError: if the log is damaged, or does not lead to ``version``
+        """
+        names = [name for name in self.list_names() if name[:20].isdecimal() and int(name[:20]) <= version]
+        earliest = earliest_version(names)
+        base = select_segment(names, earliest)
+        replay = self._replay(base, with_files=True)
+        state = replay.state(base.version)
+        begin(state)
+        for later, name, content in self.commits(range(base.version + 1, version + 1)):
+            yield advance(replay, later, parse_commit(name, content))
+
+    def commits_from_start(self, version: int) -> tuple[TableState | None, Iterator[list[Action]]]:
+        """Return the state before the first kept commit, and the commits up to ``version``, oldest first.
+
+        The state includes its files. It is None if the first kept commit created the table.
+
+        :raises MissingFileError: if a file is missing
+        :raises BrokenLogError: if the log is damaged, or does not lead to ``version``
+        """
+        names = [name for name in self.list_names() if name[:20].isdecimal() and int(name[:20]) <= version]
+        if commit_name(0) in names:
+            first, base = 0, None
+        else:
+            segment = select_segment(names, earliest_version(names))
+            base = self._replay(segment, with_files=True).state(segment.version)
+            first = segment.version + 1
+        versions = (later for later in commit_versions(names) if later >= first)
+        return base, (parse_commit(name, content) for _, name, content in self.commits(versions))
+
+    def live_adds(self, state: TableState) -> Iterator[Action]:
+        """Yield the bodies of the ``add`` actions of live files, oldest first. A file can have several.
+
+        :param state: state with its files
+        :raises MissingFileError: if a file of the log is missing
+        :raises BrokenLogError: if the log is damaged
+        """
+        files = state.files or {}
+        segment = select_segment(self.list_names(), state.version)
+        contents = zip(segment.commits, self.read_files(segment.commits))
+        commits = (action for name, content in contents for action in parse_commit(name, content))
+        for action in chain(self._checkpoint_actions(segment, with_files=True), commits):
+            add = action.get("add")
+            if add is not None and file_key(add) in files:
+                yield add
+
+    def newest_commits(self) -> Iterator[tuple[int, list[Action]]]:
+        """Yield the commits that are kept and intact, newest first, with their versions."""
+        versions = commit_versions(self.list_names())[::-1]
+        for start in range(0, len(versions), _AT_ONCE):
+            for version, name, content in self.commits(versions[start : start + _AT_ONCE]):
+                with suppress(BrokenLogError):
+                    yield version, parse_commit(name, content)
+
+    def commits(self, versions: Iterable[int]) -> Iterator[tuple[int, str, bytes]]:
+        """Yield versions, each with the name and the content of its commit file.
+
+        :raises MissingFileError: if a commit is missing
+        """
+        of_versions = [(version, commit_name(version)) for version in versions]
+        contents = self.read_files(name for _, name in of_versions)
+        for (version, name), content in zip(of_versions, contents):
+            yield version, name, content
+
+    def _replay(
+        self,
+        segment: LogSegment,
+        *,
+        with_files: bool,
+        like: TableState | None = None,
+        head: dict[str, Any] | None = None,
+    ) -> Replay:
+        """Return a replay of a segment.
+
+        :param head: receives the last protocol and metaData actions, as logged
+        """
+        replay = Replay(with_files=with_files, like=like)
+        try:
+            replay.take(_noted(self._checkpoint_actions(segment, with_files), head))
+            if segment.checkpoint_files:
+                replay.state(segment.version)
+        except UnreadCheckpointError:
+            raise
+        except BrokenLogError as error:
+            raise BrokenCheckpointError(str(error)) from error
+        for name, content in zip(segment.commits, self.read_files(segment.commits)):
+            try:
+                replay.take(_noted(parse_commit(name, content), head))
+            except BrokenLogError as error:
+                raise BrokenCommitError(str(error), version_of(name)) from error
+        return replay
+
+    def _checkpoint_actions(self, segment: LogSegment, with_files: bool) -> Iterator[Action]:
+        budget = Budget()
+        for name in segment.checkpoint_files:
+            path = f"{self._directory}/{name}"
+            sidecars: list[str] = []
+            actions = (
+                iter(self.read_commit(name))
+                if name.endswith(".json")
+                else self._checkpoints.actions(path, with_files, budget)
+            )
+            yield from _noting_sidecars(actions, name, sidecars)
+            for sidecar in sidecars if with_files else ():
+                with self._of_checkpoint(sidecar, path):
+                    below = f"{self._directory}/{_SIDECARS}/{sidecar}"
+                    yield from self._checkpoints.actions(below, with_files, budget)
+
+    @contextmanager
+    def _of_checkpoint(self, sidecar: str, path: str) -> Iterator[None]:
+        """Report a missing sidecar file as damage, unless the log was cleaned up and the checkpoint is also missing."""
+        try:
+            yield
+        except MissingFileError:
+            self._storage.size(path)
+            raise BrokenLogError(f"its sidecar file {sidecar} is missing") from None
+
+
+def _noting_sidecars(actions: Iterable[Action], name: str, sidecars: list[str]) -> Iterator[Action]:
+    """Yield the actions of a checkpoint file, and collect the sidecar files that they name."""
+    for action in actions:
+        if action.get("sidecar"):
+            sidecars.append(_sidecar_path(action["sidecar"], name))
+        yield action
+
+
+def _noted(actions: Iterable[Action], head: dict[str, Any] | None) -> Iterable[Action]:
+    """Return actions; if ``head`` is given, it receives the protocol and metaData actions."""
+    return actions if head is None else _noting(actions, head)
+
+
+def _noting(actions: Iterable[Action], head: dict[str, Any]) -> Iterator[Action]:
+    for action in actions:
+        head.update((kind, action[kind]) for kind in ("protocol", "metaData") if action.get(kind) is not None)
+        yield action
+
+
+def _sidecar_path(sidecar: Any, name: str) -> str:
+    path = sidecar.get("path") if isinstance(sidecar, dict) else None
+    if not isinstance(path, str):
+        raise BrokenLogError(f"a sidecar action of checkpoint file {name} has no path")
+    return unquote(path).rsplit("/", 1)[-1]  # only the name counts: it lies in the table's own folder of sidecar files

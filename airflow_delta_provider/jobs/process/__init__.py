@@ -1,1 +1,0 @@
-"""The process of a job: its submitter, time budget, progress and memory."""

@@ -1,0 +1,249 @@
+"""Arguments of command lines: options of a kind as flags, and the files that a report or a spec is written to."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.domain.formats.yaml_documents import unmarked
+from airflow_delta_provider.domain.report.report import JobReport
+from airflow_delta_provider.domain.request.migration_options import InitSpecOptions
+from airflow_delta_provider.domain.request.option import Choice, Document, Entries, Flag, Option, Value
+from airflow_delta_provider.domain.request.options import Options
+from airflow_delta_provider.domain.spec.writing import Written, file_text
+from airflow_delta_provider.domain.table_name import is_relative
+from airflow_delta_provider.jobs.storage.local_storage import replace_file
+from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
+
+
+def flags_of(options: type[Options]) -> Mapping[str, str]:
+    """Return the flags, keyed by option name."""
+    return {name: declared.flag or f"--{name.replace('_', '-')}" for name, declared in options.declared().items()}
+
+
+def add_options(parser: argparse._ActionsContainer, options: type[Options]) -> None:
+    """Add the flags of a kind of job."""
+    flags = flags_of(options)
+    for name, declared in options.declared().items():
+        repeated = "; may be repeated" if declared.value.repeatable else ""
+        parser.add_argument(
+            flags[name],
+            dest=name,
+            required=declared.one is not None,
+            default=argparse.SUPPRESS,
+            help=declared.help.replace("%", "%%") + repeated,
+            **_parsing(declared),
+        )
+
+
+def add_allowed_locations(parser: argparse._ActionsContainer) -> None:
+    """Add the flag for the locations that a job may access."""
+    parser.add_argument(
+        "--allowed-location",
+        dest="allowed_locations",
+        action="append",
+        default=[],
+        metavar="LOCATION",
+        type=_location,
+        help="folder or URI below which tables, and all files that they name, must lie; may be repeated (default: a "
+        "table's files must lie on the same store, on this machine within a table)",
+    )
+
+
+def _location(text: str) -> str:
+    return os.path.abspath(text) if is_relative(text) else text
+
+
+def read_options(parsed: argparse.Namespace, options: type[Options]) -> Options:
+    """Return the options given on the command line.
+
+    :raises RequestError: if an option is invalid
+    """
+    given = {}
+    for name, declared in options.declared().items():
+        if name in parsed:
+            value = getattr(parsed, name)
+            given[name] = declared.value.from_items(name, value) if declared.value.repeatable else value
+    return options(**given)
+
+
+def _parsing(declared: Option) -> dict[str, Any]:
+    """Return argparse's keyword arguments for an option."""
+    value = declared.value
+    if isinstance(value, Flag):
+        return {"action": "store_true"}
+    if isinstance(value, Choice):
+        return {"choices": value.words}
+    read = _reader(value)
+    return {"metavar": declared.metavar, "type": read, "action": "append" if value.repeatable else "store"}
+
+
+def _reading(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    def one(text: str) -> Any:
+        try:
+            return read(text)
+        except RequestError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return one
+
+
+def _reader(value: Value) -> Callable[[str], Any]:
+    if isinstance(value, Document):
+        return partial(read_document, value)
+    return _entries if isinstance(value, Entries) else _reading(value.from_text)
+
+
+def _entries(path: str) -> tuple[Any, ...]:
+    entries = unmarked(read_document(Document(), path)) or []
+    return tuple(entries) if isinstance(entries, list) else (entries,)
+
+
+def read_document(value: Document, path: str) -> Any:
+    """Read a file, or the files of a folder. YAML needs PyYAML; JSON always works.
+
+    :raises ArgumentTypeError: if it cannot be read
+    """
+    place = Path(path)
+    file = place
+    try:
+        files = sorted(place.iterdir()) if place.is_dir() else [place]
+        taken = [file for file in files if file == place or value.takes_file(file.name)]
+        if not taken:
+            lacks = " without files *.yaml, *.yml or *.json" if value.takes_file("a.yaml") else "; name a file"
+            raise argparse.ArgumentTypeError(f"{path} is a folder{lacks}")
+        texts = []
+        for file in taken:
+            texts.append((str(file), file.read_text(encoding="utf-8")))
+        return value.of_files(texts)
+    except (argparse.ArgumentTypeError, RequestError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{file} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise argparse.ArgumentTypeError(f"{file} is not UTF-8 text") from None
+    except Exception as error:
+        raise argparse.ArgumentTypeError(f"{path} cannot be read: {error}") from None
+
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+class ReportFile:
+    """The file of one report.
+
+    :param place: a local path, or a URI that is written through the storage
+    :raises RequestError: if no file can be written to the path
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self._path = None if _URI.match(place) else _followed(Path(place))
+        if self._path is not None:
+            _check(self._path)
+
+    def check(self, storage: Storage) -> None:
+        """Check that the storage of a URI is known, before the job starts.
+
+        :raises Exception: error of the storage, if it is not known
+        """
+        if self._path is None:
+            storage.qualify(self.place)
+
+    def write(self, text: Iterable[str], storage: Storage) -> None:
+        """Write the whole report or nothing. A device or pipe, such as ``/dev/stdout``, is written directly.
+
+        :param text: parts of the report, in order
+        """
+        parts = (part.encode(errors="backslashreplace") for part in text)
+        if self._path is None:
+            storage.write(storage.qualify(self.place), b"".join(parts))
+            return
+        if _is_special(self._path):
+            _write(self._path, parts)
+            return
+        replace_file(str(self._path), parts)
+
+
+def _write(path: Path, parts: Iterable[bytes]) -> None:
+    with open(path, "wb") as opened:
+        opened.writelines(parts)
+
+
+def _is_special(path: Path) -> bool:
+    """Return True if the path is a device, pipe or socket, which a regular file must not replace."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _followed(path: Path) -> Path:
+    """Return the target of a link, so that the target is replaced and not the link."""
+    return path if _is_special(path) or not path.is_symlink() else path.resolve()
+
+
+def _check(path: Path) -> None:
+    if _is_special(path):
+        return
+    folder = path.parent
+    if not folder.is_dir():
+        raise RequestError("there is no directory {folder}. Make it, or name another.", folder=folder)
+    if path.is_dir():
+        raise RequestError("that is a directory. Name a file in it.")
+    if not os.access(folder, os.W_OK):
+        raise RequestError("{folder} is not writable. Change its permissions, or name another.", folder=folder)
+
+
+class SpecFile:
+    """The file for the specs that a request generates.
+
+    :raises RequestError: if no file can be written there
+    """
+
+    def __init__(self, place: str, *, overwrite: bool) -> None:
+        self._place = place
+        self._overwrite = overwrite
+        try:
+            self._file = ReportFile(place)
+        except RequestError as error:
+            raise RequestError("{out}: {error}", error=str(error)) from None
+
+    @classmethod
+    def of(cls, options: Options) -> SpecFile | None:
+        """Return the output file that the options name; None if they name none."""
+        if isinstance(options, InitSpecOptions) and options.out is not None:
+            return cls(options.out, overwrite=options.force)
+        return None
+
+    def check(self, storage: Storage) -> None:
+        """Check that no existing file would be overwritten without ``--force``.
+
+        :raises RequestError: if a file would be overwritten
+        :raises Exception: error of the storage, if it cannot be reached
+        """
+        self._file.check(storage)
+        if self._overwrite:
+            return
+        try:
+            storage.read(storage.qualify(self._place))
+        except (FileNotFoundError, MissingFileError):
+            return
+        raise RequestError("{out}: {place} exists. Give {force} to overwrite it.", place=self._place)
+
+    def write(self, report: JobReport, storage: Storage) -> int:
+        """Write the specs of the tables that have one, and return their number. Without specs, no file is written.
+
+        :raises Exception: error of the storage, if the file cannot be written
+        """
+        tables = [
+            Written(table.spec, table.version, known.get("table_id") or "", known.get("left_out", ()))
+            for table, known in ((table, table.evidence or {}) for table in report.tables)
+            if table.spec is not None
+        ]
+        if tables:
+            self._file.write([file_text(tables, as_json=self._place.endswith(".json"))], storage)
+        return len(tables)

@@ -1,1 +1,0 @@
-"""``python -m airflow_delta_provider.jobs``: flags derived from the options of each kind, and the report file."""

@@ -1,0 +1,272 @@
+"""A session for Delta tables on Spark: its engine, its checkpoints, its labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from airflow_delta_provider.domain.checks import faults, requests
+from airflow_delta_provider.domain.checks.rule import Prose
+from airflow_delta_provider.domain.delta.commit import KINDS, Action
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError
+from airflow_delta_provider.domain.engine.spark_library import (
+    DELTA_CATALOG,
+    OLDEST_DELTA,
+    SESSION_CATALOG,
+    Engine,
+    version_of,
+)
+from airflow_delta_provider.domain.formats.budget import Budget
+from airflow_delta_provider.domain.table_name import TableName
+from airflow_delta_provider.jobs.delta.arrow_checkpoint import PARSED_COUNT
+from airflow_delta_provider.jobs.delta.checkpoint_files import PARSED_FIELDS, CheckpointFiles, Wanted
+from airflow_delta_provider.jobs.delta.session import DeltaSession
+from airflow_delta_provider.jobs.delta.table_log import TableLog
+from airflow_delta_provider.jobs.spark.engine_errors import condition_of, damage, understand
+from airflow_delta_provider.jobs.spark.hadoop_storage import literal
+from airflow_delta_provider.jobs.spark.session import configured
+from airflow_delta_provider.jobs.spark.table_session import NotInCatalogError, SparkTableSession
+from airflow_delta_provider.jobs.tables.session import TableError
+from airflow_delta_provider.jobs.tables.table import SchemaListing
+from airflow_delta_provider.jobs.tables.table_storage import TableStorage
+
+_PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
+#: Size of the part of a checkpoint that the driver reads at once: some 80,000 files. The default is 32 times as much,
+#: and the driver's heap would hold all of its rows.
+_SMALL_PARTITION = "4m"
+#: Several tables are read at once, and they share the session that this setting belongs to.
+_configuring = Lock()
+#: Expressions for the number of rows of a file in a checkpoint, by the field of ``add`` that contains it.
+_NUM_RECORDS = {
+    "stats": "CAST(get_json_object(add.stats, '$.numRecords') AS BIGINT)",
+    "stats_parsed": "add.stats_parsed.numRecords",
+}
+
+
+class SparkCheckpointFiles(CheckpointFiles):
+    """Reads small checkpoint files with PyArrow if it is installed: one Spark job takes longer than many of them.
+
+    Spark reads files that PyArrow cannot read, so the result does not depend on installed packages.
+    """
+
+    _most_bytes = 16 * 1024 * 1024  # some 100,000 files of a table
+
+    def __init__(self, spark: SparkSession, storage: TableStorage) -> None:
+        super().__init__(storage)
+        self._spark = spark
+
+    def _read_otherwise(self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]) -> Iterator[Action]:
+        """Yield the actions of a file that PyArrow did not read, whatever its error."""
+        name = path.rsplit("/", 1)[-1]
+        before, yielded = budget.left, 0
+        try:
+            for action in self._read_with_spark(path, wanted, budget):
+                yield action
+                yielded += 1
+        except (PySparkException, Py4JJavaError) as error:
+            if (found := damage(error)) is not None:
+                raise BrokenLogError(f"checkpoint file {name} is damaged: {found}") from error
+            size = self._storage.size(path)  # fails if the file does not exist
+            meaning = understand(error)
+            is_of_columns = isinstance(error, AnalysisException)
+            if yielded or meaning.rule is faults.STORAGE or (size > self._most_bytes and not is_of_columns):
+                raise
+            budget.give_back_to(before)
+            said = condition_of(error) if is_of_columns else None
+            refused = [*refused, f"Spark: {said or meaning.evidence.rstrip('.')}"]
+            try:
+                yield from self._read_with_python(path, wanted, budget, refused)
+            except UnreadCheckpointError:
+                if is_of_columns:
+                    raise
+                raise error from None
+
+    def _read_with_spark(self, path: str, wanted: Wanted, budget: Budget) -> Iterator[Action]:
+        rows = self._spark.read.parquet(*literal([self._storage.permitted(path)]))
+        columns = {}
+        for column in rows.schema.fields:
+            kind, names = column.name, wanted.fields.get(column.name)
+            if (wanted.kinds is not None and kind not in wanted.kinds) or names == ():
+                continue
+            if not isinstance(column.dataType, StructType):
+                if kind in KINDS:
+                    raise BrokenLogError(f"the {kind} of checkpoint file {path.rsplit('/', 1)[-1]} is not a struct")
+                continue
+            columns[kind] = _as_json(kind, column.dataType, names)
+        if not columns:
+            return
+        condition = " OR ".join(f"{kind} IS NOT NULL" for kind in columns)
+        # One small partition at a time: a table may have more files than fit into memory as rows.
+        with _configuring, configured(self._spark, {_PARTITION_BYTES: _SMALL_PARTITION}):
+            found = rows.where(condition).selectExpr(*columns.values()).toLocalIterator()
+        for row in found:
+            texts = {kind: text for kind, text in row.asDict().items() if text is not None}
+            budget.take(sum(map(len, texts.values())))
+            yield {kind: json.loads(text) for kind, text in texts.items()}
+
+
+def _as_json(kind: str, struct: Any, wanted: Sequence[str] | None) -> str:
+    """Return the expression for an action as JSON."""
+    if wanted is None:
+        return f"to_json(`{kind}`) AS `{kind}`"
+    counted = PARSED_COUNT in wanted
+    fields = [
+        f"'{name}', {kind}.{name}" for name in wanted if name in struct.names and not (counted and name in _NUM_RECORDS)
+    ]
+    counts = [expression for name, expression in _NUM_RECORDS.items() if counted and _has_count(struct, name)]
+    if counts:
+        fields.append(f"'stats', coalesce({', '.join(counts)})")
+    options = ", map('ignoreNullFields', 'false')" if PARSED_FIELDS[0] in wanted else ""
+    described = f"to_json(named_struct({', '.join(fields)}){options})" if fields else "'{}'"
+    return f"CASE WHEN {kind} IS NOT NULL THEN {described} END AS {kind}"
+
+
+def _has_count(add: Any, name: str) -> bool:
+    """Return True if a checkpoint's ``add`` can have the number of rows in the field ``name``."""
+    if name not in add.names:
+        return False
+    names = getattr(add[name].dataType, "names", None)
+    return names is None or "numRecords" in names
+
+
+#: Name of the format in catalogs.
+_PROVIDER = "delta"
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+class SparkDeltaSession(SparkTableSession, DeltaSession):
+    """A Spark session that opens Delta tables, by location or by name."""
+
+    def open_log(self, location: str) -> TableLog:
+        """Return the log of the table at a location. Spark reads large checkpoints."""
+        files = self.files_of(location)
+        return TableLog(files, location, SparkCheckpointFiles(self.spark, files))
+
+    @property
+    def versions(self) -> Mapping[str, str | None]:
+        return {**super().versions, "delta": self.delta_version}
+
+    def tables_in(self, schema: tuple[str, ...]) -> SchemaListing:
+        """Return a catalog's listing of a schema, with its Delta tables by name.
+
+        :raises TableError: if there is no such schema
+        """
+        try:
+            return SchemaListing.of(self.catalogs.entries(schema), _PROVIDER)
+        except NotInCatalogError as error:
+            raise TableError(
+                requests.NO_SUCH_TABLE.found(
+                    "There is no schema {schema} in the catalog.{hint}",
+                    remedy="Check the name of the schema, and which catalogs the session has (conf).",
+                    schema=".".join(schema),
+                    hint=Prose(error.hint),
+                )
+            ) from None
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine of this session.
+
+        :raises RuntimeError: if it has no Delta, or one that is too old; the message explains how to provide it
+        """
+        jvm: Any = self.spark._jvm
+        try:
+            delta = getattr(getattr(jvm.io.delta, "package$"), "MODULE$").VERSION()
+            known = getattr(getattr(jvm.org.apache.spark.sql.delta, "TableFeature$"), "MODULE$")
+            features = known.allSupportedFeaturesMap().keys().mkString(",")
+        except TypeError:  # py4j finds no such class and takes the name for a package
+            raise RuntimeError(
+                "Delta Lake is not on Spark's classpath. Set delta_jars (on the command line --delta-jars) to "
+                "'packages' or to a list of jars, or install the delta-spark jars of Spark "
+                f"{self.spark.version} on the platform."
+            ) from None
+        if version_of(delta) < OLDEST_DELTA:
+            oldest = ".".join(map(str, OLDEST_DELTA))
+            raise RuntimeError(f"Delta {delta} is too old for this provider. Use Delta {oldest} or later.")
+        return Engine(self.spark.version, delta, frozenset(features.split(",")))
+
+    def require_delta(self) -> None:
+        """Check that this session has Delta.
+
+        :raises RuntimeError: see :attr:`engine`
+        """
+        assert self.engine
+
+    @property
+    def delta_version(self) -> str | None:
+        """Version of Delta; None if the session has none. In that case, Spark's own catalog is restored.
+
+        Sessions are configured for Delta, whose catalog would fail every query without its jars.
+        """
+        try:
+            return self.engine.delta
+        except RuntimeError:
+            if self.spark.conf.get(SESSION_CATALOG, None) == DELTA_CATALOG:
+                self.spark.conf.unset(SESSION_CATALOG)
+            return None
+
+    @contextmanager
+    def labelled(self, labels: Mapping[str, Any]) -> Iterator[None]:
+        """Write ``labels`` into the ``userMetadata`` of every commit made within the block.
+
+        They are merged with the user's own metadata: keys of a JSON object are kept, and any other text is kept under
+        ``user``.
+        """
+        merged = {**_as_object(self.spark.conf.get(_USER_METADATA, None)), **labels}
+        # Spark also replaces ${env:…} and the like in values of settings. JSON allows $ to be escaped.
+        text = json.dumps(merged, sort_keys=True).replace("$", r"\u0024")
+        with configured(self.spark, {_USER_METADATA: text}):
+            yield
+
+    @property
+    def user_metadata(self) -> str | None:
+        """The ``userMetadata`` of a commit made now: the labels, and the user's own metadata."""
+        text: str | None = self.spark.conf.get(_USER_METADATA, None)
+        return text
+
+    def locate(self, name: TableName) -> str:
+        """Return a table's location in the catalog.
+
+        :raises TableError: if it is not in the catalog, or is not a Delta table
+        """
+        try:
+            entry = self.catalogs.entry(name)
+        except NotInCatalogError as error:
+            raise TableError(
+                requests.NO_SUCH_TABLE.found(
+                    "There is no table {table} in the catalog.{hint}",
+                    table=name.text,
+                    hint=Prose(error.hint + self._without_delta()),
+                )
+            ) from None
+        if entry.provider != _PROVIDER or not entry.location:
+            what = f"a {entry.noun}"
+            raise TableError(
+                requests.NOT_DELTA.found("{table} is {what}, not a Delta table.", table=name.text, what=what)
+            )
+        return self.storage.qualify(entry.location)
+
+    def _without_delta(self) -> str:
+        """Return a possible reason why a catalog lacks a table, for jobs that do not need Delta otherwise."""
+        if self.delta_version is not None:
+            return ""
+        return " This Spark has no Delta Lake; if the catalog is Delta's, add its jars: delta_jars (--delta-jars)."
+
+
+def _as_object(text: str | None) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        parsed = text
+    return parsed if isinstance(parsed, dict) else {"user": parsed}

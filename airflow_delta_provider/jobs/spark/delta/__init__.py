@@ -1,1 +1,0 @@
-"""Delta tables with Spark: the session that opens them, and large checkpoints."""

@@ -1,1 +1,0 @@
-"""Reads and compares the ids of rows, for tables of any format."""

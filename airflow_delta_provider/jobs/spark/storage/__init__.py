@@ -1,1 +1,0 @@
-"""Storage through Hadoop's FileSystem."""

@@ -1,1 +1,0 @@
-"""Formats of an alert: text, Markdown, HTML, Slack blocks. Pure functions of the alert."""

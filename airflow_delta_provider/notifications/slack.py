@@ -1,0 +1,144 @@
+"""An alert as Slack blocks: objects, within Slack's limits.
+
+.. seealso:: https://docs.slack.dev/reference/block-kit/blocks
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from airflow_delta_provider.domain.rendering.presentation import shortened
+from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
+from airflow_delta_provider.notifications.facts import MAX_MESSAGE, Listing, Row, closing, failure, origin
+
+#: Most blocks of a message.
+MAX_BLOCKS = 50
+#: Most characters of a section's text.
+MAX_TEXT = 3000
+#: Most characters of a header.
+MAX_HEADER = 150
+#: Most characters of all blocks as JSON: ``chat.postMessage`` refuses about 13,000 (``msg_blocks_too_long``).
+MAX_CHARACTERS = 11_500
+#: Characters of these that are reserved for the block with the number of findings that did not fit.
+_REST = 200
+#: Most characters of a fact, so that the section's limit never cuts off a label.
+_MAX_FACT = 300
+_FORMATTING = re.compile("[*_~]")
+#: Characters that code cannot hold.
+_NO_CODE = re.compile("[`\r\n]")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+Block = dict[str, Any]
+#: A block, and the number of findings that it names.
+Part = tuple[Block, int]
+
+
+def render(alert: Alert) -> list[Block]:
+    """Return the blocks.
+
+    If they do not fit, messages are shortened, and finally findings are left out and counted.
+    """
+    head, tail = list(_head(alert)), list(_tail(alert))
+    # One more block gives the number of findings that did not fit.
+    room = MAX_BLOCKS - len(head) - len(tail) - 1
+    size = MAX_CHARACTERS - _size(head) - _size(tail) - _REST
+    for longest in (MAX_MESSAGE, MAX_MESSAGE // 5, 0):
+        found = [part for group in alert.groups for part in _group(group, longest)]
+        shown = list(_fitting(found, room, size))
+        if len(shown) == len(found):
+            break
+    room, size = room - len(shown), size - sum(_size(block) for block, _ in shown)
+    drawn = [block for block, _ in _fitting(((_timeline(each), 0) for each in alert.timelines), room, size)]
+    left = len(alert.named) - sum(number for _, number in shown)
+    rest = [_plain(f"… and {left:,} more that a Slack message has no room for.")] * (left > 0)
+    return [*head, *(block for block, _ in shown), *rest, *drawn, *tail]
+
+
+def escape(text: str) -> str:
+    """Return ``text`` without mentions, links and formatting, such that copying it yields the same text.
+
+    Slack's mrkdwn has no escape for its formatting characters. Inside code they have no meaning, except the backtick.
+    """
+    entities = re.sub("[&<>]", lambda found: _ENTITIES[found[0]], text)
+    return f"`{entities}`" if _FORMATTING.search(text) else entities
+
+
+def _head(alert: Alert) -> Iterator[Block]:
+    yield {"type": "header", "text": _plain_text(alert.subject, MAX_HEADER)}
+    yield {"type": "context", "elements": [_plain_text(origin(alert), MAX_TEXT)]}
+    if said := failure(alert):
+        yield _plain(said)
+
+
+def _group(group: Group, longest: int) -> Iterator[Part]:
+    listing = Listing.of(group)
+    yield _section(listing.heading, listing.facts), 0 if listing.rows else 1
+    limit = MAX_TEXT // 2 if listing.rows else longest
+    if listing.text and limit:
+        yield _plain("\n".join(shortened(paragraph.line, limit) for paragraph in listing.text) or "-"), 0
+    lines: list[str] = []
+    for line in (_row(row, longest) for row in listing.rows):
+        if lines and sum(map(len, lines)) + len(lines) + len(line) > MAX_TEXT:
+            yield _plain("\n".join(lines)), len(lines)
+            lines = []
+        lines.append(line)
+    if lines:
+        yield _plain("\n".join(lines)), len(lines)
+
+
+def _timeline(shown: TableTimeline) -> Block:
+    lines = [f"{mark.version}  {mark.sign} {mark.text}" for mark in shown.marks]
+    return _plain("\n".join([shortened(shown.title, _MAX_FACT), *lines, *filter(None, [shown.rest])]))
+
+
+def _row(row: Row, longest: int) -> str:
+    """Return a finding: its table and facts in one line, then its message."""
+    known = (shortened(f"{label} {value}", _MAX_FACT) for label, value in row.facts)
+    said = "\n".join(
+        filter(None, ("  ".join((shortened(row.table, _MAX_FACT), *known)), shortened(row.message, longest)))
+    )
+    return shortened(said, MAX_TEXT)
+
+
+def _section(said: str, known: Iterable[tuple[str, str]]) -> Block:
+    facts = [(label, shortened(value, _MAX_FACT)) for label, value in known]
+    if _FORMATTING.search(said) or any(_NO_CODE.search(text) for text in (said, *(value for _, value in facts))):
+        return _plain("\n".join((said, *(f"{label}: {value}" for label, value in facts))))
+    lines = (f"{label}: {escape(value)}" for label, value in facts)
+    return {"type": "section", "text": _mrkdwn("\n".join((f"*{escape(said)}*", *lines)))}
+
+
+def _fitting(parts: Iterable[Part], room: int, size: int) -> Iterator[Part]:
+    """Yield the first parts, as many as fit."""
+    for block, number in parts:
+        room, size = room - 1, size - _size(block)
+        if room < 0 or size < 0:
+            return
+        yield block, number
+
+
+def _size(blocks: Block | list[Block]) -> int:
+    return len(json.dumps(blocks, ensure_ascii=False))
+
+
+def _tail(alert: Alert) -> Iterator[Block]:
+    if sentences := closing(alert):
+        yield _plain("\n".join(sentences))
+    if alert.origin.log_url:
+        link = alert.origin.log_url.replace("|", "%7C").replace(">", "%3E")
+        yield {"type": "section", "text": _mrkdwn(f"<{link}|Log>")}
+
+
+def _plain(text: str) -> Block:
+    return {"type": "section", "text": _plain_text(text, MAX_TEXT)}
+
+
+def _plain_text(text: str, limit: int) -> Block:
+    return {"type": "plain_text", "text": shortened(text, limit), "emoji": False}
+
+
+def _mrkdwn(text: str) -> Block:
+    return {"type": "mrkdwn", "text": shortened(text, MAX_TEXT), "verbatim": True}

@@ -1,1 +1,0 @@
-"""Watches of Delta tables: they read the log through object storage."""

@@ -1,0 +1,232 @@
+"""Repeated audits of one table, in this process and without Spark: each checks only new commits."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from enum import Enum
+from logging import Logger
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.table_head import TableHead
+from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport, Verdict
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.table_name import TableNameError
+from airflow_delta_provider.domain.text import shown_lines
+from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.run.runner import run
+from airflow_delta_provider.jobs.storage.storages import Storages
+from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
+from airflow_delta_provider.watch.metadata_folder import StorageAddress, UnhealthyTableError, filesystem_of
+from airflow_delta_provider.watch.table_watch import TableWatch
+
+log = logging.getLogger(__name__)
+#: Temporary folders of this process.
+_folders: list[TemporaryDirectory[str]] = []
+
+
+@dataclass(frozen=True)
+class AuditScope:
+    """Settings of an audit, and the folder for its state.
+
+    :param fail_on: lowest severity that counts as a violation
+    :param waivers: accepted findings, as JSON
+    :param state_path: folder for incremental state; None to keep the state only as long as the auditor exists
+    """
+
+    fail_on: str = "error"
+    waivers: str = "[]"
+    state_path: str | None = None
+
+
+class Auditor:
+    """Audits a table if it has changed.
+
+    :param table: path or URI of the table
+    :param storage_conn_id: Airflow connection of the store, or None
+    """
+
+    def __init__(self, table: str, storage_conn_id: str | None, scope: AuditScope) -> None:
+        self._table = table
+        self._conn_id = storage_conn_id
+        self._scope = scope
+        self._head = HeadReader(ObjectStorageLog(table, storage_conn_id))
+        self._folder: TemporaryDirectory[str] | None = None
+        self._audited: tuple[TableHead, TableReport] | None = None
+        self._said_once: tuple[Finding, ...] = ()
+
+    def read(self) -> TableReport | None:
+        """Return the report on the newest version, or None while there is no table.
+
+        :raises Exception: errors of the filesystem; OSError if the audit met a fault
+        """
+        try:
+            head = self._head.read()
+        except BrokenLogError:  # the audit explains the damage
+            return self._audit()
+        if head is None:
+            return None
+        if self._audited is None or self._audited[0] is not head:
+            self._audited = head, self._audit()
+        return self._audited[1]
+
+    def _audit(self) -> TableReport:
+        scope = self._scope
+        report = audit(
+            self._table,
+            self._conn_id,
+            fail_on=scope.fail_on,
+            waivers=tuple(json.loads(scope.waivers)),
+            state_path=scope.state_path or self._memory,
+        )
+        if scope.state_path is not None:
+            return report
+        # A resumed audit does not repeat findings about parts that cannot be checked, but they remain true.
+        from airflow_delta_provider.domain.audit.saved_state import REPORTED_ONCE
+
+        said = [finding for finding in report.findings if finding.code in REPORTED_ONCE and finding.is_open]
+        if said or not self._said_once:
+            self._said_once = tuple(said)
+            return report
+        verdict = Verdict.UNDETERMINED if report.verdict is Verdict.PASS else report.verdict
+        return replace(report, verdict=verdict, findings=(*report.findings, *self._said_once))
+
+    @property
+    def _memory(self) -> str:
+        if self._folder is None or not os.path.isdir(self._folder.name):
+            self._folder = TemporaryDirectory(prefix="delta-audit-", ignore_cleanup_errors=True)
+            _folders.append(self._folder)
+        return self._folder.name
+
+
+def remove_folders() -> None:
+    """Remove the temporary folders of all auditors: Airflow ends a task's process without running finalizers.
+
+    An auditor that audits again creates a new folder, and begins with the whole history.
+    """
+    while _folders:
+        _folders.pop().cleanup()
+
+
+def audit(table: str, storage_conn_id: str | None, **options: Any) -> TableReport:
+    """Audit a table here, at level ``log``.
+
+    :param options: fields of :class:`~airflow_delta_provider.domain.request.check_options.AuditOptions`
+    :raises OSError: if the platform failed, so that the table's state is unknown
+    """
+    # Imported late: the code that reads tables is slow to load, so the thread that needs it loads it.
+    from airflow_delta_provider.domain.request.check_options import AuditOptions
+    from airflow_delta_provider.domain.request.job_request import JobRequest
+
+    report = run_here(JobRequest((table,), AuditOptions(**options)), storage_conn_id, log).tables[0]
+    if report.verdict is Verdict.FAULT:
+        raise OSError("; ".join(finding.message for finding in report.findings) or "the audit failed")
+    return report
+
+
+#: Most findings in a message.
+_MOST_NAMED = 20
+
+
+class Answer(str, Enum):
+    """Reaction to a verdict."""
+
+    WAIT = "wait"
+    FAIL = "fail"
+    PASS = "pass"
+
+
+class HealthWatch(TableWatch):
+    """Looks at a table until its newest version passes an audit.
+
+    :param table: path or URI of the table
+    :param scope: settings of the audit
+    :param on_violation: reaction to a table that breaks a rule or that the audit refuses: not ``pass``
+    :param on_undetermined: reaction to a table that could not be fully checked
+    :param storage_conn_id: Airflow connection of the store, or None
+    """
+
+    subject: ClassVar[str] = "the log"
+    #: The first audit of a long history takes minutes.
+    time_limit: ClassVar[float] = 3600.0
+    patience: ClassVar[float | None] = 3600.0
+
+    def __init__(
+        self,
+        table: str,
+        scope: AuditScope,
+        on_violation: Answer,
+        on_undetermined: Answer,
+        storage_conn_id: str | None = None,
+    ) -> None:
+        super().__init__(table, storage_conn_id)
+        self._scope = scope
+        self._answers = {Verdict.PASS: Answer.PASS, Verdict.UNDETERMINED: on_undetermined}
+        self._on_violation = on_violation
+        self._log_key = ObjectStorageLog(table, storage_conn_id).key
+
+    def _key(self) -> Hashable:
+        return Auditor, self._log_key, self._scope
+
+    def _reader(self) -> Callable[[], TableReport | None]:
+        return Auditor(self._table, self._conn_id, self._scope).read
+
+    def _judge(self, read: TableReport | None) -> dict[str, Any] | None:
+        if read is None:
+            self._say(f"There is no Delta table at {self._table} yet (no commit in _delta_log); waiting for it.")
+            return None
+        answer = self._answers.get(read.verdict, self._on_violation)
+        said = _said(self._table, read)
+        if answer is Answer.FAIL:
+            raise UnhealthyTableError(said)
+        self._say(said if answer is Answer.PASS else f"{said}\nWaiting for a later version.")
+        if answer is not Answer.PASS:
+            return None
+        codes = sorted({finding.code for finding in read.findings if finding.is_open})
+        return {"table": self._table, "version": read.version, "verdict": read.verdict.value, "codes": codes}
+
+
+def _said(table: str, report: TableReport) -> str:
+    """Return the verdict and its findings, as a message."""
+    heading = f"{table} at version {report.version}: {report.verdict.value}"
+    found = [f for f in report.findings if f.is_open]
+    lines = [f"{heading}{'.' if not found else ':'}"]
+    for finding in found[:_MOST_NAMED]:
+        at = "" if finding.version is None else f" (version {finding.version})"
+        lines.append(f"  {finding.code}{at}: {finding.message}")
+    if len(found) > _MOST_NAMED:
+        lines.append(f"  and {len(found) - _MOST_NAMED} more findings")
+    return "\n".join(lines)
+
+
+def run_here(request: JobRequest, storage_conn_id: str | None, log: Logger) -> JobReport:
+    """Run a request and return its report.
+
+    :param storage_conn_id: Airflow connection of the store; with None, credentials come from the environment
+    :param log: receives the progress
+    :raises RequestError: if the request needs Spark
+    :raises DeltaLogUnreadableError: if there is no such connection
+    :raises StorageSetupError: if Airflow has no filesystem for a location here
+    """
+    storages = Storages(filesystems=_filesystems(request, storage_conn_id) if storage_conn_id else None)
+    return run(request, python_session(storages), lambda line: log.info("%s", shown_lines(line)))
+
+
+def _filesystems(request: JobRequest, conn_id: str) -> dict[str, Any]:
+    """Return a connection's filesystems for the locations of a request, by scheme as written there."""
+    found: dict[str, Any] = {}
+    for place in (*request.tables, request.options.state_path):
+        scheme = (place or "").partition("://")[0].lower()
+        if place is None or scheme in ("", "file", place.lower()) or scheme in found:
+            continue
+        try:
+            address = StorageAddress.of(place)
+        except TableNameError:  # the table's own report has the error
+            continue
+        found[scheme] = filesystem_of(address, conn_id)
+    return found

@@ -1,1 +1,0 @@
-"""Watches of Paimon tables: they read snapshots through object storage."""
