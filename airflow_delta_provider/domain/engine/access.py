@@ -194,13 +194,18 @@ def who_is_locked_out(feature: str, writers: Iterable[str]) -> str:
     return f"Recent writers that would be locked out: {', '.join(hit)}. {sentence}" if hit else sentence
 
 
-def known_lockouts(access: Access, features: Collection[str]) -> Iterator[str]:
+def known_lockouts(access: Access, features: Collection[str], unlisted: Collection[str] = ()) -> Iterator[str]:
     """Yield the engines that are known to refuse tables with the features, and the release that ends this.
 
     Engines that write a feature as long as the table does not use it are left out.
+
+    :param unlisted: features that the metadata uses and that the protocol's lists lack
     """
     for profile in PROFILES.values():
         if access is Access.WRITE and profile.read_only:
+            continue
+        if unlisted and profile.compares_metadata:
+            yield profile.label
             continue
         refused = [name for name in features if any(_asked(access, name)(r) is Support.NO for r in profile.releases)]
         since = [profile.since(_asked(access, name)) for name in refused]

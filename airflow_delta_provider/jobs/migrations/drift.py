@@ -189,8 +189,8 @@ def _evidence(demands: Demands, fleet: TableFleet, writers: RecentWriters, tried
         "writers": [writer.to_json() for writer in writers.writers],
         "writers_since_version": writers.since,
         "known_lockouts": {
-            "read": list(known_lockouts(Access.READ, sorted(demands.reader))),
-            "write": list(known_lockouts(Access.WRITE, sorted(demands.writer))),
+            "read": list(known_lockouts(Access.READ, sorted(demands.reader), demands.unlisted)),
+            "write": list(known_lockouts(Access.WRITE, sorted(demands.writer), demands.unlisted)),
         },
         "probe": None if tried is None else tried.to_json(),
     }

@@ -30,3 +30,10 @@ def test_an_engine_that_writes_a_feature_while_it_is_unused_is_not_locked_out_by
 def test_engines_that_only_read_are_locked_out_of_reading_only():
     assert "readers of manifests (Redshift Spectrum)" in known_lockouts(Access.READ, ["columnMapping"])
     assert "readers of manifests (Redshift Spectrum)" not in known_lockouts(Access.WRITE, ["columnMapping"])
+
+
+def test_engine_that_compares_metadata_with_the_lists_refuses_each_table_with_an_unlisted_feature():
+    for access in Access:
+        assert "Delta Spark" in known_lockouts(access, ["deletionVectors"], ["invariants"])
+        assert "Delta Spark before 2.3" not in known_lockouts(access, ["deletionVectors"], ["invariants"])
+    assert "Delta Spark" not in known_lockouts(Access.READ, ["deletionVectors"])

@@ -228,3 +228,10 @@ def test_a_probe_says_what_the_installed_engine_did(log, monkeypatch):
     assert told(table) == [("CP07", "WARNING", f"delta-rs {table.evidence['probe']['version']}")]
     monkeypatch.setattr(drift, "_PACKAGE", "no_such_package")
     assert told(log.check(probe=True)) == [("CP08", "WARNING", "delta-rs")]
+
+
+def test_engines_that_refuse_a_table_with_an_unlisted_feature_are_named_without_a_release(tmp_path):
+    metadata = {"metaData": {**METADATA["metaData"], "configuration": {"delta.enableRowTracking": "true"}}}
+    log = Log(tmp_path / "t").commit(30, SPARK, protocol("appendOnly", "domainMetadata"), metadata)
+    known = log.check().evidence["known_lockouts"]
+    assert ("Delta Spark" in known["read"], "Delta Spark" in known["write"]) == (True, True)
