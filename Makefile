@@ -17,7 +17,7 @@ GCS := .stores-gcs
 GCS_SERVER := $(GCS)/server/fake-gcs-server
 AZURITE := $(STORES)/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 azure gcs catalogs matrix matrix-short measure platforms corpora lint docs site demo dist benchmark clean
+.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 azure gcs catalogs matrix matrix-short measure platforms corpora lint docs site demo dist changelog benchmark clean
 
 setup: $(STAMP)
 
@@ -166,6 +166,7 @@ lint: setup
 	$(BIN)/mypy dags_examples
 	$(BIN)/lint-imports
 	$(BIN)/python -m scripts.plain_english
+	$(BIN)/towncrier build --draft --version next > /dev/null
 
 # The pages that are made of the code, and the samples of reports in all pages.
 docs: setup
@@ -183,6 +184,10 @@ demo: setup
 dist: setup
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m scripts.dist dist
+
+# The next section of the changelog, from changes/; VERSION=X.Y.Z writes it.
+changelog: setup
+	$(BIN)/towncrier build $(if $(VERSION),--yes --version $(VERSION),--draft --version next)
 
 benchmark: setup
 	$(BIN)/python -m benchmarks.widen_end_to_end
