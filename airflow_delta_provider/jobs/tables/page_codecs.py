@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 
 from airflow_delta_provider.domain.errors import shortage
@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.formats.snappy import SnappyError, decompress
 from airflow_delta_provider.jobs.process import have
 
 #: The package for a codec, by the codec's name in ``parquet.thrift``.
-PACKAGES: Mapping[str, str] = {"ZSTD": "zstandard", "BROTLI": "brotli"}
+PACKAGES: Mapping[str, str] = {"ZSTD": "zstandard", "BROTLI": "brotli", "LZ4": "lz4", "LZ4_RAW": "lz4"}
 #: Bytes per call for older releases of brotli, which cannot limit their output.
 _FEW = 64
 
@@ -20,10 +20,16 @@ _FEW = 64
 @cache
 def codecs_of_packages() -> Mapping[str, Codec]:
     """Return the codecs of installed packages by codec name. A codec's own package comes before PyArrow."""
-    made: Mapping[str, Callable[[], Codec]] = {"ZSTD": _zstandard, "BROTLI": _brotli}
-    found = {codec: made[codec]() for codec, package in PACKAGES.items() if have(package)}
+    found: dict[str, Codec] = {}
     if have("pyarrow"):
-        found = {"SNAPPY": _snappy_by_pyarrow(), **{codec: _by_pyarrow(codec) for codec in PACKAGES}, **found}
+        streams = {codec: _by_pyarrow(codec) for codec in ("ZSTD", "BROTLI")}
+        found = {"SNAPPY": _snappy_by_pyarrow(), **streams, "LZ4_RAW": _lz4_by_pyarrow()}
+    if have("zstandard"):
+        found["ZSTD"] = _zstandard()
+    if have("brotli"):
+        found["BROTLI"] = _brotli()
+    if have("lz4.block"):
+        found |= {"LZ4": _lz4, "LZ4_RAW": _lz4_block}
     return found
 
 
@@ -98,3 +104,66 @@ def _brotli() -> Codec:
         return content
 
     return decompress
+
+
+def _lz4_by_pyarrow() -> Codec:
+    """Return PyArrow's codec for plain blocks. It needs their exact size, which Hadoop's form does not tell."""
+    import pyarrow as pa
+
+    def decompress(block: bytes, size: int) -> bytes:
+        try:
+            content: bytes = pa.decompress(block, size, codec="lz4_raw", asbytes=True)
+        except (pa.ArrowException, OSError) as error:
+            if shortage(error):
+                raise
+            raise ParquetError(f"a page cannot be decompressed: {error}") from None
+        return content
+
+    return decompress
+
+
+def _lz4_block(block: bytes, size: int) -> bytes:
+    import lz4.block
+
+    try:
+        content: bytes = lz4.block.decompress(block, uncompressed_size=size)
+    except lz4.block.LZ4BlockError as error:
+        raise ParquetError(f"a page cannot be decompressed: {error}") from None
+    return content
+
+
+def _lz4(page: bytes, size: int) -> bytes:
+    """Decompress Hadoop's form, as in parquet-java, or a plain block, as in old parquet-cpp."""
+    try:
+        content = _hadoop_blocks(page, size)
+    except ParquetError:
+        content = b""
+    return content if len(content) == size else _lz4_block(page, size)
+
+
+def _hadoop_blocks(stream: bytes, size: int) -> bytes:
+    """Decompress a stream of Hadoop's codec: blocks, each after its size.
+
+    Data written in one call is split into blocks. Its decompressed size comes first; then each block follows its own
+    compressed size. Sizes have four bytes, big-endian.
+
+    :param size: maximum number of decompressed bytes
+    :raises ParquetError: if it is damaged, or has more bytes
+    """
+    parts, position, whole = [], 0, 0
+    while position < len(stream):
+        until = whole + int.from_bytes(stream[position : position + 4], "big")
+        position += 4
+        if until > size:
+            raise ParquetError(f"a page comes to {until} bytes or more, not to {size}")
+        while whole < until:
+            length = int.from_bytes(stream[position : position + 4], "big")
+            position += 4
+            if not length or position + length > len(stream):
+                raise ParquetError("a page ends within a block of LZ4")
+            parts.append(_lz4_block(stream[position : position + length], until - whole))
+            if not parts[-1]:
+                raise ParquetError("a page has an empty block of LZ4")
+            position += length
+            whole += len(parts[-1])
+    return b"".join(parts)

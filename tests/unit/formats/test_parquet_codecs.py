@@ -14,9 +14,25 @@ from airflow_delta_provider.domain.formats.parquet.pages import STANDARD_CODECS,
 from airflow_delta_provider.domain.formats.parquet.thrift import MissingCodecError, ParquetError
 from airflow_delta_provider.jobs.tables import page_codecs
 from airflow_delta_provider.jobs.tables.page_codecs import codecs_of_packages
-from tests.unit.formats.test_lz4 import compressed, framed
 
 CONTENT = random.Random(5).randbytes(2000) * 5 + b"a" * 300_000
+
+
+def compressed(content: bytes) -> bytes:
+    return bytes(lz4.block.compress(content, store_size=False))
+
+
+def framed(*written: bytes, most: int = 1 << 18) -> bytes:
+    """Return the stream of Hadoop's codec for contents that are each written at once, and cut into pieces."""
+    stream = b""
+    for content in written:
+        stream += len(content).to_bytes(4, "big")
+        for start in range(0, len(content), most):
+            block = compressed(content[start : start + most])
+            stream += len(block).to_bytes(4, "big") + block
+    return stream
+
+
 NAMES = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW")
 PAGES = {
     "SNAPPY": [pa.compress(CONTENT, codec="snappy", asbytes=True)],
@@ -57,12 +73,28 @@ def test_damaged_page_is_damage_or_other_bytes(name, page):
             assert len(read(name, damaged[: chance.randint(1, len(damaged))])) == len(CONTENT)
 
 
-@pytest.mark.parametrize("name", page_codecs.PACKAGES)
+@pytest.mark.parametrize("name", ["ZSTD", "BROTLI"])
 def test_few_bytes_that_stand_for_many_are_not_made(name):
     bomb = pa.compress(bytes(50_000_000), codec=name.lower(), asbytes=True)
 
     with pytest.raises(ParquetError, match="a page comes to"):
         read(name, bomb, 1000)
+
+
+def test_pyarrow_reads_plain_blocks_of_lz4():
+    codec = page_codecs._lz4_by_pyarrow()
+    for page in PAGES["LZ4_RAW"]:
+        assert codec(bytes(page), len(CONTENT)) == CONTENT
+        with pytest.raises(ParquetError):
+            codec(bytes(page)[:-7], len(CONTENT))
+
+
+@pytest.mark.parametrize(
+    "stream", [b"\x00", framed(b"abc")[:-1], framed(b"abc")[:6], b"\x00\x00\x00\x03" + b"\x00" * 4, framed(b"abcd")]
+)
+def test_stream_of_hadoop_that_is_cut_or_longer_is_damage(stream):
+    with pytest.raises(ParquetError):
+        read("LZ4", stream, 3)
 
 
 def test_older_releases_of_brotli_do_as_well(monkeypatch):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from airflow_delta_provider.domain.formats import lz4, snappy
+from airflow_delta_provider.domain.formats import snappy
 from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.formats.parquet.encodings import Encoding, decoded, levels, looked_up
 from airflow_delta_provider.domain.formats.parquet.footer import StoredChunk
@@ -84,32 +84,11 @@ def _gzip(page: bytes, size: int) -> bytes:
     return content
 
 
-def _lz4_raw(page: bytes, size: int) -> bytes:
-    try:
-        return lz4.decompress(page, size)
-    except lz4.Lz4Error as error:
-        raise ParquetError(f"a page cannot be decompressed: {error}") from None
-
-
-def _lz4(page: bytes, size: int) -> bytes:
-    """Decompress the codec LZ4.
-
-    Try Hadoop's form first, as in parquet-java, then a plain block, as in old parquet-cpp.
-    """
-    try:
-        content = lz4.decompress_hadoop(page, size)
-    except lz4.Lz4Error:
-        content = b""
-    return content if len(content) == size else _lz4_raw(page, size)
-
-
 #: Codecs that need only Python.
 STANDARD_CODECS: Mapping[str, Codec] = {
     "UNCOMPRESSED": _stored,
     "SNAPPY": _snappy,
     "GZIP": _gzip,
-    "LZ4": _lz4,
-    "LZ4_RAW": _lz4_raw,
 }
 
 
