@@ -108,7 +108,7 @@ def _run(
             return ExitCode.FAULT
         terminal.note(f"{written} {'spec' if written == 1 else 'specs'} written.")
     if request.options.state_path is not None:
-        from airflow_delta_provider.jobs.run.runner import confirm  # late: it imports every kind with state
+        from airflow_delta_provider.jobs.run.own_receipt import confirm
 
         confirm(session, request, report, terminal.note)
     _hint(invocation, report, terminal)

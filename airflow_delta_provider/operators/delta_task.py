@@ -54,7 +54,7 @@ class DeltaReadOperator(DeltaJobOperator):
         if self._engine(request.options, request.tables) == "spark":
             return super()._submit(context, request)
         # Imported late: parsing a DAG does not need the code that reads tables.
-        from airflow_delta_provider.watch.health import run_here
+        from airflow_delta_provider.watch.python_engine import run_here
 
         with self.refusing():
             return run_here(request, self.storage_conn_id or None, self.log)

@@ -8,21 +8,15 @@ import os
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from enum import Enum
-from logging import Logger
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_head import TableHead
-from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport, Verdict
+from airflow_delta_provider.domain.report.report import Finding, TableReport, Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.table_name import TableNameError
-from airflow_delta_provider.domain.text import shown_lines
-from airflow_delta_provider.jobs.delta.session import python_session
-from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.storage.storages import Storages
 from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
-from airflow_delta_provider.watch.metadata_folder import StorageAddress, UnhealthyTableError, filesystem_of
+from airflow_delta_provider.watch.metadata_folder import UnhealthyTableError
 from airflow_delta_provider.watch.table_watch import TableWatch
 
 log = logging.getLogger(__name__)
@@ -121,7 +115,7 @@ def audit(table: str, storage_conn_id: str | None, **options: Any) -> TableRepor
     """
     # Imported late: the code that reads tables is slow to load, so the thread that needs it loads it.
     from airflow_delta_provider.domain.request.check_options import AuditOptions
-    from airflow_delta_provider.domain.request.job_request import JobRequest
+    from airflow_delta_provider.watch.python_engine import run_here
 
     report = run_here(JobRequest((table,), AuditOptions(**options)), storage_conn_id, log).tables[0]
     if report.verdict is Verdict.FAULT:
@@ -202,31 +196,3 @@ def _said(table: str, report: TableReport) -> str:
     if len(found) > _MOST_NAMED:
         lines.append(f"  and {len(found) - _MOST_NAMED} more findings")
     return "\n".join(lines)
-
-
-def run_here(request: JobRequest, storage_conn_id: str | None, log: Logger) -> JobReport:
-    """Run a request and return its report.
-
-    :param storage_conn_id: Airflow connection of the store; with None, credentials come from the environment
-    :param log: receives the progress
-    :raises RequestError: if the request needs Spark
-    :raises DeltaLogUnreadableError: if there is no such connection
-    :raises StorageSetupError: if Airflow has no filesystem for a location here
-    """
-    storages = Storages(filesystems=_filesystems(request, storage_conn_id) if storage_conn_id else None)
-    return run(request, python_session(storages), lambda line: log.info("%s", shown_lines(line)))
-
-
-def _filesystems(request: JobRequest, conn_id: str) -> dict[str, Any]:
-    """Return a connection's filesystems for the locations of a request, by scheme as written there."""
-    found: dict[str, Any] = {}
-    for place in (*request.tables, request.options.state_path):
-        scheme = (place or "").partition("://")[0].lower()
-        if place is None or scheme in ("", "file", place.lower()) or scheme in found:
-            continue
-        try:
-            address = StorageAddress.of(place)
-        except TableNameError:  # the table's own report has the error
-            continue
-        found[scheme] = filesystem_of(address, conn_id)
-    return found

@@ -28,7 +28,7 @@ from airflow_delta_provider.sensors.protocol import DeltaProtocolSensor
 from airflow_delta_provider.sensors.quiet import DeltaQuietSensor
 from airflow_delta_provider.sensors.table_version import DeltaTableVersionSensor
 from airflow_delta_provider.triggers.table_event import DeltaTableEventTrigger
-from airflow_delta_provider.watch.health import run_here
+from airflow_delta_provider.watch.python_engine import run_here
 from tests.airflow.test_feature_sensor import context
 from tests.airflow.test_operators import Run
 from tests.every_kind import REQUESTS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from airflow_delta_provider.domain.delta.data_type import all_columns
 from airflow_delta_provider.domain.delta.features.columns import (
@@ -31,7 +32,9 @@ from airflow_delta_provider.domain.delta.protocol import (
     reader_features,
 )
 from airflow_delta_provider.domain.delta.table_properties import is_true
-from airflow_delta_provider.domain.engine.access import Demands
+
+if TYPE_CHECKING:
+    from airflow_delta_provider.domain.engine.access import Demands
 
 
 class FeatureState(str, Enum):
@@ -81,6 +84,8 @@ def demands_of(
     :param used: features that will be used, regardless of the metadata
     :raises ValueError: if the record of type changes is malformed
     """
+    from airflow_delta_provider.domain.engine.access import Demands  # late: it loads the profiles of engines
+
     reader, writer = _named(reader_features(protocol)), _named(protocol.features) | _of_legacy_version(protocol)
     changes = [*planned] if metadata is None else [*_recorded(metadata), *planned]
     return Demands(

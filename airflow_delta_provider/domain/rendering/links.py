@@ -9,7 +9,6 @@ from urllib.parse import quote, urlsplit
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.log_files import commit_name
-from airflow_delta_provider.domain.paimon.layout import snapshot_path
 from airflow_delta_provider.domain.report.report import TableReport
 from airflow_delta_provider.domain.table_name import TableName, TableNameError, is_relative, normal_location
 
@@ -148,7 +147,11 @@ def commit_path(version: int, kind: str) -> str:
 
     :param kind: kind of the job
     """
-    return snapshot_path(version) if kind in _OF_PAIMON else f"_delta_log/{commit_name(version)}"
+    if kind not in _OF_PAIMON:
+        return f"_delta_log/{commit_name(version)}"
+    from airflow_delta_provider.domain.paimon.layout import snapshot_path  # late: few reports are about Paimon
+
+    return snapshot_path(version)
 
 
 def _location(name: str) -> str | None:

@@ -32,8 +32,8 @@ from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.option import time_or_none
 from airflow_delta_provider.jobs.audit.judging import Judging, LogLevel, judged
-from airflow_delta_provider.jobs.delta.recent_writers import commit_times
 from airflow_delta_provider.jobs.delta.session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.table_log import commit_times
 from airflow_delta_provider.jobs.process import Progress, TimeBudget, Timings
 from airflow_delta_provider.jobs.storage.state_store import StateStore
 from airflow_delta_provider.jobs.storage.storage import MissingFileError

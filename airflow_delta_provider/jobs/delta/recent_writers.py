@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,11 +15,9 @@ from airflow_delta_provider.domain.delta.commit import (
     actions_of_head,
     changes_metadata,
     commit_info,
-    in_order,
     made_since,
     parse_commit,
     signature_of,
-    time_of,
     writer_of,
 )
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions
@@ -29,41 +27,8 @@ from airflow_delta_provider.domain.delta.table_features import demands_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.access import Demands
 from airflow_delta_provider.domain.engine.fleet import RecentWriter, RecentWriters
-from airflow_delta_provider.jobs.delta.table_log import TableLog
+from airflow_delta_provider.jobs.delta.table_log import TableLog, time_of_commit
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
-
-_IN_COMMIT = "inCommitTimestamp"
-
-
-def commit_times(log: TableLog, versions: Iterable[int]) -> Iterator[CommitTime]:
-    """Yield the times of commits as readers interpret them, oldest first.
-
-    :param versions: all versions in the log, ascending
-    :raises MissingFileError: if a commit is missing
-    """
-    return in_order(_said(log, versions))
-
-
-def _said(log: TableLog, versions: Iterable[int]) -> Iterator[CommitTime]:
-    for version, _, content in log.commits(versions):
-        try:
-            info = commit_info(actions_of_head(content))
-        except ValueError:
-            info = {}
-        yield time_of_commit(log, version, info)
-
-
-def time_of_commit(log: TableLog, version: int, info: Mapping[str, Any]) -> CommitTime:
-    """Return the time of a commit: the time that it states, or else the time at which its file was written.
-
-    :raises MissingFileError: if its file is needed but missing
-    """
-    for key in (_IN_COMMIT, "timestamp"):
-        text = time_of(info.get(key))
-        if text is not None:
-            return CommitTime(version, datetime.fromisoformat(text), key == _IN_COMMIT)
-    return CommitTime(version, log.written_at(commit_name(version)), is_in_commit=False)
-
 
 #: Number of commits that count as recent.
 RECENT = 100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,16 @@ from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
-from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
+from airflow_delta_provider.domain.delta.commit import (
+    Action,
+    Commit,
+    CommitTime,
+    actions_of_head,
+    commit_info,
+    in_order,
+    parse_commit,
+    time_of,
+)
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenCheckpointError,
     BrokenCommitError,
@@ -330,3 +339,36 @@ def _sidecar_path(sidecar: Any, name: str) -> str:
     if not isinstance(path, str):
         raise BrokenLogError(f"a sidecar action of checkpoint file {name} has no path")
     return unquote(path).rsplit("/", 1)[-1]  # only the name counts: it lies in the table's own folder of sidecar files
+
+
+_IN_COMMIT = "inCommitTimestamp"
+
+
+def commit_times(log: TableLog, versions: Iterable[int]) -> Iterator[CommitTime]:
+    """Yield the times of commits as readers interpret them, oldest first.
+
+    :param versions: all versions in the log, ascending
+    :raises MissingFileError: if a commit is missing
+    """
+    return in_order(_said(log, versions))
+
+
+def _said(log: TableLog, versions: Iterable[int]) -> Iterator[CommitTime]:
+    for version, _, content in log.commits(versions):
+        try:
+            info = commit_info(actions_of_head(content))
+        except ValueError:
+            info = {}
+        yield time_of_commit(log, version, info)
+
+
+def time_of_commit(log: TableLog, version: int, info: Mapping[str, Any]) -> CommitTime:
+    """Return the time of a commit: the time that it states, or else the time at which its file was written.
+
+    :raises MissingFileError: if its file is needed but missing
+    """
+    for key in (_IN_COMMIT, "timestamp"):
+        text = time_of(info.get(key))
+        if text is not None:
+            return CommitTime(version, datetime.fromisoformat(text), key == _IN_COMMIT)
+    return CommitTime(version, log.written_at(commit_name(version)), is_in_commit=False)

@@ -16,7 +16,6 @@ from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.migration_options import InitSpecOptions
 from airflow_delta_provider.domain.request.option import Choice, Document, Entries, Flag, Option, Value
 from airflow_delta_provider.domain.request.options import Options
-from airflow_delta_provider.domain.spec.writing import Written, file_text
 from airflow_delta_provider.domain.table_name import is_relative
 from airflow_delta_provider.jobs.storage.local_storage import replace_file
 from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
@@ -239,6 +238,8 @@ class SpecFile:
 
         :raises Exception: error of the storage, if the file cannot be written
         """
+        from airflow_delta_provider.domain.spec.writing import Written, file_text  # late: few commands write specs
+
         tables = [
             Written(table.spec, table.version, known.get("table_id") or "", known.get("left_out", ()))
             for table, known in ((table, table.evidence or {}) for table in report.tables)

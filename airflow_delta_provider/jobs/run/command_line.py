@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say("PySpark is not installed. Install pyspark and delta-spark, or run it by spark-submit.")
         return FAULT
     # Imported late, so that an invalid command line is rejected without starting Spark.
-    from airflow_delta_provider.jobs.run.runner import confirm, run
+    from airflow_delta_provider.jobs.run.own_receipt import confirm
+    from airflow_delta_provider.jobs.run.runner import run
     from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
     from airflow_delta_provider.jobs.spark.engine_errors import understand
     from airflow_delta_provider.jobs.spark.session import jvm_runs, own_session
