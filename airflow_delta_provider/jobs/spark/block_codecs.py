@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.domain.formats.avro.file import MOST_BYTES, STANDARD_CODECS, Codec
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError
 from airflow_delta_provider.domain.formats.budget import Budget
-from airflow_delta_provider.jobs.spark.jvm_streams import JvmStreams
+from airflow_delta_provider.jobs.spark.hadoop_storage import JvmStreams
 from airflow_delta_provider.jobs.tables.codecs import (
     CHECKSUM_SIZE,
     TOO_SHORT_OR_LONG,

@@ -1,14 +1,16 @@
-"""Storage of the session's Spark, with its credentials."""
+"""Storage of the session's Spark, with its credentials; bytes pass between Python and the JVM through files."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timezone
 from functools import cached_property, wraps
 from importlib.resources import files
@@ -21,10 +23,65 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.table_name import is_relative
 from airflow_delta_provider.jobs.spark.engine_errors import understand
-from airflow_delta_provider.jobs.spark.jvm_streams import JvmStreams
 from airflow_delta_provider.jobs.storage.local_storage import PLAIN, LocalStorage, spellings
 from airflow_delta_provider.jobs.storage.remote_storage import persistent
 from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
+
+#: More bytes than any stream has.
+_ENDLESS = (1 << 63) - 1
+
+
+class JvmStreams:
+    """Reads streams of the JVM, and passes streams to it. May be used by many threads."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        jvm: Any = spark._jvm
+        # Looked up once: each part of such a name is a call.
+        self._input, self._output = jvm.java.io.FileInputStream, jvm.java.io.FileOutputStream
+        self._copy = jvm.org.apache.commons.io.IOUtils.copyLarge
+        self._directory = tempfile.TemporaryDirectory(prefix="airflow_delta_provider-")
+        self._numbers = itertools.count()
+
+    @contextmanager
+    def giving(self, content: bytes) -> Iterator[Any]:
+        """Pass bytes to the JVM, as a ``java.io.InputStream`` that is closed afterwards."""
+        with self._file() as path:
+            with open(path, "wb") as given:
+                given.write(content)
+            stream = self._input(path)
+            try:
+                yield stream
+            finally:
+                stream.close()
+
+    def read(self, stream: Any, most: int = _ENDLESS) -> bytes:
+        """Return the content of a stream, and close it.
+
+        :param stream: ``java.io.InputStream``
+        :param most: maximum number of bytes to read
+        :raises Py4JJavaError: if the stream cannot be read
+        """
+        with self._file() as path:
+            try:
+                file = self._output(path)
+                try:
+                    self._copy(stream, file, 0, most)
+                finally:
+                    file.close()
+            finally:
+                stream.close()
+            with open(path, "rb") as taken:
+                return taken.read()
+
+    @contextmanager
+    def _file(self) -> Iterator[str]:
+        path = os.path.join(self._directory.name, str(next(self._numbers)))
+        try:
+            yield path
+        finally:
+            if os.path.exists(path):
+                os.remove(path)
+
 
 #: Number of concurrent copies.
 _THREADS = 64
