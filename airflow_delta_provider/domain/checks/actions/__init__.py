@@ -1,4 +1,15 @@
-"""``AC``: the actions of a commit, as far as no other family covers them. PROTOCOL.md, Actions."""
+"""``AC``: the actions of a commit, as far as no other family covers them. PROTOCOL.md, Actions.
+
+One module per kind of data that a commit writes: ``commit_info.py``, ``files.py``, ``partition_values.py``,
+``statistics.py``, ``deletion_vectors.py``; ``fields.py`` has fields and actions that must not be there.
+
+Imports ``rule`` and ``check`` of ``checks``, ``domain/delta``, ``report``, and one module of ``metadata``. Only
+``domain/audit`` imports it, for checks that it calls itself.
+
+- A new rule about one action: copy ``WRONG_FIELD`` (``fields.py``) or ``MALFORMED_STATISTICS`` (``statistics.py``).
+- A new rule about a commit and the table before it: copy ``NO_TRANSACTION_ID`` in ``commit_info.py``.
+- A check of single actions may need a counterpart in ``domain/audit/fast_path/patterns.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""``CM``: column mapping. PROTOCOL.md, Column Mapping."""
+"""``CM``: column mapping. PROTOCOL.md, Column Mapping.
+
+- ``state.py``: ids and physical names in one version; ``changes.py``: changes that a commit must not make.
+- ``names.py``: the names in ``add`` actions and data files.
+- ``disabling.py``: family ``UM``, for the jobs that disable column mapping or report its usage.
+
+Imports ``rule`` and ``check`` of ``checks``, ``domain/delta`` and ``report``. ``domain/audit``, ``domain/changes``
+and the family ``data_files`` import it.
+
+- A new rule about one version: copy ``NO_ID`` in ``state.py``. About a change: copy ``ID_CHANGED`` in ``changes.py``.
+- A new rule about disabling: copy ``REUSED_PATH`` in ``disabling.py``.
+"""
 
 from __future__ import annotations
 

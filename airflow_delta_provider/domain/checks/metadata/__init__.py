@@ -1,4 +1,17 @@
-"""``MD``: the metaData action. PROTOCOL.md, Change Metadata."""
+"""``MD``: the metaData action. PROTOCOL.md, Change Metadata.
+
+- ``state.py``, ``schema.py``: metadata and schema of one version; ``changes.py``: changes that a commit makes.
+- ``domains.py``: metadata domains that Delta defines, clustering included.
+- ``identity.py``: identity columns; ``guards.py``: guards of rows, such as constraints, that a data write removes.
+
+Imports ``rule`` and ``check`` of ``checks``, ``domain/delta``, ``formats`` and ``report``. ``domain/audit``, the
+families ``actions`` and ``type_widening``, and ``jobs`` import it.
+
+- A new rule about one version: copy ``NO_ID`` in ``state.py``. About a change: copy ``ID_CHANGED`` in ``changes.py``.
+- A new rule about a domain: copy ``BROKEN_CLUSTERING`` in ``domains.py``.
+- A property with a limited form: a line in ``FORMS`` (``domain/delta/table_properties.py``), which
+  ``UNREADABLE_VALUE`` checks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""``TF``: the protocol action and table features. PROTOCOL.md, Protocol Evolution and Table Features."""
+"""``TF``: the protocol action and table features. PROTOCOL.md, Protocol Evolution and Table Features.
+
+- ``lists.py``: versions and feature lists of one protocol action.
+- ``missing_features.py``: features that a property, a column or another feature needs.
+- ``changes.py``: changes that a commit or a job makes; ``iceberg_compat.py``: Iceberg compatibility.
+
+Imports ``rule`` and ``check`` of ``checks``, ``domain/delta`` with its records of features, and ``report``.
+``domain/audit``, ``domain/changes``, and the families ``data_files`` and ``log`` import it.
+
+- A new rule about one version: copy ``WRITER_VERSION_TOO_LOW`` in ``lists.py``.
+- A new rule about a change: copy ``FEATURE_VANISHED`` in ``changes.py``.
+- A new table feature needs no rule here: checks read its record in ``domain/delta/features``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,19 @@
-"""``RT``: row tracking. PROTOCOL.md, Row Tracking."""
+"""``RT``: row tracking. PROTOCOL.md, Row Tracking.
+
+- ``state.py``, ``history.py``, ``commits.py``, ``live_files.py``: rules about the log.
+- ``row_ids.py``, ``moved_rows.py``, ``keys.py``: rules about ids that a job has read from rows.
+- ``fresh_ids.py``, ``id_sets.py``: ranges and sets of ids. They know no table format, and Paimon's jobs use them.
+
+Imports ``rule`` and ``check`` of ``checks``, one module of ``log``, ``domain/delta``, ``formats/parquet`` and
+``report``; ``fresh_ids.py`` and ``id_sets.py`` nothing of ``delta``. ``domain/audit``, ``domain/changes`` and
+``jobs`` import it.
+
+- A new rule about one version: copy ``NO_HIGH_WATER_MARK`` in ``state.py``, and call its check from ``check_state``.
+- A new rule about a commit: copy ``REASSIGNED_BASE`` in ``commits.py``, and call its check from ``check_commit``.
+- A new rule about rows: copy ``IMPOSSIBLE_ROW_ID`` in ``row_ids.py``; ``jobs/spark/row_tracking`` reads the rows.
+- A rule about commits may need a counterpart in ``is_orderly_append``
+  (``domain/audit/fast_path/routine_commits.py``).
+"""
 
 from __future__ import annotations
 

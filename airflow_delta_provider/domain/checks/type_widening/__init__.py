@@ -1,4 +1,15 @@
-"""``TW``: type widening. PROTOCOL.md, Type Widening."""
+"""``TW``: type widening. PROTOCOL.md, Type Widening.
+
+- ``state.py``: type widening and ``delta.typeChanges`` in one version of a table.
+- ``changes.py``: changes of types, and of their record, that a commit must not make; rules of jobs that widen types.
+
+Imports ``rule`` and ``check`` of ``checks``, one module of ``metadata``, ``domain/delta`` and ``report``.
+``domain/audit``, ``domain/changes``, ``jobs/changes`` and the family ``data_files`` import it.
+
+- A new rule about one version: copy ``ENABLED_WITHOUT_FEATURE`` in ``state.py``.
+- A new rule about a change: copy ``RECORD_LEFT_BY_DROP`` in ``changes.py``.
+- A newly allowed widening: ``can_widen`` in ``domain/delta/features/columns.py``, not here.
+"""
 
 from __future__ import annotations
 
