@@ -1,1 +1,20 @@
-"""Audits of a table's history: which commit broke which rule, and whether a later commit fixed it."""
+"""Audits of a table's history: which commit broke which rule, and whether a later commit fixed it.
+
+- ``history.py``: ``HistoryAudit``, the entry. It takes commits, oldest first.
+- ``transition_judge.py``, ``change_judge.py``: run the checks on a commit. ``routine_judge.py`` handles usual ones
+  together.
+- ``live_files.py``, ``row_tracking.py``, ``file_findings.py``: live files, their row ids, and findings about them.
+- ``violation.py``, ``violations.py``: identity, causes and fixes of violations; ``waivers.py``: accepted findings.
+- ``past.py``, ``restore_detection.py``: questions about earlier commits, and returns to an earlier state.
+- ``saved_state.py``: the state that an audit saves for the next one.
+
+Imports ``checks``, ``delta``, ``formats``, ``report`` and ``text``. ``changes``, ``spec`` and ``request`` import it,
+as do ``jobs`` and ``watch/health.py``.
+
+- A new rule needs no code here, unless its check is ``on_demand``: then ``TransitionJudge`` or another class calls
+  it.
+- A new kind of input of checks: a ``Checks`` in ``checks/check.py``, run by ``TransitionJudge``.
+- A new question about earlier commits: a method of ``PastLog`` (``past.py``), answered in ``jobs/delta/kept_log.py``.
+- A fact that the next audit needs: a field of ``HistoryFacts`` (``saved_state.py``), with a value for older saved
+  states that lack it.
+"""

@@ -1,1 +1,18 @@
-"""Changes of tables: one module or package per kind, each with its plan and its verification."""
+"""Changes of tables: one module or package per kind, each with its plan and its verification.
+
+- ``plan.py``, ``steps.py``: plans, and their steps with SQL and explanation.
+- ``enable_features.py``, ``drop_features.py``, ``widen_types.py``, ``usage_tracking.py``, ``alter_columns``,
+  ``disable_mapping``: one kind of change each.
+- ``own_commit.py``: the actions of commits that this provider writes itself.
+- ``expected_protocol.py``, ``preflight.py``, ``lockouts.py``: the protocol after a plan, and the engines it locks
+  out.
+
+Imports ``request``, ``audit``, ``checks``, ``delta``, ``engine``, ``formats`` and ``report``; not ``rendering``.
+``migrations`` and ``jobs`` import it. Planning reads no table: ``jobs/changes`` passes the state and executes the
+plan.
+
+- A new change: a module like ``widen_types.py``, with ``plan_widening`` and ``verify_widened``; its options in
+  ``request/change_options.py``, its execution in ``jobs/changes``.
+- A new step: a ``Step`` in ``steps.py``, rendered by ``render_sql`` and described by ``action_of``. A step without
+  SQL also needs a case in ``edit_of`` (``own_commit.py``); a step of migrations, cases in ``migrations``.
+"""

@@ -1,1 +1,16 @@
-"""Capabilities of engine releases, and the setup of Spark sessions for them."""
+"""Capabilities of engine releases, and the setup of Spark sessions for them.
+
+- ``profiles.json``, ``profiles.py``, ``profile.py``: features that each release reads and writes, with a source.
+- ``fleet.py``: the engines that users declare; ``access.py``: a table's demands, compared with a release.
+- ``spark_library.py``: releases of Spark and Delta, masters, and settings of a session.
+- ``secret_settings.py``: settings that must not be shown.
+
+Imports ``errors`` and ``text`` only, no table format. ``delta`` and the folders above it may import it, as do
+``jobs``, ``hooks``, ``operators`` and ``command_line``.
+
+- A new release of an engine: an entry of ``releases`` in ``profiles.json``; ``make measure`` compares it with the
+  engine.
+- A new engine: a profile in ``profiles.json``, like the one of Delta Spark.
+- A new setting of sessions: ``own_settings`` or ``missing_settings`` in ``spark_library.py``.
+- A new form of secrets: ``is_secret`` in ``secret_settings.py``.
+"""

@@ -1,1 +1,13 @@
-"""The content of Parquet files: footers, schemas and rows."""
+"""The content of Parquet files: footers, schemas and rows.
+
+- ``footer.py``, ``schema.py``, ``thrift.py``: the footer, its schema, and the protocol that encodes both.
+- ``pages.py``, ``encodings.py``: pages of a column, decompressed and decoded.
+- ``values.py``, ``rows.py``: stored values as Python values, and columns as records.
+
+Imports ``budget``, ``lz4`` and ``snappy`` of ``formats``. ``domain/checks``, ``domain/changes``, ``jobs`` and
+``watch`` import it: most of them read footers only, and checkpoints are read as rows.
+
+- A new encoding: a member of ``Encoding`` and a case in ``decoded`` (``encodings.py``).
+- A new logical type: ``LogicalKind`` in ``schema.py``, and ``converted`` in ``values.py``.
+- A new codec: ``STANDARD_CODECS`` in ``pages.py``, or ``jobs/tables/page_codecs.py`` for an installed package.
+"""
