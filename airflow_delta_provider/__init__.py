@@ -1,7 +1,17 @@
-"""Airflow provider that audits lakehouse tables against their protocol, and makes safe, verified changes to them.
+"""An Airflow provider that audits lakehouse tables and makes safe, verified changes to them.
 
-Importing this package imports neither Airflow nor PySpark: ``domain`` and ``jobs`` are shipped
-to Spark clusters, which have no Airflow, and provider discovery must stay cheap.
+Importing this package imports neither Airflow nor PySpark: ``domain`` and ``jobs`` are shipped to Spark clusters,
+which have no Airflow, and provider discovery must stay cheap.
+
+- ``domain``: knowledge of the table formats. It imports only the standard library.
+- ``jobs``: access to tables, with and without Spark. It imports ``domain``, and never Airflow.
+- ``command_line``: ``delta-provider``. It imports ``domain`` and ``jobs``; only ``__main__.py`` imports it.
+- The other folders run in Airflow. They import ``domain``, and each other in this order: ``sensors``; ``operators``;
+  ``triggers``, ``hooks`` and ``notifications``; ``watch``. ``plugins`` imports only ``domain``, and ``links``
+  nothing. Only ``watch/health.py`` imports ``jobs``.
+
+The contracts of import-linter in ``pyproject.toml`` check most of this. The docstring of each folder names its
+content, the allowed imports, and the places for additions. A new folder needs a place in those contracts.
 """
 
 from __future__ import annotations

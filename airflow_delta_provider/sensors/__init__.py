@@ -1,1 +1,16 @@
-"""Sensors."""
+"""Sensors: one module per condition that a task waits for.
+
+- ``table_sensor.py``: ``TableSensor``, which looks once and then waits in the triggerer; ``ChangeSensor`` for
+  changes.
+- ``feature.py``, ``protocol.py``, ``table_version.py``, ``quiet.py``, ``health.py``, ``paimon_row_tracking.py``:
+  tables.
+- ``quiet_window.py``: a time of day.
+
+Imports Airflow, ``triggers``, ``operators`` (types of arguments, approved plans), ``watch``, ``domain`` and single
+modules. No ``jobs`` and no Spark. Only ``migration.py`` imports it.
+
+- A new sensor: copy ``feature.py``, with its trigger in ``triggers`` and its watch in ``watch``; name it in
+  ``get_provider_info.py``. A condition on protocol or metadata may only need a new subject in ``SUBJECTS``
+  (``domain/delta/table_head.py``).
+- A new argument of all sensors: ``TableSensor``, and ``SensorArguments`` in ``operators/arguments.py``.
+"""
