@@ -1,6 +1,6 @@
 """Facts from a table's commits that the state of a version does not contain.
 
-Rules of scope pair and history need them for commits that were audited before: see :mod:`.past_needs`.
+Rules of scope pair and history need them for commits that were audited before: see ``Need`` in ``checks/rule.py``.
 """
 
 from __future__ import annotations

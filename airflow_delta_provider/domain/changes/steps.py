@@ -1,4 +1,4 @@
-"""The steps of a plan: values that ``sql.py`` renders and ``explain.py`` describes.
+"""The steps of a plan: inert values, their SQL and their sentences.
 
 The provider itself commits steps that have no SQL.
 """

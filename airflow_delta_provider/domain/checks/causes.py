@@ -1,6 +1,6 @@
 """The causes of violations: rules that may break another one. A report shows a violation below its cause.
 
-The families of rules know nothing about each other; this table is the only place that connects them.
+Causes are codes here, so that no family imports another one for them.
 """
 
 from __future__ import annotations

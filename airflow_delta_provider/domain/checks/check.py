@@ -104,7 +104,7 @@ on_commit: Checks[Commit] = Checks(lambda commit: commit.provenance)
 on_transition: Checks[Transition] = Checks(lambda transition: transition.commit.provenance)
 
 
-#: One action as in the log; not run on lines that match a pattern of :mod:`file_pattern`, in domain/audit/known.
+#: One action as in the log; not run on lines that match a pattern in domain/audit/fast_path.
 on_action: Checks[Mapping[str, Any]] = Checks(lambda _: {})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past import VersionRange, find_version_range, undecidable_rules
@@ -39,9 +39,6 @@ from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, TimeBudget, Timings
 from airflow_delta_provider.jobs.storage.errors import OutOfMemoryError, StorageError, UnreadFileError
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
-
-if TYPE_CHECKING:
-    pass
 
 #: Number of commits between two lines of progress.
 _STEP = 5000

@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from airflow_delta_provider.domain.formats.parquet.footer import Footer
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType
-
-if TYPE_CHECKING:
-    pass
 
 
 class RowFile(Protocol):

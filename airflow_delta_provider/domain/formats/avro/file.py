@@ -196,7 +196,7 @@ def read_rows(
 
     :param files: contents of the files; all of their rows are in memory at once
     :param columns: columns to read, in the order of a row's values
-    :param codecs: codecs by Avro's names, as :data:`codecs.STANDARD_CODECS`
+    :param codecs: codecs by Avro's names, as :data:`STANDARD_CODECS`
     :returns: rows of each file, or its error: a broken file does not prevent others from being read
     """
     containers = [_container(file) for file in files]
