@@ -49,8 +49,7 @@ class _Writer:
             self._base = [self._manifest(list(self._live.values()))]
         old = list(self._live.values())[-files:] if rewrite else []
         entries = [{**entry, "_KIND": 1} for entry in old]
-        for _ in range(files):
-            entries.append(self._added(snapshot_id, rewritten=bool(old)))
+        entries += [self._added(snapshot_id, rewritten=bool(old)) for _ in range(files)]
         for entry in entries:
             name = entry["_FILE"]["_FILE_NAME"]
             if entry["_KIND"]:

@@ -87,7 +87,9 @@ def run(checkout: Path, job: Sequence[str], directory: Path, tables: Sequence[st
     command = [sys.executable, "-m", "airflow_delta_provider.jobs", *job, *named, "--report", str(file)]
     print(f"{checkout}: {' '.join(job)}, {len(tables)} tables", file=sys.stderr)
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryDirectory() as elsewhere:
-        ended = subprocess.run(command, cwd=elsewhere, env={**os.environ, **known}, stdout=output, stderr=output)
+        ended = subprocess.run(
+            command, cwd=elsewhere, env={**os.environ, **known}, stdout=output, stderr=output, check=False
+        )
         output.seek(0)
         if not file.exists():
             sys.exit(f"{checkout} wrote no report, exit code {ended.returncode}:\n{output.read()[-3000:]}")

@@ -220,7 +220,9 @@ def main(folder: str, only: list[str]) -> None:
 
 def _in_process(path: str) -> dict[str, str]:
     """Try all ways in a process of its own: some releases abort."""
-    done = subprocess.run([sys.executable, __file__, _ATTEMPT, path], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, __file__, _ATTEMPT, path], capture_output=True, text=True, timeout=60, check=False
+    )
     found = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
     return {way: found.get(way, "aborted") for way in WAYS}
 

@@ -33,7 +33,7 @@ from airflow_delta_provider.hooks.command import (
 )
 from airflow_delta_provider.hooks.jars import check_delta_jars, job_jars, resolved_jars
 from airflow_delta_provider.hooks.preflight import check_before_submit, check_connection, check_master, refused
-from airflow_delta_provider.hooks.results import FileChannel, JobCrash, OutputChannel, ResultChannel, ResultFolder
+from airflow_delta_provider.hooks.results import FileChannel, JobCrashError, OutputChannel, ResultChannel, ResultFolder
 from airflow_delta_provider.hooks.settings_file import (
     NoSparkError,
     SettingsFile,
@@ -330,7 +330,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         """Return the report, regardless of the exit code; without one, raise the reason."""
         try:
             report = self._channel.report()
-        except JobCrash as crash:
+        except JobCrashError as crash:
             raise DeltaJobError(masked_text(f"{crash}\n\n{crash.traceback}")) from failure
         except ValueError as error:
             raise DeltaJobError(

@@ -197,7 +197,7 @@ def _web_hdfs(url: str, conn_id: str | None) -> AbstractFileSystem:
     raise error
 
 
-class JobCrash(Exception):
+class JobCrashError(Exception):
     """The job sent an error instead of a report.
 
     :param traceback: the job's Python traceback
@@ -233,7 +233,7 @@ class ResultChannel(ABC):
     def report(self) -> JobReport | None:
         """Return the report, or None if there is none.
 
-        :raises JobCrash: if the job sent an error instead
+        :raises JobCrashError: if the job sent an error instead
         :raises DeltaResultError: if it cannot be read
         :raises ValueError: if it is damaged
         """
@@ -242,7 +242,7 @@ class ResultChannel(ABC):
             return None
         channel, document = answer
         if channel == "error":
-            raise JobCrash(document["message"], document["traceback"])
+            raise JobCrashError(document["message"], document["traceback"])
         return JobReport.from_json(document)
 
 

@@ -100,7 +100,7 @@ def _judged(found: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:
 
 def _run(command: list[str], seconds: int) -> str:
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=seconds).stdout
+        return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False).stdout
     except subprocess.TimeoutExpired as late:
         return late.stdout.decode() if isinstance(late.stdout, bytes) else ""
 

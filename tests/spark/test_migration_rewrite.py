@@ -268,7 +268,7 @@ def test_value_is_lost_where_the_cast_gives_another_one_or_none(spark, ansi):
         for value in values
     }  # fmt: skip
     columns = []
-    for ((old, new), value), _ in expected.items():
+    for (old, new), value in expected:
         of = is_lost("v", parse_sql_type(old), parse_sql_type(new), new)
         columns.append(f"element_at(transform(array(CAST({value} AS {old})), v -> {of}), 1)")
     before = spark.conf.get("spark.sql.ansi.enabled")

@@ -164,7 +164,7 @@ class WebHdfs:
                 self._answer(200, json.dumps(document).encode())
 
             def _error(self, code: int, kind: str, message: str) -> None:
-                document = {"exception": kind.split(".")[-1], "javaClassName": kind, "message": message}
+                document = {"exception": kind.rsplit(".", maxsplit=1)[-1], "javaClassName": kind, "message": message}
                 self._answer(code, json.dumps({"RemoteException": document}).encode())
 
             def _answer(self, code: int, content: bytes) -> None:

@@ -324,10 +324,8 @@ def _properties_to_set(features: list[Feature], options: EnableFeatureOptions, s
             wanted[feature.support_property] = "supported"
         if feature.enabling_property is not None:
             wanted[feature.enabling_property] = feature.enabled_values[0]
-    for name, value in _spelled(options.properties, state).items():
-        if configuration.get(name) != value:
-            wanted[name] = value
-    return wanted
+    asked = _spelled(options.properties, state).items()
+    return wanted | {name: value for name, value in asked if configuration.get(name) != value}
 
 
 def _implied(properties: Mapping[str, str], present: frozenset[str]) -> list[str]:

@@ -324,11 +324,9 @@ def derived_versions(names: Iterable[str]) -> list[tuple[int, str]]:
 
 def malformed_names(names: Iterable[str]) -> list[str]:
     """Return names that resemble commits or files derived from them, but are invalid."""
-    found = []
     names = [name for name in names if len(name) != _COMMIT_LENGTH or _COMMIT.fullmatch(name) is None]
-    for name in names:
-        if (match := _LIKE_LOG.fullmatch(name)) and not any(form.fullmatch(name) for form in _FORMS):
-            found.append(match[0])
+    odd = [name for name in names if _LIKE_LOG.fullmatch(name)]
+    found = [name for name in odd if not any(form.fullmatch(name) for form in _FORMS)]
     found += [m[0] for m in filter(None, map(_COMPACTION.fullmatch, names)) if int(m[1]) >= int(m[2])]
     return sorted(found)
 

@@ -48,7 +48,7 @@ class LocalStorage(Storage):
             return [entry.name for entry in entries if entry.is_dir()]
 
     def read(self, path: str) -> bytes:
-        with _opened(path) as (descriptor, size):
+        with _Opened(path) as (descriptor, size):
             try:
                 content = os.read(descriptor, size + 1)  # one byte more: usually one call suffices
                 return content if len(content) == size else content + _rest(descriptor)
@@ -65,7 +65,7 @@ class LocalStorage(Storage):
         return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
     def read_range(self, path: str, start: int, end: int) -> bytes:
-        with _opened(path) as (descriptor, size):
+        with _Opened(path) as (descriptor, size):
             end, pieces = min(end, size), []
             while start < end and (piece := os.pread(descriptor, end - start, start)):
                 pieces.append(piece)
@@ -175,7 +175,7 @@ def _path(location: str) -> str:
     return path
 
 
-class _opened:  # a context manager; one made from a generator takes as long as opening the file
+class _Opened:  # a context manager; one made from a generator takes as long as opening the file
     """Opens a file for reading and returns its descriptor and size. Never waits for another process, as a pipe would.
 
     :raises MissingFileError: if there is no such file

@@ -37,7 +37,7 @@ def table(name: str, *findings: Finding, events: Any = EVENTS, **known: Any) -> 
 
 
 def picture_rows(mail: str) -> list[Page]:
-    drawn = mail[mail.index('role="img"') :].split("</table>")[0]
+    drawn = mail[mail.index('role="img"') :].split("</table>", maxsplit=1)[0]
     return [Page(row) for row in re.findall("<tr>(.*?)</tr>", drawn)]
 
 
