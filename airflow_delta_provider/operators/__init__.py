@@ -6,7 +6,8 @@
 - ``approve_migration.py``, ``judge_report.py``: operators without a job of their own.
 
 Imports Airflow, ``hooks``, ``notifications``, ``links``, ``watch``, ``domain`` (mainly ``request`` and ``report``)
-and single modules. No ``jobs`` and no Spark: ``run_here`` (``watch/health.py``) runs a job in the task's own process.
+and single modules. No ``jobs`` and no Spark: ``run_here`` (``watch/python_engine.py``) runs a job in
+the task's own process.
 ``sensors`` and ``migration.py`` import it.
 
 - A new operator: copy ``widen_types.py`` if it changes tables, ``table_detail.py`` if it reads; name it in ``KINDS``

@@ -2,7 +2,7 @@
 
 - ``avro``, ``parquet``: readers of both formats, from bytes to rows.
 - ``json_values.py``: JSON of logs; ``yaml_documents.py``: YAML with positions, for files of users.
-- ``lz4.py``, ``snappy.py``, ``roaring.py``: decompression and bitmaps, in Python alone.
+- ``snappy.py``, ``roaring.py``: decompression and bitmaps, in Python alone.
 - ``budget.py``: the memory that the values of a file may use.
 
 Imports ``errors`` and ``text`` only; no other folder of ``domain``. Any folder above may import it. Input is

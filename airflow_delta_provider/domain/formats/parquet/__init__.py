@@ -4,7 +4,7 @@
 - ``pages.py``, ``encodings.py``: pages of a column, decompressed and decoded.
 - ``values.py``, ``rows.py``: stored values as Python values, and columns as records.
 
-Imports ``budget``, ``lz4`` and ``snappy`` of ``formats``. ``domain/checks``, ``domain/changes``, ``jobs`` and
+Imports ``budget`` and ``snappy`` of ``formats``. ``domain/checks``, ``domain/changes``, ``jobs`` and
 ``watch`` import it: most of them read footers only, and checkpoints are read as rows.
 
 - A new encoding: a member of ``Encoding`` and a case in ``decoded`` (``encodings.py``).
