@@ -166,6 +166,7 @@ lint: setup
 	$(BIN)/mypy dags_examples
 	$(BIN)/lint-imports
 	$(BIN)/python -m scripts.plain_english
+	$(BIN)/python -m scripts.module_averages
 	$(BIN)/towncrier build --draft --version next > /dev/null
 
 # The pages that are made of the code, and the samples of reports in all pages.
