@@ -8,6 +8,8 @@ STAMP := $(VENV)/.installed
 TWICE := --numprocesses 2
 THRICE := --numprocesses 3
 FILES := --dist loadfile
+# What tests share: their types are checked.
+HELPERS := tests/every_kind.py tests/tables tests/unit/damages $(filter-out tests/unit/conftest.py,$(wildcard tests/unit/*.py))
 # Further runs of the example DAGs.
 EXAMPLES := tests/system/test_example_dags.py tests/system/test_migration.py
 S3 := .venv-s3
@@ -164,6 +166,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy dags_examples
+	$(BIN)/mypy $(HELPERS)
 	$(BIN)/lint-imports
 	$(BIN)/python -m scripts.plain_english
 	$(BIN)/python -m scripts.module_averages

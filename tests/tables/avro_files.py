@@ -39,7 +39,7 @@ def _snappy(content: bytes) -> bytes:
     header = content[:head_end] + content[head_end:].replace(b"\x08null", b"\x0csnappy", 1).split(sync)[0] + sync
     body = b""
     for block in blocks:
-        data = block.bytes_.getvalue()
+        data = getattr(block, "bytes_").getvalue()  # noqa: B009  # fastavro does not declare it
         packed = pyarrow.compress(data, codec="snappy", asbytes=True) + zlib.crc32(data).to_bytes(4, "big")
         body += _long(block.num_records) + _long(len(packed)) + packed + sync
     return header + body

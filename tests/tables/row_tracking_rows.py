@@ -58,7 +58,9 @@ def two_materialized(path: Path) -> Files:
 
 def twice_in_a_file(path: Path) -> Files:
     settled(path, 6)
-    return [_give(path, 22, 3, _ids(path, 22)[9])]
+    row_id = _ids(path, 22)[9]
+    assert row_id is not None
+    return [_give(path, 22, 3, row_id)]
 
 
 def twice_in_row_groups(path: Path) -> Files:

@@ -202,10 +202,10 @@ class Model:
             new_names.add((*parts[:-1], new.lower()))
         self.used = self.used or bool(change.drop or change.rename)
         self.dropped = self.dropped or bool(change.drop)
-        new = [(parts, kind) for parts, kind in change.add if self._is_new(parts, kind, new_names)]
-        for parts, kind in new:
+        added = [(parts, kind) for parts, kind in change.add if self._is_new(parts, kind, new_names)]
+        for parts, kind in added:
             self._add(parts, kind)
-        return bool(change.drop or change.rename or new)
+        return bool(change.drop or change.rename or added)
 
     def _is_new(self, parts: Parts, kind: str, new_names: set[Parts]) -> bool:
         """Whether there is not the very column already."""
@@ -303,7 +303,7 @@ def differences(model: Model, metadata: Json) -> Iterator[str]:
         yield f"the columns are {[parts for parts, _ in fields]}, not {[logical for logical, _, _ in columns]}"
         return
     known = {part for path in model.ever for part in path}
-    names = {}
+    names: dict[Any, Any] = {}
     for (parts, wire), (_, _, column) in zip(fields, columns):
         number, name = wire["metadata"].get(ID), wire["metadata"].get(NAME)
         if number != column.id:

@@ -14,12 +14,14 @@ from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.delta.session import OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
-from airflow_delta_provider.jobs.storage.storage import Storage
 from tests.unit.log_builder import Actions, Table
 
 
-def open_log(storage: Storage, location: str) -> TableLog:
-    """Return the log of a table, without Spark."""
+def open_log(storage: Any, location: str) -> TableLog:
+    """Return the log of a table, without Spark.
+
+    :param storage: any storage: the border of a table is not what these tests are about
+    """
     return TableLog(storage, location, CheckpointFiles(storage))
 
 

@@ -480,7 +480,7 @@ class Table:
         """How many rows files have that are not deleted; a file that does not say has ten."""
         adds = [self.now.files[key] for key in keys]
         rows = sum(json.loads(add.get("stats") or "{}").get("numRecords", 10) for add in adds)
-        return rows - sum(int((add.get("deletionVector") or {}).get("cardinality", 0)) for add in adds)
+        return int(rows) - sum(int((add.get("deletionVector") or {}).get("cardinality", 0)) for add in adds)
 
     def _partition_values(self) -> dict[str, str]:
         fields = {wire["name"]: wire for wire in self.schema["fields"]}

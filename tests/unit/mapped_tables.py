@@ -106,7 +106,7 @@ def table(
     )
 
 
-def step(before: TableState, after: TableState, **known: bool) -> Transition:
+def step(before: TableState, after: TableState, **known: Any) -> Transition:
     return Transition(before, Commit(after.version, {"engineInfo": "writer", "operation": "WRITE"}), after, {}, **known)
 
 

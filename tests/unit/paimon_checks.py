@@ -32,10 +32,10 @@ class Storage(LocalStorage):
 
 
 def check(root: Path, storage: Storage | None = None, **options: Any) -> TableReport:
-    storage = storage or Storage()
+    reads: Any = storage or Storage()
     location = f"file:{root}"
-    table = PaimonTable(TableName.parse(str(root)), location, MetadataSource(storage, location, CODECS, patience=0.0))
-    session: Any = TableSession(storage)
+    table = PaimonTable(TableName.parse(str(root)), location, MetadataSource(reads, location, CODECS, patience=0.0))
+    session: Any = TableSession(reads)
     receipts = {name: options.pop(name) for name in ("receipt", "received") if name in options}
     asked = PaimonCheckRowTrackingOptions(**options)
     return PaimonRowTrackingCheck(

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ class TrackedTable:
         if planned.refusals or planned.plan is None:
             return "\n".join(finding.message for finding in planned.refusals)
         for step in planned.plan.steps:
-            self.commit(lambda base, made=step: altering_edit(made, base, memory))
+            self.commit(partial(_altered, step, memory))
         return None
 
     def map(self) -> None:
@@ -245,3 +246,7 @@ def _both(model: Any, table: Any, yes: str, no: str, story: list[str]) -> str:
     why = table()
     assert (yes if why is None else no) == expected, (why, story)
     return expected
+
+
+def _altered(step: Any, memory: Any, base: Any) -> Edit:
+    return altering_edit(step, base, memory)

@@ -198,7 +198,7 @@ def test_damage_that_outlives_an_attempt_stands(case: Case, how: str) -> None:
 
 def test_feature_of_deletion_vectors_is_not_dropped_while_files_have_them() -> None:
     table = histories.with_a_vector()
-    path = table.now.files and next(path for path, vector in table.now.files if vector)
+    path = next(path for path, vector in table.now.files if vector)
     table.drop_feature("deletionVectors")
     (found,) = [finding for finding in audited(table.append().commits) if finding.code == "AC06"]
     assert (found.version, found.path, found.healed_version) == (table.version - 1, path, None)
@@ -351,7 +351,8 @@ def test_fingerprints_tell_table_version_and_file_apart() -> None:
             body(table.commits[0], "metaData")["id"] = "another"
         for _ in range(before):
             table.set_properties(note=str(_))
-        table.damaged(added(baseRowId=0, **({} if name is None else {"path": name}))).append()
+        path: dict[str, Any] = {} if name is None else {"path": name}
+        table.damaged(added(baseRowId=0, **path)).append()
         return roots(audited(table.commits))[0].fingerprint
 
     prints = [fingerprint(), fingerprint(1), fingerprint(name="elsewhere"), fingerprint(other=True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import methodcaller
+
 from airflow_delta_provider.domain.delta.data_type import SHORT, MapType, PrimitiveType
 from tests.unit.damages.case import KEPT, UNDO, Case
 from tests.unit.damages.edits import column, column_of, configured, nothing, protocol, schema
@@ -149,7 +151,7 @@ CASES = (
         Case(
             "TW13",
             lambda: _iceberg(1),
-            lambda t, name=name, wider=wider: t.widen(name, wider),
+            methodcaller("widen", name, wider),
             nothing,
             "schemaString",
             column=name,
