@@ -22,44 +22,64 @@ _spec = FAMILY.of(Scope.SPEC, remedy=_APPLY)
 ANOTHER_TABLE = _spec.error(
     1,
     "table has another id",
+    name="table-id-differs-from-spec",
     effect="The table was replaced, or the spec is for another table; other differences mean nothing then.",
     remedy="Check the location; if the table was replaced on purpose, declare its id.",
 )
 COLUMN_MISSING = _spec.error(
-    2, "declared column is missing", effect="Queries and jobs that use the declared column fail, or read NULL."
+    2,
+    "declared column is missing",
+    name="declared-column-missing",
+    effect="Queries and jobs that use the declared column fail, or read NULL.",
 )
 OTHER_NAME = _spec.error(
-    3, "column has another name", effect="Queries and jobs that use the declared name fail, or read NULL."
+    3,
+    "column has another name",
+    name="column-name-differs-from-spec",
+    effect="Queries and jobs that use the declared name fail, or read NULL.",
 )
 COLUMN_UNDECLARED = _spec.error(
-    4, "column that should not be there", effect="Queries and jobs that read all columns get one more than declared."
+    4,
+    "column that should not be there",
+    name="unwanted-column",
+    effect="Queries and jobs that read all columns get one more than declared.",
 )
 OTHER_TYPE = _spec.error(
     5,
     "column has another type",
+    name="column-type-differs-from-spec",
     effect="Queries and jobs that expect the declared type fail, overflow or convert values.",
 )
 OTHER_NULLABILITY = _spec.error(
     6,
     "column has another nullability",
+    name="column-nullability-differs-from-spec",
     effect="NULL values reach readers that do not expect them, or writers fail when they write NULL, which the spec "
     "allows.",
 )
 OTHER_ORDER = _spec.error(
-    7, "columns are in another order", effect="Tools that match columns by position read and write the wrong ones."
+    7,
+    "columns are in another order",
+    name="column-order-differs-from-spec",
+    effect="Tools that match columns by position read and write the wrong ones.",
 )
 OTHER_COMMENT = _spec.error(
-    8, "column has another comment", effect="Catalogs and people see another comment than declared."
+    8,
+    "column has another comment",
+    name="column-comment-differs-from-spec",
+    effect="Catalogs and people see another comment than declared.",
 )
 OTHER_DEFAULT = _spec.error(
     9,
     "column has another default",
+    name="column-default-differs-from-spec",
     effect="Rows that are written without the column get another value than declared.",
     source="PROTOCOL.md, Default Columns",
 )
 OTHER_GENERATION = _spec.error(
     10,
     "column has another generation expression",
+    name="generation-expression-differs-from-spec",
     effect="Rows have other values than declared.",
     remedy="If the expression was lost, RESTORE the table to the version before, which loses later rows. Otherwise "
     "declare the expression of the table: only a new table can have another one.",
@@ -68,40 +88,49 @@ OTHER_GENERATION = _spec.error(
 OTHER_PROPERTY = _spec.error(
     11,
     "table property is not as declared",
+    name="property-differs-from-spec",
     effect="Engines treat the table differently than declared.",
     source="PROTOCOL.md, Table Properties",
 )
 FEATURE_MISSING = _spec.error(
     12,
     "declared table feature is not enabled",
+    name="declared-feature-not-enabled",
     effect="Consumers that rely on the feature do not get it.",
     source="PROTOCOL.md, Table Features",
 )
 FEATURE_UNWANTED = _spec.error(
     13,
     "table feature that should not be there",
+    name="unwanted-feature",
     effect="Engines that do not support the feature are locked out.",
     source="PROTOCOL.md, Table Features",
 )
 OTHER_CONSTRAINT = _spec.error(
     14,
     "CHECK constraint is not as declared",
+    name="check-constraint-differs-from-spec",
     effect="Rows can be written that the spec forbids, or writers fail on rows that it allows.",
     source="PROTOCOL.md, CHECK Constraints",
 )
 OTHER_PARTITIONING = _spec.error(
     15,
     "table has other partition columns",
+    name="partition-columns-differ-from-spec",
     effect="Queries that filter by the declared partition columns read more files.",
 )
 OTHER_CLUSTERING = _spec.error(
     16,
     "table has other clustering columns",
+    name="clustering-columns-differ-from-spec",
     effect="Queries that filter by the declared columns read more files.",
     source="PROTOCOL.md, Clustered Table",
 )
 OTHER_TABLE_COMMENT = _spec.error(
-    17, "table has another comment", effect="Catalogs and people see another comment than declared."
+    17,
+    "table has another comment",
+    name="table-comment-differs-from-spec",
+    effect="Catalogs and people see another comment than declared.",
 )
 
 #: A declared or actual value: one string, several, or nothing.

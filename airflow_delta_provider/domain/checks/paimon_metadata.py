@@ -31,56 +31,77 @@ _pair = FAMILY.of(Scope.PAIR, remedy=_ROLL_BACK)
 TRACKING_OFF = _state.error(
     1,
     "row tracking disabled while the table has rows",
+    name="paimon-row-tracking-disabled",
     effect="Rows that are written now get no ids, and reading _ROW_ID fails.",
     remedy="Set row-tracking.enabled to true, and write those rows again, or write all rows into a new table.",
 )
 UNSUITED_OPTIONS = _state.error(
     2,
     "options or columns incompatible with row tracking",
+    name="paimon-table-incompatible-with-row-tracking",
     effect="Paimon's connectors refuse to open the table, or do not keep the ids of its rows.",
     remedy="Write the rows into a new table without primary key, buckets and columns of reserved names.",
 )
 NEXT_ROW_ID_OR_SNAPSHOTS = _history.error(
     3,
     "nextRowId missing or lowered, or a snapshot missing",
+    name="paimon-next-row-id-not-continuous",
     effect="Ids are assigned a second time, or the changes between two snapshots are unknown.",
     remedy=_ROLL_BACK,
 )
 GROWTH = _pair.error(
     4,
     "growth of nextRowId differs from the number of new rows",
+    name="paimon-next-row-id-growth-wrong",
     effect="Ids are skipped, or will be assigned a second time.",
     source=_SNAPSHOT,
 )
 NO_ROW_IDS = _commit.error(
-    5, "data file without row ids", effect="Reading _ROW_ID of its rows fails.", remedy=_NEW_TABLE, source=_MANIFEST
+    5,
+    "data file without row ids",
+    name="paimon-file-without-row-ids",
+    effect="Reading _ROW_ID of its rows fails.",
+    remedy=_NEW_TABLE,
+    source=_MANIFEST,
 )
 ABOVE_NEXT_ROW_ID = _commit.error(
-    6, "row ids not below nextRowId", effect="The next inserts assign these ids again.", source=_SNAPSHOT
+    6,
+    "row ids not below nextRowId",
+    name="paimon-row-ids-beyond-next-id",
+    effect="The next inserts assign these ids again.",
+    source=_SNAPSHOT,
 )
 NOT_TILED = _pair.error(
     7,
     "new files do not have the new row ids, each once",
+    name="paimon-new-files-with-wrong-ids",
     effect="Two rows share an id, or an id belonged to another row before.",
 )
 OVERLAPPING_ROW_IDS = _state.error(
-    8, "two live files with the same row ids", effect=_TWO_ROWS_ONE_ID, remedy=_NEW_TABLE
+    8,
+    "two live files with the same row ids",
+    name="paimon-files-share-row-ids",
+    effect=_TWO_ROWS_ONE_ID,
+    remedy=_NEW_TABLE,
 )
 SEQUENCE_NUMBERS = _commit.error(
     9,
     "sequence numbers of a file that its commit cannot assign",
+    name="paimon-file-sequence-numbers-impossible",
     effect="Consumers that read changes by _SEQUENCE_NUMBER miss rows, or see unchanged ones.",
     source=_MANIFEST,
 )
 CONTRADICTING_MANIFESTS = _pair.error(
     10,
     "manifests contradict the previous snapshot",
+    name="paimon-manifests-contradict-snapshot",
     effect="Readers fail, or rows appear and vanish that no commit wrote or deleted.",
     source=_MANIFEST,
 )
 RECORD_COUNT = _state.error(
     11,
     "totalRecordCount differs from the number of rows in live files",
+    name="paimon-total-record-count-wrong",
     effect="Counts that engines take from metadata are wrong; files may be lost or listed twice.",
     remedy=_ROLL_BACK,
     source=_SNAPSHOT,
@@ -88,6 +109,7 @@ RECORD_COUNT = _state.error(
 RECORDED_SIZES = _state.error(
     12,
     "metadata file missing, or of another size than recorded",
+    name="paimon-metadata-file-missing-or-resized",
     effect="Paimon reads the file as empty, without an error: the rows that it lists vanish.",
     remedy=_RESTORE_FILE,
     source=_MANIFEST,
@@ -95,6 +117,7 @@ RECORDED_SIZES = _state.error(
 REASSIGNED = _pair.warning(
     13,
     "row ids reassigned",
+    name="paimon-row-ids-reassigned",
     effect=_ROWS_SEEM_REPLACED,
     remedy="If nothing follows row ids, nothing needs to be done. Otherwise do not run this operation on the table.",
 )
@@ -110,6 +133,7 @@ def is_reassigned(finding: Finding) -> bool:
 UNREADABLE_METADATA = _state.error(
     14,
     "snapshot, schema or manifest unreadable",
+    name="paimon-metadata-unreadable",
     effect="Engines fail on the snapshots that need the file.",
     remedy=_RESTORE_FILE,
     source=_SNAPSHOT,
@@ -119,12 +143,14 @@ UNREADABLE_METADATA = _state.error(
 NOT_TRACKED = _state.undecided(
     15,
     "no row tracking",
+    name="paimon-table-without-row-tracking",
     effect="The rows have no ids, so there is nothing to check.",
     remedy="Create the table with row-tracking.enabled, without primary key and buckets, and write the rows into it.",
 )
 UNKNOWN_VERSION = _state.undecided(
     16,
     "metadata of an unknown version or format",
+    name="paimon-metadata-version-unknown",
     effect="Its meaning is unknown, so it is not checked.",
     remedy='Update airflow-delta-provider, or check the table with source="catalog".',
     source=_SNAPSHOT,
@@ -132,18 +158,21 @@ UNKNOWN_VERSION = _state.undecided(
 NOT_STILL = _history.undecided(
     17,
     "snapshots expire faster than they can be read",
+    name="paimon-snapshots-expire-too-fast",
     effect="The list of snapshots changed during every attempt to read it.",
     remedy="Keep more snapshots (snapshot.num-retained.min, snapshot.time-retained), or check while none expire.",
 )
 ROWS_NOT_READ = _state.undecided(
     18,
     "rows cannot be checked",
+    name="paimon-rows-not-checkable",
     effect="It is unknown whether ids and sequence numbers of rows are right.",
     remedy="First fix the problems of the table's metadata that the other findings report.",
 )
 METADATA_NOT_READ = _state.undecided(
     21,
     "manifest too large to be read",
+    name="paimon-manifest-too-large",
     effect="Snapshots that need the file are not checked. The file may be undamaged.",
     remedy="Let Paimon write smaller manifests (manifest.target-file-size), or report this as a bug in the provider.",
     source=_SNAPSHOT,
@@ -152,11 +181,16 @@ METADATA_NOT_READ = _state.undecided(
 NOT_READ = _state.undecided(
     22,
     "metadata file outside the table",
+    name="paimon-metadata-outside-allowed-locations",
     effect="The content of the file is not checked.",
     remedy="If the table may use this place, add it to [delta_provider] allowed_locations (--allowed-location), "
     "together with the table's own location.",
     source=_MANIFEST,
 )
 
-NEW_IDS_FOR_OLD_ROWS = _pair.error(19, "UPDATE or DELETE assigned new row ids", effect=_ROWS_SEEM_REPLACED)
-LOST_ROWS = _pair.error(20, "UPDATE lost rows", effect="Rows that nobody deleted are gone.")
+NEW_IDS_FOR_OLD_ROWS = _pair.error(
+    19, "UPDATE or DELETE assigned new row ids", name="paimon-update-assigns-new-row-ids", effect=_ROWS_SEEM_REPLACED
+)
+LOST_ROWS = _pair.error(
+    20, "UPDATE lost rows", name="paimon-update-lowers-row-count", effect="Rows that nobody deleted are gone."
+)

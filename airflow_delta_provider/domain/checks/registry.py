@@ -55,7 +55,7 @@ FAMILIES: tuple[RuleFamily, ...] = (
 #: All rules by code.
 RULES: Mapping[str, Rule] = {rule.code: rule for family in FAMILIES for rule in family.rules}
 #: Placeholder for the rules of other releases.
-UNKNOWN = Rule(RuleFamily("", "", ""), "", Severity.UNDECIDED, "unknown rule", Scope.PLATFORM)
+UNKNOWN = Rule(RuleFamily("", "", ""), "", Severity.UNDECIDED, "unknown rule", "unknown-rule", Scope.PLATFORM)
 
 
 def rule_of(finding: Finding) -> Rule:

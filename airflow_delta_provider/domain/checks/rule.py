@@ -310,6 +310,7 @@ class Rule:
     :param code: stable code
     :param severity: severity of its findings, unless they have their own
     :param title: the fault in a few words
+    :param name: unique, stable name for people, in kebab case: the fault in two to six words
     :param scope: the object that it checks
     :param remedy: the fix, in a sentence
     :param effect: the effect on readers or writers of the table, in a sentence
@@ -327,12 +328,14 @@ class Rule:
     :param of_all_columns: whether its findings are about all columns of a table, although they name only one
     :param blames: faulty aspect of the file that its findings name: they belong to the commit that first wrote it so;
         None: as in its family
+    :param since: first release that has it
     """
 
     family: RuleFamily
     code: str
     severity: Severity
     title: str
+    name: str
     scope: Scope
     remedy: str = ""
     effect: str = ""
@@ -347,6 +350,7 @@ class Rule:
     reported_once: bool = False
     of_all_columns: bool = False
     blames: FileAspect | None = None
+    since: str = "0.1.0"
 
     def found(
         self,
@@ -450,7 +454,7 @@ class RuleFamily:
 
 @dataclass(frozen=True)
 class RuleGroup:
-    """A factory of rules of a family that check one scope: ``group.error(1, "title", effect="…", remedy="…")``.
+    """A factory of rules of a family that check one scope: ``group.error(1, "title", name="…", effect="…")``.
 
     Other fields of a rule, such as ``healing`` or ``shows``, are passed by name as in :class:`Rule`.
 
@@ -461,21 +465,22 @@ class RuleGroup:
     scope: Scope
     shared: Mapping[str, Any]
 
-    def error(self, number: int, title: str, **known: Any) -> Rule:
+    def error(self, number: int, title: str, *, name: str, **known: Any) -> Rule:
         """Register and return the rule with that number, whose findings are errors."""
-        return self._register(Severity.ERROR, number, title, known)
+        return self._register(Severity.ERROR, number, title, name, known)
 
-    def warning(self, number: int, title: str, **known: Any) -> Rule:
+    def warning(self, number: int, title: str, *, name: str, **known: Any) -> Rule:
         """Register and return the rule with that number, whose findings are warnings."""
-        return self._register(Severity.WARNING, number, title, known)
+        return self._register(Severity.WARNING, number, title, name, known)
 
-    def undecided(self, number: int, title: str, **known: Any) -> Rule:
+    def undecided(self, number: int, title: str, *, name: str, **known: Any) -> Rule:
         """Register and return the rule with that number, whose findings report something that could not be decided."""
-        return self._register(Severity.UNDECIDED, number, title, known)
+        return self._register(Severity.UNDECIDED, number, title, name, known)
 
-    def _register(self, severity: Severity, number: int, title: str, known: Mapping[str, Any]) -> Rule:
+    def _register(self, severity: Severity, number: int, title: str, name: str, known: Mapping[str, Any]) -> Rule:
         code = f"{self.family.prefix}{number:02d}"
-        return self.family.register(Rule(self.family, code, severity, title, self.scope, **{**self.shared, **known}))
+        fields = {**self.shared, **known}
+        return self.family.register(Rule(self.family, code, severity, title, name, self.scope, **fields))
 
 
 _ROWS = "that deletion vectors can be read, that row ids in files are unique and were kept (level data)"

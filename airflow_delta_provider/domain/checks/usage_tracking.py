@@ -41,6 +41,7 @@ _state = FAMILY.of(Scope.STATE, SPEC)
 NO_PROPERTY = _state.error(
     1,
     "usage tracking without its property",
+    name="usage-tracking-without-property",
     effect="It is unknown whether a column was ever dropped or renamed, and a new column may get the values of a "
     "dropped one.",
     remedy=SET_TRUE,
@@ -49,6 +50,7 @@ NO_PROPERTY = _state.error(
 PROPERTY_WITHOUT_FEATURE = _state.warning(
     2,
     "property of usage tracking without the feature",
+    name="usage-tracking-property-without-feature",
     effect="Writers drop and rename columns without setting it, so it is meaningless and misleads those who rely on "
     "it.",
     remedy=f"Unset {DROPPED_OR_RENAMED}.",
@@ -80,6 +82,7 @@ def _property(state: TableState) -> Iterator[Finding]:
 NOT_WRITERS_ONLY = _state.error(
     8,
     "usage tracking not listed as a writer feature",
+    name="usage-tracking-not-listed-for-writers",
     effect="Writers that do not know the feature drop and rename columns untracked, or readers refuse the table.",
     remedy="Write a protocol action with writer version 7 that has the feature in writerFeatures only.",
     source=WRITERS,
@@ -105,6 +108,7 @@ def _list(state: TableState) -> Iterator[Finding]:
 OTHER_NAMES = _state.warning(
     3,
     "nothing dropped or renamed, yet names differ",
+    name="names-differ-without-tracked-rename",
     effect="Either a rename was not tracked, or the names always differed: the mapping cannot simply be removed.",
     remedy=f"Set {DROPPED_OR_RENAMED} to true, unless the columns are known to have had these physical names from the "
     "beginning.",
@@ -156,6 +160,7 @@ _pair = FAMILY.of(Scope.PAIR, remedy=SET_TRUE, needs=(Need.STATE, Need.FILES, Ne
 SET_BACK = FAMILY.of(Scope.HISTORY).error(
     4,
     "usage tracking set back from true to false",
+    name="usage-tracking-set-back",
     effect=_RESURRECTED,
     remedy=SET_TRUE,
     needs=(Need.STATE, Need.FILES, Need.EVER_DROPPED),
@@ -177,6 +182,7 @@ def _set_back(transition: Transition) -> Iterator[Finding]:
 TURNED_ON_AS_UNUSED = _pair.error(
     5,
     "usage tracking enabled as if nothing had been dropped",
+    name="usage-tracking-ignores-earlier-drops",
     effect="Columns that were dropped before are not taken into account. " + _RESURRECTED,
 )
 
@@ -197,6 +203,7 @@ def _turned_on(transition: Transition) -> Iterator[Finding]:
 NOT_TRACKED = _pair.error(
     6,
     "column dropped or renamed without being tracked",
+    name="drop-or-rename-not-tracked",
     effect=_RESURRECTED,
 )
 
@@ -230,6 +237,7 @@ def _not_tracked(transition: Transition) -> Iterator[Finding]:
 NAME_NOT_UNIQUE = _pair.error(
     7,
     "new column without a unique physical name",
+    name="new-column-without-unique-physical-name",
     effect="Data files may have a dropped column under that name. Its values are then read as values of the new "
     "column.",
     remedy="Drop the column, and add it with an engine that supports usage tracking.",

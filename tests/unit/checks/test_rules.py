@@ -35,6 +35,9 @@ PACKAGE = Path(airflow_delta_provider.__file__).parent
 CODE = re.compile(rf"\b(?:{'|'.join(family.prefix for family in FAMILIES)})\d\d\b")
 SENTENCE = re.compile(r"[A-Z].{5,200}[^.…]\.")
 THREAD = re.compile(r"[\w-]+/[\w-]+#\d+")
+#: Two to six words in kebab case.
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+){1,5}")
+RELEASE = re.compile(r"^## (\d+\.\d+\.\d+)\b", re.MULTILINE)
 each_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 
 
@@ -69,6 +72,23 @@ def test_rule_says_what_is_wrong_what_to_do_and_of_a_table_what_it_can_do(rule: 
     assert SENTENCE.fullmatch(rule.remedy)
     assert SENTENCE.fullmatch(rule.effect) or (not rule.effect and not rule.scope.is_table)
     assert all(THREAD.fullmatch(thread) for thread in rule.threads)
+
+
+@each_rule
+def test_name_is_short_and_in_kebab_case(rule: Rule):
+    assert NAME.fullmatch(rule.name)
+    assert len(rule.name) <= 48
+
+
+def test_names_are_unique_and_no_code_is_in_one():
+    names = [rule.name for rule in (*RULES.values(), UNKNOWN)]
+    assert [name for name, times in Counter(names).items() if times > 1] == []
+    assert [name for name in names if CODE.search(name.upper())] == []
+
+
+def test_each_rule_exists_since_a_release():
+    releases = RELEASE.findall((PAGE.parents[2] / "CHANGELOG.md").read_text(encoding="utf-8"))
+    assert {rule.since for rule in RULES.values()} - {*releases} == set()
 
 
 def test_requests_and_faults_are_no_rules_about_tables():

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.report.report import Finding
 NO_TRANSACTION_ID = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Commit Provenance Information").error(
     20,
     "commit of a catalog-managed table without a transaction id",
+    name="catalog-commit-without-transaction-id",
     effect="Clients cannot tell whether a commit that the catalog ratified is their own, and may write it twice.",
     remedy=UPDATE,
     shows="commitInfo",
@@ -41,12 +42,14 @@ _pair = FAMILY.of(Scope.PAIR, _SOURCE)
 NO_TIMESTAMP = FAMILY.of(Scope.COMMIT, _SOURCE).error(
     1,
     "in-commit timestamp missing or not first",
+    name="in-commit-timestamp-missing-or-misplaced",
     effect="Readers that look for a version by its time, or follow the table by time, fail or use wrong versions.",
     remedy=_CANNOT_BE_REPAIRED,
 )
 TIMESTAMP_NOT_LATER = _pair.error(
     2,
     "in-commit timestamp not later than the previous version's",
+    name="in-commit-timestamp-not-increasing",
     effect="Readers that look for a version by its time get the wrong one.",
     remedy=_CANNOT_BE_REPAIRED,
     needs=(Need.STATE, Need.COMMIT),
@@ -110,6 +113,7 @@ def _is_possible(name: str, value: str, transition: Transition) -> bool:
 NO_ENABLEMENT = _pair.error(
     11,
     "in-commit timestamps enabled without recording since when",
+    name="in-commit-timestamp-start-not-recorded",
     effect="Readers that look for a version by its time mistake file times for commit times, or fail.",
     remedy="Disable delta.enableInCommitTimestamps, and enable it again with an up-to-date engine, which sets "
     "delta.inCommitTimestampEnablementVersion and -Timestamp.",

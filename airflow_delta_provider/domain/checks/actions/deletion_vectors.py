@@ -33,6 +33,7 @@ def _vector_is_not_allowed(later: Transition, finding: Finding, _: Details) -> b
 DELETION_VECTOR_WITHOUT_FEATURE = _commit.error(
     6,
     "deletion vector without the feature",
+    name="deletion-vector-without-feature",
     effect="Readers that do not know the feature open the table and return the deleted rows.",
     remedy="Enable the feature: DeltaEnableFeatureOperator(features=['deletionVectors']).",
     healing=Healing(_vector_is_not_allowed, by_files=True),
@@ -52,6 +53,7 @@ def _vector_is_there(later: Transition, finding: Finding, details: Details) -> b
 WRONG_CARDINALITY = _commit.error(
     10,
     "deletion vector of a file whose number of rows is missing or smaller",
+    name="row-count-missing-or-below-deletions",
     effect="Engines that count by statistics answer wrongly, and strict ones refuse the table.",
     remedy=WRITE_AGAIN,
     healing=Healing(_vector_is_there, _vectors, needs_details=True, by_files=True),
@@ -65,6 +67,7 @@ def _vector_is_not_enabled(later: Transition, finding: Finding, _: Details) -> b
 VECTOR_NOT_ENABLED = FAMILY.of(Scope.PAIR, "PROTOCOL.md, Deletion Vectors").error(
     13,
     "deletion vector written while they are disabled",
+    name="deletion-vector-written-while-disabled",
     effect="The table has deletion vectors again, which its owner has disabled or never enabled, and readers without "
     "support for them stay locked out.",
     remedy="Remove it with REORG TABLE … APPLY (PURGE), and update the engine that wrote the commit.",
@@ -77,6 +80,7 @@ VECTOR_NOT_ENABLED = FAMILY.of(Scope.PAIR, "PROTOCOL.md, Deletion Vectors").erro
 BROKEN_VECTOR = _commit.error(
     21,
     "deletion vector that cannot be read",
+    name="deletion-vector-descriptor-invalid",
     effect="Readers fail on the file, or return rows that were deleted.",
     remedy=WRITE_AGAIN,
     source="PROTOCOL.md, Deletion Vector Descriptor Schema",

@@ -89,6 +89,7 @@ _commit = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Actions")
 WRONG_FIELD = _commit.error(
     16,
     "field of an action missing, or of another type",
+    name="action-field-missing-or-mistyped",
     effect="Strict readers fail on the table; others take the field for false or 0, so streams skip files.",
     remedy=WRITE_AGAIN,
     shows=OF_SUBJECT,
@@ -96,6 +97,7 @@ WRONG_FIELD = _commit.error(
 OF_CHECKPOINTS = _commit.warning(
     17,
     "action that only checkpoints may have",
+    name="checkpoint-action-in-commit",
     effect="Readers skip it, or refuse the commit.",
     remedy=UPDATE,
     source=RECONCILIATION,
@@ -176,6 +178,7 @@ def _until_once(names: Callable[[Commit], list[str]]) -> Healing:
 DOMAIN_TWICE = _of_domain.error(
     4,
     "several domainMetadata actions for one domain in a commit",
+    name="several-actions-for-one-domain",
     effect="Readers may pick either of them.",
     remedy="Set the domain again in one commit, and update the engine that wrote this one.",
     healing=_until_once(_domains),
@@ -184,6 +187,7 @@ DOMAIN_TWICE = _of_domain.error(
 TRANSACTION_TWICE = _of_domain.error(
     7,
     "several txn actions for one application in a commit",
+    name="several-txn-actions-for-one-application",
     effect="A stream that resumes from there may write data twice, or leave some out.",
     remedy=UPDATE,
     healing=_until_once(_applications),
@@ -209,6 +213,7 @@ def _domain_is_not_allowed(later: Transition, finding: Finding, _: Details) -> b
 DOMAIN_WITHOUT_FEATURE = _of_domain.error(
     5,
     "domainMetadata without the feature",
+    name="domain-metadata-without-feature",
     effect="Writers may silently lose the domain.",
     remedy="Enable the feature: DeltaEnableFeatureOperator(features=['domainMetadata']).",
     source="PROTOCOL.md, Domain Metadata",

@@ -32,6 +32,7 @@ def _is_missing_and_append_only(later: Transition, finding: Finding, _: Details)
 REMOVED_FROM_APPEND_ONLY = _pair.error(
     3,
     "data removed from an append-only table",
+    name="append-only-table-loses-data",
     effect="Readers that follow appends to the table do not notice the removal.",
     remedy=Restore(instead="set delta.appendOnly to false if that was intended"),
     source="PROTOCOL.md, Append-only Tables",
@@ -65,6 +66,7 @@ def _rows_are_elsewhere(later: Transition, finding: Finding, _: Details) -> bool
 ROWS_NOT_KEPT = _pair.error(
     9,
     "rows lost or added by a commit that changes no data",
+    name="row-count-changed-without-data-change",
     effect="Rows disappeared or appeared although nobody deleted or inserted them, and readers that follow the table "
     "do not notice it.",
     remedy=Restore(", and update the engine that wrote the commit"),
@@ -111,6 +113,7 @@ def _is_not_replaced(later: Transition, _: Finding, __: Details) -> bool:
 REMOVED_NOT_LIVE = _pair.error(
     14,
     "removed file not in the table",
+    name="removed-file-not-in-table",
     effect="Readers may still see data that was to be removed: rows twice, or rows that were deleted.",
     remedy="Compare the table with its previous version; if it has rows twice, or deleted ones again, RESTORE that "
     "version and write the change again.",
@@ -168,6 +171,7 @@ def _until_as_before(name: str, said: Callable[[LiveFile], int | None]) -> Heali
 FILE_OVERWRITTEN = _pair.error(
     15,
     "live file added again with another size",
+    name="live-file-changes-size",
     effect="The file was overwritten, which data files never may be, or one of the sizes is wrong: readers fail, or "
     "read other rows.",
     remedy="Bring the first content of the file back from a backup, or DELETE its rows and write them again; RESTORE "
@@ -197,6 +201,7 @@ def _overwritten(transition: Transition) -> Iterator[Finding]:
 ROWS_CHANGED = _pair.error(
     22,
     "live file added again with another number of rows",
+    name="live-file-changes-row-count",
     effect="The number of all rows of a file, deleted or not, never changes: engines that count by statistics "
     "answer wrongly, and row ids overlap.",
     remedy=Restore(", and update the engine that wrote the commit"),
@@ -227,6 +232,7 @@ def _rows_changed(transition: Transition) -> Iterator[Finding]:
 HIDDEN_FILE = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Data Files").warning(
     27,
     "data file in a hidden folder",
+    name="data-file-in-hidden-folder",
     effect="VACUUM never deletes the file once it is removed, and tools that copy tables may leave it out.",
     remedy=UPDATE,
     about_live_files=True,
@@ -257,6 +263,7 @@ def _other_is_live(later: Transition, _: Finding, details: Details) -> bool:
 LIVE_UNDER_TWO_PATHS = _pair.error(
     23,
     "file live under two paths",
+    name="file-live-under-two-paths",
     effect="Its rows are read twice, and a commit that removes one of the paths leaves them in the table.",
     remedy=Restore(", write the change again, and update the engine that wrote the commit"),
     healing=Healing(_other_is_live, _other_path, needs_details=True, by_files=True),
@@ -288,6 +295,7 @@ _CHANGE_ROWS = frozenset({"UPDATE", "MERGE", "DELETE"})
 CHANGE_DATA_AS_DATA = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Add CDC File").warning(
     25,
     "change data file marked as changing data",
+    name="change-file-marked-as-data-change",
     effect="Readers that do not know change data may mistake it for rows of the table.",
     remedy=UPDATE,
     shows="cdc",
@@ -295,6 +303,7 @@ CHANGE_DATA_AS_DATA = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Add CDC File").warni
 NO_CHANGE_DATA = FAMILY.of(Scope.PAIR, "PROTOCOL.md, Writer Requirements for AddCDCFile").error(
     26,
     "rows changed without change data",
+    name="change-data-not-written",
     effect="Readers of the change data feed see every row of the rewritten files deleted and inserted again.",
     remedy="Update the engine that wrote the commit; consumers of the feed have to read the table again.",
     needs=(Need.STATE, Need.FILES, Need.VERSIONS),

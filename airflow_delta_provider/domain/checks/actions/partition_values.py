@@ -28,6 +28,7 @@ _commit = FAMILY.of(Scope.COMMIT)
 NO_PARTITION_VALUES = _commit.error(
     8,
     "partition values missing, or for other columns than the partition columns",
+    name="partition-values-missing-or-extra",
     effect="Readers fail on the table, or read NULL in the partition columns of the file, and filters miss its rows.",
     remedy=WRITE_AGAIN,
     source=ADD_AND_REMOVE,
@@ -36,6 +37,7 @@ NO_PARTITION_VALUES = _commit.error(
 WRONG_PARTITION_VALUE = _commit.error(
     12,
     "partition value does not match the column's type",
+    name="partition-value-of-wrong-type",
     effect="Reading the file fails, or the column reads NULL in it, and filters miss its rows.",
     remedy=WRITE_AGAIN,
     source="PROTOCOL.md, Partition Value Serialization",
@@ -56,6 +58,7 @@ def check_partition_values(add: Mapping[str, Any], metadata: Metadata) -> Iterat
 OTHER_PARTITION_VALUES = _commit.error(
     24,
     "partition values of a removed or change data file wrong",
+    name="remove-or-cdc-partition-values-wrong",
     effect="Readers of the change data feed fail on the commit, or read NULL in the partition columns of its rows.",
     remedy=UPDATE,
     source=ADD_AND_REMOVE,
@@ -195,6 +198,7 @@ def _is_not_undone(later: Transition, _: Finding, __: Details) -> bool:
 OTHER_PARTITION_WRITTEN = _commit.warning(
     28,
     "overwrite of other partitions than its predicate names",
+    name="overwrite-outside-its-predicate",
     effect="The rows that were to be replaced are gone, and another partition may have rows twice.",
     remedy="Compare the table with its previous version. If rows are missing, RESTORE that version and write the "
     "change again, with rows that fit the predicate.",

@@ -29,11 +29,13 @@ _commit = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Per-file Statistics", remedy=WRI
 MALFORMED_STATISTICS = _commit.error(
     18,
     "statistics malformed",
+    name="statistics-malformed",
     effect="Strict readers fail on the file; others ignore its statistics, or read other values from them.",
 )
 CONTRADICTORY_STATISTICS = _commit.error(
     19,
     "statistics contradict themselves",
+    name="statistics-contradict-themselves",
     effect="Readers that skip files by statistics miss rows, and readers that answer queries from statistics return "
     "wrong results.",
 )

@@ -25,6 +25,7 @@ _pair = FAMILY.of(Scope.PAIR, remedy=RESTORE, needs=(Need.STATE, Need.FILES, Nee
 ILLEGAL_MODE_CHANGE = _pair.error(
     9,
     "illegal change of the mapping mode",
+    name="illegal-mapping-mode-change",
     effect="Columns read NULL in files that were not written for the new mode.",
     about_older_files=True,
     of_all_columns=True,
@@ -81,6 +82,7 @@ def _mode_change(transition: Transition) -> Iterator[Finding]:
 MAX_COLUMN_ID_LOWERED = _pair.error(
     10,
     "maxColumnId lowered",
+    name="max-column-id-lowered",
     effect="The next column that is added gets an id that another one has or had, and may get its values.",
     remedy=DO_NOT_ADD,
 )
@@ -103,6 +105,7 @@ def _max_lowered(transition: Transition) -> Iterator[Finding]:
 PHYSICAL_NAME_CHANGED = _pair.error(
     11,
     "physical name of a column changed",
+    name="physical-name-changed",
     effect="Older files store the column under the old name, so it reads NULL there.",
     about_older_files=True,
 )
@@ -131,6 +134,7 @@ def _physical_name_changed(transition: Transition) -> Iterator[Finding]:
 ID_CHANGED = _pair.error(
     12,
     "id of a physical path changed",
+    name="id-of-physical-path-changed",
     effect="Readers that find columns by id read NULL, or another column's values, from older files.",
     source=SPEC,
     about_older_files=True,
@@ -160,6 +164,7 @@ def _id_changed(transition: Transition) -> Iterator[Finding]:
 REUSED_ID = _pair.error(
     13,
     "new column with an old id",
+    name="new-column-reuses-id",
     effect="Readers that find columns by id mistake values of a dropped column in older files for the new column's.",
     remedy="Check whether files are older than the commit; an engine with column mapping takes the next free id.",
 )
@@ -210,6 +215,7 @@ def _kept(old: MappedSchema, now: MappedField) -> bool:
 CLUSTERING_NAMES = FAMILY.of(Scope.STATE).error(
     17,
     "clustering columns not by physical name",
+    name="clustering-columns-not-by-physical-name",
     effect="The table still reads, but OPTIMIZE, DESCRIBE DETAIL and ALTER TABLE … CLUSTER BY fail, or the table is no "
     "longer clustered.",
     remedy=Restore(instead="write the table again with CREATE OR REPLACE TABLE … CLUSTER BY"),

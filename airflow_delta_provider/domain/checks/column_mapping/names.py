@@ -54,6 +54,7 @@ def until_path_of_column_is_free(finding: Finding, state: TableState) -> StillOp
 REUSED_PATH = FAMILY.of(Scope.HISTORY).error(
     16,
     "physical path of a dropped column used again",
+    name="dropped-physical-path-reused",
     effect="Dropped values come back in the new column, or the table cannot be read if the types differ.",
     remedy="Drop the column, and add it again with an engine that supports column mapping, which gives it a new "
     "physical name.",
@@ -161,12 +162,14 @@ _commit = FAMILY.of(Scope.COMMIT, remedy=WRITE_AGAIN)
 PARTITION_VALUES = _commit.error(
     14,
     "partition values not by physical name",
+    name="partition-values-not-by-physical-name",
     effect="The partition columns read NULL for the rows of the file, and filters miss them.",
     about_live_files=True,
 )
 STATISTICS = _commit.error(
     15,
     "statistics not by physical name",
+    name="statistics-not-by-physical-name",
     effect="Readers find no statistics for the column and cannot skip the file; if another column has or had that "
     "name as its physical name, they skip rows that should be read.",
 )
@@ -338,6 +341,7 @@ def _path(add: Mapping[str, Any]) -> str | None:
 NOT_FOUND_IN_FILE = FAMILY.of(Scope.DATA).error(
     18,
     "data file lacks the ids or names that readers find columns by",
+    name="data-file-does-not-match-mapping",
     effect="Readers refuse the file, or read NULL or another column's values from it.",
     remedy=Restore(", and write its rows again with an engine that supports column mapping", of_file=True),
     source=READERS,
@@ -347,6 +351,7 @@ NOT_FOUND_IN_FILE = FAMILY.of(Scope.DATA).error(
 NOT_AS_ASKED = FAMILY.of(Scope.OUTCOME).error(
     19,
     "columns not as requested",
+    name="columns-not-changed-as-requested",
     effect="Queries that use the new names fail, or read columns that were to be dropped.",
     remedy="Check the table's history for another writer, then run the job again.",
 )

@@ -44,6 +44,7 @@ _state = FAMILY.of(Scope.STATE, SPEC)
 UNKNOWN_MODE = _state.error(
     20,
     "unknown mapping mode",
+    name="unknown-mapping-mode",
     effect="Engines refuse to open the table.",
     remedy="Restore the log file from a backup or another replica, and update the engine that wrote it.",
 )
@@ -63,6 +64,7 @@ def _unknown_mode(state: TableState) -> Iterator[Finding]:
 UNSUPPORTED_MODE = _state.error(
     1,
     "column mapping without protocol support",
+    name="column-mapping-without-protocol-support",
     effect="Some readers use the mapping and others look for columns under their own names, so columns may read NULL.",
     remedy=RESTORE,
 )
@@ -83,6 +85,7 @@ def _unsupported(state: TableState) -> Iterator[Finding]:
 NO_ID = _state.error(
     2,
     "column id missing or not a 32-bit integer",
+    name="column-id-missing-or-invalid",
     effect="Engines refuse the table, or find no values of the column in files that they search by id.",
     remedy=_ADD_AGAIN,
 )
@@ -107,6 +110,7 @@ def _ids(state: TableState) -> Iterator[Finding]:
 NO_PHYSICAL_NAME = _state.error(
     3,
     "physical name missing",
+    name="physical-name-missing",
     effect="The column's name in data files is unknown: engines refuse the table or read NULL.",
     remedy=_ADD_AGAIN,
 )
@@ -129,6 +133,7 @@ def _physical_names(state: TableState) -> Iterator[Finding]:
 DUPLICATE_ID = _state.error(
     4,
     "two columns have the same id",
+    name="duplicate-column-id",
     effect="Readers that find columns by id mix up their values, and the table can no longer be altered.",
     remedy=RESTORE,
 )
@@ -152,6 +157,7 @@ def _duplicate_ids(state: TableState) -> Iterator[Finding]:
 DUPLICATE_PATH = _state.error(
     5,
     "two columns have the same physical path",
+    name="duplicate-physical-path",
     effect="Both columns read the same values, or one of them reads made-up values, and writes fail or mix them.",
     remedy=RESTORE,
     source=PATH,
@@ -189,6 +195,7 @@ def _duplicate_paths(state: TableState) -> Iterator[Finding]:
 NO_MAX_COLUMN_ID = _state.error(
     6,
     "maxColumnId missing",
+    name="max-column-id-missing",
     effect="The next column that is added may get the id of a dropped one, and its values.",
     remedy=RESTORE,
     source=WRITERS,
@@ -196,6 +203,7 @@ NO_MAX_COLUMN_ID = _state.error(
 MAX_COLUMN_ID_TOO_LOW = _state.error(
     7,
     "maxColumnId below a column's id",
+    name="max-column-id-too-low",
     effect="The next column that is added gets an id that is already taken, and readers mix up the two columns.",
     remedy=DO_NOT_ADD,
     source=WRITERS,
@@ -232,6 +240,7 @@ def _max_column_id(state: TableState) -> Iterator[Finding]:
 LEFT_METADATA = _state.warning(
     8,
     "mapping metadata left in mode none",
+    name="mapping-metadata-in-mode-none",
     effect="Columns that data files store under physical names read NULL, and engines that ignore the mode may assign "
     "or search columns wrongly.",
     remedy=Restore(

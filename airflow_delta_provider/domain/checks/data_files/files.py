@@ -24,6 +24,7 @@ _data = FAMILY.of(Scope.DATA)
 MISSING = _data.error(
     1,
     "data file missing",
+    name="data-file-missing",
     effect="Reading the table fails.",
     remedy=_AFTER_LOSS,
     source="PROTOCOL.md, Add File and Remove File",
@@ -44,6 +45,7 @@ def missing_file(path: str) -> Finding:
 DAMAGED = _data.error(
     2,
     "data file damaged",
+    name="data-file-damaged",
     effect="Reading the file, and with it the table, fails.",
     remedy=_AFTER_LOSS,
     source="PROTOCOL.md, Data Files",
@@ -58,6 +60,7 @@ def damaged_file(path: str, problem: object) -> Finding:
 ROW_COUNT = _data.error(
     3,
     "numRecords is not the file's row count",
+    name="row-count-differs-from-file",
     effect="Engines that count or skip by statistics return wrong results, and row ids may be assigned twice.",
     remedy="Rewrite the file: OPTIMIZE, or an UPDATE of its rows that leaves them as they are.",
     source="PROTOCOL.md, Per-file Statistics",
@@ -79,6 +82,7 @@ def wrong_row_count(path: str, rows: int, num_records: int) -> Finding:
 DELETION_VECTOR = _data.error(
     4,
     "deletion vector cannot be read",
+    name="deletion-vector-unreadable",
     effect="It is unknown which rows of the file are deleted, and reading the table fails.",
     remedy=Restore(instead="restore the file of the vector from a backup"),
     source="PROTOCOL.md, Deletion Vectors",
@@ -106,6 +110,7 @@ def unreadable_vector(path: str, problem: str | Exception) -> Finding:
 ENCRYPTED = _data.undecided(
     5,
     "data file encrypted",
+    name="data-file-encrypted",
     effect="The rows of the file are not part of the proof; readers that have its keys are unaffected.",
     remedy="Rewrite the file without encryption if its rows have to be part of the proof.",
 )
@@ -119,6 +124,7 @@ def encrypted_file(path: str, problem: object) -> Finding:
 OUTSIDE = _data.undecided(
     12,
     "data file outside the table's border",
+    name="data-file-outside-allowed-locations",
     effect="The file was not read, so it is unknown whether it is as the log describes it.",
     remedy="If the table may use this place, as a shallow clone does, add it to [delta_provider] allowed_locations "
     "(--allowed-location), together with the table's own location.",
@@ -127,6 +133,7 @@ OUTSIDE = _data.undecided(
 UNREAD = _data.undecided(
     13,
     "data file cannot be accessed",
+    name="data-file-not-accessible",
     effect="The file was not read, so it is unknown whether it is as the log describes it.",
     remedy="Give the job access to the file, and check that it is a regular file.",
 )
@@ -147,6 +154,7 @@ def unread_file(path: str, problem: str, remedy: str | None, *, outside: bool, v
 ROWS_DIFFER = FAMILY.of(Scope.OUTCOME).error(
     10,
     "rewritten rows are not the rows before",
+    name="rewrite-changes-rows",
     effect="The files were not committed; readers see the table as it was.",
     remedy="Report the engine that wrote them; VACUUM deletes the files.",
 )
@@ -200,24 +208,28 @@ class BrokenCondition:
 CONSTRAINT_BROKEN = _of_rows.error(
     6,
     "rows that break a constraint",
+    name="rows-break-constraint",
     effect="Queries that rely on the constraint return wrong results, and writers that rewrite the rows fail.",
     source="PROTOCOL.md, CHECK Constraints and Column Invariants",
 )
 NULL_NOT_ALLOWED = _of_rows.error(
     7,
     "NULL in a column that cannot be null",
+    name="null-in-non-nullable-column",
     effect="Readers fail on the rows or take the NULL for a value, and queries for NULL miss it.",
     source="PROTOCOL.md, Struct Field",
 )
 OTHER_THAN_GENERATED = _of_rows.error(
     8,
     "value of a generated column differs from its expression",
+    name="generated-value-differs-from-expression",
     effect="Engines that derive filters from the expression skip the rows.",
     source="PROTOCOL.md, Generated Columns",
 )
 CONDITION_NOT_EVALUATED = _of_rows.undecided(
     9,
     "condition on rows that could not be checked",
+    name="row-condition-not-checked",
     effect="Rows may break it.",
     remedy="Check the rows with the engine that wrote them; if the condition depends on a time zone, audit with the "
     "time zone of the writer (spark.sql.session.timeZone).",

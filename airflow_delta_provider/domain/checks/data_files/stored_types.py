@@ -162,6 +162,7 @@ def described(element: SchemaElement) -> str:
 OTHER_TIMESTAMP = FAMILY.of(Scope.DATA).error(
     11,
     "timestamps stored with the wrong isAdjustedToUTC",
+    name="timestamps-with-wrong-utc-adjustment",
     effect="Spark before 4.0 refuses to read the column, and readers that rely on the type in the file take local "
     "times for instants.",
     remedy="Rewrite the file with an engine that writes isAdjustedToUTC as the protocol says, for example with an "

@@ -31,6 +31,7 @@ _SIDECAR_FIELDS = ("sizeInBytes", "modificationTime")
 MALFORMED_CHECKPOINT = _history.error(
     14,
     "checkpoint malformed",
+    name="checkpoint-malformed",
     effect="Readers that start from the checkpoint fail, miss files or read some twice, each engine in its own way.",
     remedy="If the commits that it replaces are kept, delete it, and update the engine that wrote it; otherwise "
     "restore it from a backup or another replica of the log.",
@@ -224,6 +225,7 @@ def named_action(kind: str, key: Any) -> str:
 INCOMPLETE_CHECKPOINT = _history.warning(
     15,
     "checkpoint lacks parts",
+    name="checkpoint-parts-missing",
     effect="Readers have to ignore it, and list or replay more of the log; some fail.",
     remedy="Delete the parts that are there: an engine writes the next checkpoint as a whole.",
     source="PROTOCOL.md, Problems with multi-part checkpoints",
@@ -255,6 +257,7 @@ _checkpoints = FAMILY.of(
 DOMAIN_NOT_IN_CHECKPOINT = _checkpoints.error(
     5,
     "checkpoint lacks domain metadata",
+    name="domain-missing-from-checkpoint",
     effect="Readers and writers that start from the checkpoint, as most do, lose the domain. Without the domain of "
     "row tracking they assign row ids twice.",
     remedy="Delete the checkpoint while the commits are still kept, and update the engine that wrote it.",
@@ -263,6 +266,7 @@ DOMAIN_NOT_IN_CHECKPOINT = _checkpoints.error(
 CONTRADICTING_CHECKPOINT = _checkpoints.error(
     7,
     "checkpoint contradicts the commits that it replaces",
+    name="checkpoint-contradicts-commits",
     effect="Readers that start from the checkpoint see another table than readers that replay the commits.",
     remedy="Find out which is right. If it is the commits, delete the checkpoint; otherwise restore them from a backup "
     "or another replica of the log.",

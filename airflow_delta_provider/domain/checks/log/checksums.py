@@ -30,6 +30,7 @@ from airflow_delta_provider.domain.report.report import Finding, Severity
 CONTRADICTING_CHECKSUM = FAMILY.of(Scope.STATE).error(
     8,
     "checksum file contradicts its version",
+    name="checksum-contradicts-version",
     effect="Engines that trust it, as Delta Spark does for protocol and metadata, see another table than others, or "
     "refuse it.",
     remedy="Compare it with the commit and with backups: it may be the only trace of a commit that was overwritten. "
@@ -208,6 +209,7 @@ def _finding(version: int, problem: str, **facts: Any) -> Finding:
 WRONG_POINTER = FAMILY.of(Scope.STATE).warning(
     11,
     "_last_checkpoint damaged, or without its checkpoint",
+    name="last-checkpoint-pointer-wrong",
     effect="Some readers fail; others list the whole log, which is slow.",
     remedy="Move _last_checkpoint aside: engines write it again with the next checkpoint.",
     source="PROTOCOL.md, Last Checkpoint File",

@@ -26,6 +26,7 @@ _Key = tuple[str, Hashable]
 CONTRADICTING_COMPACTION = HISTORY.error(
     12,
     "log compaction file contradicts its commits",
+    name="log-compaction-contradicts-commits",
     effect="Readers that use the file see another table than readers that replay the commits, or fail.",
     remedy="Delete the file, which only saves readers work, and update the engine that wrote it.",
     source="PROTOCOL.md, Log Compaction Files",

@@ -24,6 +24,7 @@ from airflow_delta_provider.domain.report.report import Finding
 MALFORMED_NAME = HISTORY.error(
     16,
     "file of the log has a malformed name",
+    name="log-file-name-malformed",
     effect="Some engines take it for a file of its version, others ignore it, so they can see different tables.",
     remedy="Find out what wrote it. If its version has a file of the right name, delete this one; otherwise rename it.",
     source="PROTOCOL.md, Delta Log Entries; PROTOCOL.md, Checkpoints; PROTOCOL.md, Log Compaction Files",
@@ -45,6 +46,7 @@ def check_names(names: Collection[str]) -> Iterator[Finding]:
 WITHOUT_COMMIT = HISTORY.error(
     17,
     "file of the log is ahead of the commits",
+    name="log-file-ahead-of-commits",
     effect="Readers take its version for the newest one, and fail or show data that was never committed; writers may "
     "skip the version.",
     remedy="If the commit was lost, restore it from a backup or another replica of the log; otherwise delete the file.",
@@ -72,6 +74,7 @@ def check_versions(names: Collection[str]) -> Iterator[Finding]:
 UNREADABLE_COMMITS = HISTORY.warning(
     18,
     "oldest commits are kept without a checkpoint",
+    name="oldest-commits-without-checkpoint",
     effect="The versions up to the next checkpoint can no longer be read; readers that follow the table fail on them.",
     remedy="Update the engine that cleans up the log: it has to keep the checkpoint that the oldest commits build on.",
     source="PROTOCOL.md, Metadata Cleanup",
@@ -95,6 +98,7 @@ def check_oldest(names: Collection[str]) -> Iterator[Finding]:
 DAMAGED_COMMIT = FAMILY.of(Scope.COMMIT).error(
     9,
     "commit damaged",
+    name="commit-damaged",
     effect="Engines fail on this version and on later ones, unless they start from a later checkpoint. Some silently "
     "skip unreadable parts, as Delta Spark does with an empty commit.",
     remedy=BRING_BACK,
@@ -115,6 +119,7 @@ def damaged_commit(version: int, error: Exception) -> Finding:
 UNREAD = HISTORY.undecided(
     20,
     "log file not read",
+    name="log-file-not-read",
     effect="It is unknown whether the file agrees with the commits, as readers expect.",
     remedy="Give the job access to the file, or add its location to [delta_provider] allowed_locations "
     "(--allowed-location).",
@@ -135,6 +140,7 @@ def unread_file(path: str, problem: str, remedy: str | None, version: int | None
 DAMAGED_CHECKPOINT = HISTORY.error(
     10,
     "checkpoint damaged",
+    name="checkpoint-damaged",
     effect="Readers fail, or use an older checkpoint as long as the commits since are kept.",
     remedy="If the commits that it replaces are kept, delete it, and let an engine write it again; otherwise restore "
     "it from a backup or another replica of the log.",
@@ -145,6 +151,7 @@ DAMAGED_CHECKPOINT = HISTORY.error(
 UNREAD_CHECKPOINT = HISTORY.undecided(
     21,
     "checkpoint not read",
+    name="checkpoint-not-read",
     effect="It is unknown whether the checkpoint agrees with the commits. It may be undamaged.",
     remedy="Use the engine spark, or install the package that the message names.",
     source=CHECKPOINTS,
@@ -176,6 +183,7 @@ def damaged_checkpoint(version: int, name: str, error: Exception) -> Finding:
 FILE_TWICE = FAMILY.of(Scope.COMMIT).error(
     3,
     "file added or removed twice in a commit",
+    name="file-twice-in-commit",
     effect="Readers may apply either of the actions, so they can see different tables.",
     remedy=Restore(", write the data again, and update the engine that wrote the commit"),
 )
@@ -225,6 +233,7 @@ def _removed_twice(transition: Transition) -> Iterator[Finding]:
 TWO_DELETION_VECTORS = FAMILY.of(Scope.STATE).error(
     4,
     "file live with two deletion vectors",
+    name="file-live-with-two-deletion-vectors",
     effect="Rows of the file are read twice, with the same row ids.",
     remedy=Restore(", write the change again, and update the engine that wrote the commit"),
     source=RECONCILIATION,

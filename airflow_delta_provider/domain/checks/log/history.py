@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.report.report import Finding, Severity
 HISTORY_NOT_KEPT = HISTORY.undecided(
     1,
     "older commits are not kept",
+    name="older-commits-not-kept",
     effect="Earlier commits cannot be checked, only the state that they led to.",
     remedy="Audit the table more often than its log is cleaned up.",
     source="PROTOCOL.md, Metadata Cleanup",
@@ -70,6 +71,7 @@ def state_of_older_release(version: int, codes: Sequence[str]) -> Finding:
 GAP = HISTORY.error(
     2,
     "commit missing",
+    name="commit-missing",
     effect="The versions after the gap, or those before the next checkpoint, can no longer be read.",
     remedy=BRING_BACK,
 )
@@ -99,6 +101,7 @@ def gap(first: int, end: int, *, unreadable: bool) -> Finding:
 OUT_OF_TIME = FAMILY.of(Scope.HISTORY, "").undecided(
     13,
     "audit stopped at its time limit",
+    name="audit-time-limit-reached",
     effect="Later commits, or data files, were not checked.",
     remedy="Give the audit more seconds_per_table (--seconds-per-table), a state_path (--state-path) or a lower level.",
 )
@@ -136,6 +139,7 @@ def out_of_time_reading(version: int, read: str, files: int, seconds: float | No
 MANAGED_BY_CATALOG = FAMILY.of(Scope.STATE).undecided(
     6,
     "the catalog knows more than the log",
+    name="catalog-ahead-of-log",
     effect="Some commits may not be in the directory yet, so the directory may not show the current state of the "
     "table.",
     remedy="Check the table in a place where it can be read through its catalog.",
@@ -158,6 +162,7 @@ _SOURCE = "PROTOCOL.md, Writer Requirements for Catalog-managed tables"
 WITHOUT_TIMESTAMPS = FAMILY.of(Scope.STATE, _SOURCE).error(
     19,
     "catalog-managed table without in-commit timestamps",
+    name="catalog-managed-without-in-commit-timestamps",
     effect="Commits are published later than they are made, so readers that rely on the times of files get other "
     "versions than the catalog says.",
     remedy="Set delta.enableInCommitTimestamps to true.",

@@ -23,6 +23,7 @@ _pair = FAMILY.of(Scope.PAIR, needs=OF_EARLIER)
 FIRST_WITHOUT_METADATA = _commit.error(
     4,
     "first version without metaData action",
+    name="first-version-without-metadata",
     effect="It is unknown which columns the table has, and engines refuse to open it.",
     remedy="Restore the log file from a backup or another replica.",
 )
@@ -39,6 +40,7 @@ def _first(commit: Commit) -> Iterator[Finding]:
 SEVERAL_METADATA = _commit.error(
     3,
     "several metaData actions in a commit",
+    name="several-metadata-actions-in-commit",
     effect="Readers may follow any of them, so engines can see different schemas.",
     remedy="Set a table property with an up-to-date engine, which writes the metadata again, and update the engine "
     "that wrote the commit.",
@@ -76,6 +78,7 @@ def is_compared(transition: Transition) -> bool:
 ID_CHANGED = _pair.error(
     8,
     "table id changed",
+    name="table-id-changed",
     effect="Streams refuse to continue, and caches and shares mistake it for another table.",
     remedy=Restore(", and check what wrote the commit; to replace all rows and keep the id, use INSERT OVERWRITE"),
 )
@@ -120,6 +123,7 @@ def _id_changed(transition: Transition) -> Iterator[Finding]:
 CREATED_TIME_CHANGED = _pair.warning(
     10,
     "createdTime changed",
+    name="created-time-changed",
     effect="Readers are unaffected; tools that show the creation time show a wrong one.",
     remedy="No action is needed.",
 )
@@ -142,6 +146,7 @@ def _created_time_changed(transition: Transition) -> Iterator[Finding]:
 PARTITIONING_CHANGED = _pair.error(
     11,
     "partition columns changed under live files",
+    name="partition-columns-changed-under-files",
     effect="The values of these columns read NULL in older files, or the files are skipped or refused.",
     remedy=Restore("; to change partitions, rewrite the whole table"),
     source=FILES,
@@ -171,6 +176,7 @@ def _partitioning_changed(transition: Transition) -> Iterator[Finding]:
 NOTHING_CHANGED = _pair.warning(
     12,
     "metaData action that changes nothing",
+    name="metadata-action-changes-nothing",
     effect="Readers are unaffected, but every concurrent writer fails because the metadata seems to have changed.",
     remedy="Avoid such commits.",
 )
@@ -188,6 +194,7 @@ def _nothing_changed(transition: Transition) -> Iterator[Finding]:
 COLUMN_LOST = _pair.warning(
     16,
     "column removed from the schema, but not from the files",
+    name="column-removed-from-schema-only",
     effect="Its values can no longer be read; the next column with its name gets them, or cannot be read.",
     remedy=Restore("; to drop a column, enable column mapping first"),
     source=FILES,
@@ -231,6 +238,7 @@ def _partitioning(metadata: Metadata) -> dict[str, str] | None:
 WRITTEN_WITHOUT_COLUMNS = FAMILY.of(Scope.COMMIT).error(
     27,
     "data written though a column cannot be in files",
+    name="data-written-with-unstorable-column",
     effect="Data files lack the column or have one that the protocol does not know, and engines fail to read them.",
     remedy=Restore(", and give the column another type", of_file=True),
     source="PROTOCOL.md, Void Type",
@@ -260,6 +268,7 @@ _KEY = ALLOW_COLUMN_DEFAULTS.field_key
 DEFAULT_OF_NEW_COLUMN = _pair.error(
     23,
     "column added with a default",
+    name="column-added-with-default",
     effect="Rows that are there already read NULL, not the default; engines may take it for their value.",
     remedy=Restore(", add the column, and set its default in a second statement"),
     source="PROTOCOL.md, Default Columns",
@@ -282,6 +291,7 @@ def _default_of_new_column(transition: Transition) -> Iterator[Finding]:
 REQUIRED_COLUMN_ADDED = _pair.error(
     31,
     "column that cannot be null added to a table with files",
+    name="not-null-column-added-after-files",
     effect="Older files do not have the column, so their rows have nulls: Delta Spark fails to read them, and queries "
     "for nulls can miss them in other engines.",
     remedy=Restore(", and add the column as a nullable one"),

@@ -35,6 +35,7 @@ from airflow_delta_provider.domain.report.report import Finding, Severity
 CLUSTERED_AND_PARTITIONED = FAMILY.of(Scope.STATE, CLUSTERED).error(
     14,
     "clustered and partitioned",
+    name="table-clustered-and-partitioned",
     effect="Engines refuse the table, or no longer cluster it.",
     remedy="Write the table again with CREATE OR REPLACE TABLE, with one of the two: ALTER TABLE … CLUSTER BY refuses "
     "a partitioned table.",
@@ -64,6 +65,7 @@ def _clustered_and_partitioned(state: TableState) -> Iterator[Finding]:
 STATISTICS_END = FAMILY.of(Scope.PAIR, CLUSTERED).warning(
     38,
     "clustering column that no longer has statistics",
+    name="clustering-column-loses-statistics",
     effect="From this commit on, Delta Spark writes files without statistics of the column, also by OPTIMIZE: they "
     "cannot be clustered, and queries by the column cannot skip them.",
     remedy="Name the clustering columns in delta.dataSkippingStatsColumns, or move them before the others. Then write "
@@ -103,6 +105,7 @@ def _statistics_end(transition: Transition) -> Iterator[Finding]:
 NO_STATISTICS = FAMILY.of(Scope.COMMIT, CLUSTERED).error(
     32,
     "file without statistics of a clustering column",
+    name="file-without-clustering-statistics",
     effect="Engines cannot cluster the file, and queries by the column cannot skip it.",
     remedy="Let the table keep statistics of its clustering columns (delta.dataSkippingStatsColumns). Then write the "
     "file again, for example with OPTIMIZE.",
@@ -132,6 +135,7 @@ def _is_clustered_by(later: Transition, finding: Finding, _: Details) -> bool:
 NEW_WITHOUT_STATISTICS = FAMILY.of(Scope.PAIR, CLUSTERED).warning(
     34,
     "clustered by a column without statistics in older files",
+    name="older-files-without-clustering-statistics",
     effect="Queries by the column cannot skip these files until they are rewritten.",
     remedy="Write the files again with statistics of the column, for example with OPTIMIZE … FULL; let the table keep "
     "statistics of a column before it is clustered by it.",
@@ -213,6 +217,7 @@ def _is_still_without(later: Transition, finding: Finding, _: Details) -> bool:
 DOMAIN_OF_MISSING_FEATURE = FAMILY.of(Scope.COMMIT).error(
     28,
     "metadata domain of a feature that the table lacks",
+    name="domain-of-missing-feature",
     effect="Writers that do not know the domain leave it as it is while they change the table, so it becomes wrong.",
     remedy="Add the feature to the protocol, or remove the domain with the engine that owns it.",
     source="PROTOCOL.md, Writer Requirements for Domain Metadata",
@@ -242,6 +247,7 @@ def _has_feature_of(domain: str, state: TableState) -> bool:
 BROKEN_CLUSTERING = _state.error(
     29,
     "invalid clustering columns",
+    name="invalid-clustering-columns",
     effect="Engines fail to cluster the table, or no longer do so.",
     remedy="Set the columns again: ALTER TABLE … CLUSTER BY (…).",
     shows="domainMetadata",
@@ -288,6 +294,7 @@ def _is_still_gone(later: Transition, _: Finding, __: Details) -> bool:
 CLUSTERING_LOST = FAMILY.of(Scope.PAIR, CLUSTERED).error(
     30,
     "clustering columns removed from a clustered table",
+    name="clustering-columns-removed",
     effect="Engines no longer know how the table is clustered.",
     remedy="Set the columns again: ALTER TABLE … CLUSTER BY (…); to end clustering, CLUSTER BY NONE.",
     healing=Healing(_is_still_gone),
@@ -325,6 +332,7 @@ def _are_alike(one: str, other: str) -> bool:
 OTHER_IMAGE = FAMILY.of(Scope.PAIR).warning(
     33,
     "domain removed with another configuration than it had",
+    name="domain-removed-with-other-configuration",
     effect="Readers are unaffected; programs that follow the log do not see the removed configuration.",
     remedy="Update the engine that wrote the commit.",
     source="PROTOCOL.md, Domain Metadata",

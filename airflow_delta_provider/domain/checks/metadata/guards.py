@@ -83,6 +83,7 @@ def _still_lost(later: Transition, _: Finding, details: Details) -> bool:
 GUARD_LOST = FAMILY.of(Scope.PAIR, needs=OF_EARLIER).warning(
     37,
     "constraint, default or generation expression removed by a data write",
+    name="constraint-or-default-removed-by-write",
     effect="Rows that the table should refuse can be written from now on, or columns that should have a value are "
     "NULL.",
     remedy="Check the rows written since, and declare the guards again (ALTER TABLE). Update the engine that wrote the "

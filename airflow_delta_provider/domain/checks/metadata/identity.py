@@ -30,6 +30,7 @@ _pair = FAMILY.of(Scope.PAIR, IDENTITY, needs=OF_EARLIER)
 BROKEN_IDENTITY = _state.error(
     18,
     "identity column that cannot assign values",
+    name="identity-column-unusable",
     effect="Engines fail to write rows, or assign the same value to all of them.",
     remedy=RESTORE,
 )
@@ -71,6 +72,7 @@ def _is_long(value: object) -> bool:
 MARK_OFF_SEQUENCE = _state.error(
     25,
     "identity column's high water mark outside its sequence",
+    name="identity-high-water-mark-outside-sequence",
     effect="Delta Spark fails to write rows; other engines assign values that the column should not have.",
     remedy="Set it again: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
 )
@@ -98,6 +100,7 @@ def _off_sequence(state: TableState) -> Iterator[Finding]:
 IDENTITY_CHANGED = _pair.warning(
     24,
     "identity column defined again",
+    name="identity-column-redefined",
     effect="New values may repeat values of other rows, and do not continue the sequence.",
     remedy=RESTORE,
 )
@@ -139,6 +142,7 @@ def _is_identity(column: Column) -> bool:
 IDENTITY_SET_BACK = _pair.warning(
     15,
     "identity column set back",
+    name="identity-column-set-back",
     effect="The next rows get values that other rows have.",
     remedy="Raise the high water mark: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
 )
@@ -201,6 +205,7 @@ def _is_past_mark(later: Transition, _: Finding, details: Details) -> bool:
 PAST_MARK = FAMILY.of(Scope.COMMIT, IDENTITY).warning(
     35,
     "values past an identity column's high water mark",
+    name="identity-values-past-high-water-mark",
     effect="The next rows get values that other rows have.",
     remedy="Raise the high water mark: ALTER TABLE … ALTER COLUMN … SYNC IDENTITY.",
     shows="add",
@@ -210,6 +215,7 @@ PAST_MARK = FAMILY.of(Scope.COMMIT, IDENTITY).warning(
 ASSIGNED_AGAIN = _pair.warning(
     36,
     "values of an identity column assigned again",
+    name="identity-values-assigned-again",
     effect="Rows have values that other rows have, or had.",
     remedy="Find the rows that share a value, and write the newer ones again without values for the column; update the "
     "engine that wrote the commit.",

@@ -57,6 +57,7 @@ _state = FAMILY.of(Scope.STATE)
 BROKEN_SCHEMA = _state.error(
     2,
     "schema missing or damaged",
+    name="schema-missing-or-damaged",
     effect="Most engines refuse to open the table, and its columns cannot be checked.",
     remedy=Restore(instead="restore the log file from a backup"),
     threads=("delta-io/delta#4231", "delta-io/delta-rs#1557"),
@@ -64,6 +65,7 @@ BROKEN_SCHEMA = _state.error(
 UNKNOWN_TYPE_OR_VALUE = _state.error(
     13,
     "unknown type, or non-string property",
+    name="unknown-type-or-non-string-property",
     effect="Readers refuse the table, or cannot parse its metadata.",
     remedy=Restore(instead="set the property again with ALTER TABLE … SET TBLPROPERTIES"),
     source=f"{SPEC}; {SCHEMA}",
@@ -125,6 +127,7 @@ def _reason(metadata: Metadata) -> str:
 BAD_PARTITION_COLUMNS = _state.error(
     5,
     "partition columns that the schema does not have",
+    name="partition-columns-not-in-schema",
     effect="Engines refuse the table, disagree on its partitions, or lose their values.",
     remedy=Restore(instead="rewrite the table with other partitions"),
 )
@@ -187,6 +190,7 @@ def _only_partition_columns(metadata: Metadata) -> Iterator[Finding]:
 FIELD_OF_SCHEMA_MISSING = _state.error(
     19,
     "schema lacks a required field",
+    name="schema-lacks-required-field",
     effect="Strict readers, such as delta-rs and Delta Kernel, cannot open the table; others assume a value.",
     remedy=Restore(", and update the engine that wrote the schema"),
     source=SCHEMA,
@@ -213,6 +217,7 @@ def _fields_missing(state: TableState) -> Iterator[Finding]:
 DUPLICATE_COLUMN = _state.error(
     6,
     "column name twice, regardless of case",
+    name="duplicate-column-name",
     effect="Which of the two a query gets depends on the engine, and most engines refuse the table.",
     remedy=RESTORE,
     source=SCHEMA,

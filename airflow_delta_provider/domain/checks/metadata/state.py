@@ -28,6 +28,7 @@ _state = FAMILY.of(Scope.STATE)
 NO_METADATA = _state.error(
     9,
     "no metaData action",
+    name="metadata-action-missing",
     effect="It is unknown which columns the table has.",
     remedy="Restore the missing log files from a backup or another replica.",
     source="PROTOCOL.md, Action Reconciliation",
@@ -45,6 +46,7 @@ def no_metadata(version: int) -> Finding:
 NO_ID = _state.error(
     1,
     "table id missing",
+    name="table-id-missing",
     effect="Streams, and other readers that remember a table by its id, cannot distinguish it from another one.",
     remedy=Restore(instead="write the metadata again with an engine that assigns an id"),
 )
@@ -59,6 +61,7 @@ def _no_id(state: TableState) -> Iterator[Finding]:
 FIELD_MISSING = _state.error(
     17,
     "required field missing, or of another type",
+    name="metadata-field-missing-or-mistyped",
     effect="Engines cannot open the table; Delta Spark fails with an internal error.",
     remedy="Restore the log file from a backup, or write a metaData action that has all required fields, with their "
     "types.",
@@ -89,6 +92,7 @@ def _fields_missing(state: TableState) -> Iterator[Finding]:
 OTHER_FORMAT = _state.error(
     7,
     "format is not parquet",
+    name="format-not-parquet",
     effect="Engines refuse the table, or read its files as plain Parquet.",
     remedy="Copy it into a new table.",
     source="PROTOCOL.md, Format Specification",
@@ -126,6 +130,7 @@ def _values_other_than_strings(state: TableState) -> Iterator[Finding]:
 UNREADABLE_VALUE = FAMILY.of(Scope.STATE).error(
     26,
     "property value that engines cannot read",
+    name="unreadable-property-value",
     effect="Delta Spark fails when it needs the property, at the latest when it writes; others ignore it.",
     remedy="Set the property again with ALTER TABLE … SET TBLPROPERTIES, or unset it.",
     source="PROTOCOL.md, Table Properties",
@@ -171,8 +176,10 @@ _expression = FAMILY.of(
     effect="Writers that evaluate the expression fail; the others write rows that it forbids.",
     remedy=Restore(instead="drop the constraint, default or generated column"),
 )
-COLUMN_OF_EXPRESSION_MISSING = _expression.error(20, "expression names a column that the table lacks")
-UNUSABLE_EXPRESSION = _expression.error(21, "expression that writers cannot use")
+COLUMN_OF_EXPRESSION_MISSING = _expression.error(
+    20, "expression names a column that the table lacks", name="expression-names-missing-column"
+)
+UNUSABLE_EXPRESSION = _expression.error(21, "expression that writers cannot use", name="unusable-expression-in-table")
 
 
 @on_state(COLUMN_OF_EXPRESSION_MISSING, UNUSABLE_EXPRESSION)
@@ -238,6 +245,7 @@ _KEYS = {
 VARIANT_BY_EXPRESSION = FAMILY.of(Scope.STATE).error(
     22,
     "generated variant, or variant with a default",
+    name="variant-generated-or-with-default",
     effect="Engines refuse to write the table.",
     remedy=RESTORE,
     source="PROTOCOL.md, Compatibility with other Delta Features and Default Columns",

@@ -33,6 +33,7 @@ _plan = FAMILY.of(Scope.PLAN)
 COLUMN_DROPPED = _plan.warning(
     1,
     "column is dropped",
+    name="migration-drops-column",
     effect="Its values are gone from the table, and queries, views and jobs that name it fail. Earlier versions keep "
     "them only until VACUUM and the clean-up of the log.",
     remedy="Keep the column until nothing reads it; or copy its values elsewhere first.",
@@ -48,6 +49,7 @@ def _dropped(plan: PlannedMigration) -> Iterator[Finding]:
 COLUMN_RENAMED = _plan.warning(
     2,
     "column is renamed",
+    name="migration-renames-column",
     effect="Queries, views, jobs and writers that use the old name fail, or read NULL.",
     remedy="Change all uses of the old name at the same time; or add a column with the new name, and drop the old "
     "one once nothing uses it.",
@@ -66,6 +68,7 @@ def _renamed(plan: PlannedMigration) -> Iterator[Finding]:
 TYPE_CHANGED = _plan.warning(
     3,
     "type of a column changes",
+    name="migration-changes-column-type",
     effect="Consumers and writers that expect the old type fail or convert values: typed readers, tables that are "
     "filled from this one, writers with a schema of their own.",
     remedy="Change the schemas of readers and of the tables downstream first.",
@@ -73,6 +76,7 @@ TYPE_CHANGED = _plan.warning(
 NARROWED = _plan.warning(
     4,
     "type that does not hold every value of the old one",
+    name="migration-narrows-column-type",
     effect="The migration is refused if the column has a value that the new type cannot hold. Writers that still send "
     "such values fail afterwards.",
     remedy="Choose a type that holds all of them, or write the converted values to a new column.",
@@ -80,6 +84,7 @@ NARROWED = _plan.warning(
 LOSS_ALLOWED = _plan.warning(
     5,
     "values that the new type cannot hold become NULL",
+    name="migration-turns-values-into-null",
     effect="These values are lost, without an error.",
     remedy="Leave out `on_loss: null`: then the migration is refused if there is such a value.",
 )
@@ -106,6 +111,7 @@ def _retyped(plan: PlannedMigration) -> Iterator[Finding]:
 NULLS_FORBIDDEN = _plan.warning(
     6,
     "column becomes NOT NULL",
+    name="migration-makes-column-not-null",
     effect="Writers that leave the column out, or write NULL, fail.",
     remedy="Make sure that every writer fills the column, or give it a default that they use.",
     source="PROTOCOL.md, Column Invariants",
@@ -121,6 +127,7 @@ def _nulls_forbidden(plan: PlannedMigration) -> Iterator[Finding]:
 REORDERED = _plan.warning(
     7,
     "columns get another order",
+    name="migration-reorders-columns",
     effect="Writers and readers that match columns by position, such as INSERT INTO without a list of columns and "
     "UNION, put values into the wrong columns or fail.",
     remedy="Make sure that they name the columns.",
@@ -139,6 +146,7 @@ def _reordered(plan: PlannedMigration) -> Iterator[Finding]:
 DEFAULT_FOR_NEW_ROWS = _plan.warning(
     8,
     "default does not apply to rows that exist",
+    name="default-skips-existing-rows",
     effect="Rows that are there keep the value that they have; in a new column, that is NULL.",
     remedy="UPDATE those rows after the migration, if they need the value.",
     source="PROTOCOL.md, Default Columns",
@@ -161,6 +169,7 @@ def _defaults(plan: PlannedMigration) -> Iterator[Finding]:
 PARTITION_WIDENED = _plan.warning(
     9,
     "type of a partition column changes",
+    name="migration-changes-partition-column-type",
     effect="Files keep their partition values as they were written: one value may then be spelled in several ways, and "
     "tools that read partitions from the names of directories see them as different.",
     remedy="Check the tools that use the names of directories; rewriting the table spells all values alike.",
@@ -243,6 +252,7 @@ def reserving(name: str) -> list[str]:
 RESERVED_WORD = _plan.warning(
     10,
     "name is a reserved word",
+    name="column-name-is-reserved-word",
     effect="Queries must quote the name; without quotes they fail, or mean something else.",
     remedy="Choose another name.",
     source="Keywords of Spark SQL 4.2 (SELECT * FROM sql_keywords()), Trino documentation, Reserved keywords",
@@ -261,6 +271,7 @@ def _reserved_words(plan: PlannedMigration) -> Iterator[Finding]:
 ILLEGAL_NAME = _plan.error(
     11,
     "name that needs column mapping",
+    name="column-name-needs-mapping",
     effect="Engines refuse the change, or to write the table afterwards.",
     remedy="Choose another name, or enable the feature columnMapping in the same spec.",
     source="PROTOCOL.md, Column Mapping",
@@ -284,6 +295,7 @@ def _illegal(plan: PlannedMigration) -> Iterator[Finding]:
 CHANGE_DATA_NAME = _plan.error(
     12,
     "name of a column that the change data feed adds",
+    name="column-name-reserved-for-change-data",
     effect="Engines refuse a table that has both; while the feed is off, it can no longer be enabled.",
     remedy="Choose another name.",
     source="PROTOCOL.md, Add CDC File",
@@ -306,6 +318,7 @@ def _change_data_names(plan: PlannedMigration) -> Iterator[Finding]:
 LONG_NAME = _plan.warning(
     13,
     "name is longer than 255 bytes",
+    name="column-name-longer-than-255-bytes",
     effect="Delta accepts the name, but AWS Glue does not, and a file system may refuse the directory of a partition.",
     remedy="Choose a shorter name.",
     source="AWS Glue Web API Reference, Column",
@@ -326,6 +339,7 @@ def _long(plan: PlannedMigration) -> Iterator[Finding]:
 NAME_USED_AGAIN = _plan.warning(
     14,
     "name of a column that was dropped",
+    name="dropped-column-name-reused",
     effect="Time travel and change data show another column under the name. Engines that distinguish case, and files "
     "that were written without column mapping, mix up the two if only the case differs.",
     remedy="Choose a name that the table never had.",

@@ -162,6 +162,7 @@ STREAMS_OVERWRITTEN = (
 STREAM_BREAKS = _plan.warning(
     15,
     "streams that read the table fail",
+    name="migration-stops-streams",
     effect="Streams that read the table stop at this commit, and with Delta Spark after each restart, unless they "
     "have a schemaTrackingLocation.",
     remedy="Before the migration, restart each stream with a schemaTrackingLocation; or let it finish, and start it "
@@ -172,6 +173,7 @@ STREAM_BREAKS = _plan.warning(
 CHANGE_DATA_BREAKS = _plan.warning(
     16,
     "change data cannot be read across the change",
+    name="migration-interrupts-change-data",
     effect="A batch read of the change data feed fails if its range of versions includes this commit and earlier ones.",
     remedy="Read the changes up to the version before the migration first, then from the migration on.",
     source="Delta Spark v4.4.0, DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA",
@@ -208,6 +210,7 @@ def _readers_of_changes(plan: PlannedMigration) -> Iterator[Finding]:
 CHANGE_DATA_ENDS = _plan.warning(
     17,
     "change data feed ends",
+    name="migration-ends-change-data-feed",
     effect="Reading the changes of later versions fails, and they are lost.",
     remedy="Keep delta.enableChangeDataFeed until nothing reads the feed.",
     source="PROTOCOL.md, Add CDC File",

@@ -26,6 +26,7 @@ _plan = FAMILY.of(Scope.PLAN)
 CONSTRAINT_DROPPED = _plan.warning(
     18,
     "CHECK constraint is dropped",
+    name="migration-drops-check-constraint",
     effect="No data changes, but rows that break the condition can be written from then on.",
     remedy="Keep the constraint, unless nothing relies on the condition.",
     source="PROTOCOL.md, CHECK Constraints",
@@ -33,6 +34,7 @@ CONSTRAINT_DROPPED = _plan.warning(
 UNSTABLE_CONSTRAINT = _plan.warning(
     19,
     "constraint depends on more than the values of the row",
+    name="constraint-depends-on-more-than-row",
     effect="A row that was valid when it was written may fail when an UPDATE, MERGE or OPTIMIZE writes it again.",
     remedy="Compare columns with each other or with constants.",
     source="PROTOCOL.md, CHECK Constraints",
@@ -80,6 +82,7 @@ def _unstable(expression: str, plan: PlannedMigration) -> list[str]:
 UNKNOWN_PROPERTY = _plan.error(
     20,
     "property with the prefix delta. that Delta does not know",
+    name="unknown-delta-property",
     effect="Delta Spark refuses to set it; if it is set in another way, it has no effect.",
     remedy="Correct the name; for a property of your own, leave out the prefix.",
     source="PROTOCOL.md, Table Properties; DeltaConfig.scala of Delta Spark v4.4.0",
@@ -107,6 +110,7 @@ def _properties(plan: PlannedMigration) -> Iterator[Finding]:
 CLUSTERING_ENDS = _plan.warning(
     21,
     "clustering ends",
+    name="migration-ends-clustering",
     effect="Data written from then on is not clustered, so queries that filter by these columns read more and more "
     "files.",
     remedy="Name the columns to cluster by instead.",
@@ -123,6 +127,7 @@ def _clustering(plan: PlannedMigration) -> Iterator[Finding]:
 PARTITIONING_CHANGES = _plan.warning(
     22,
     "table gets another partitioning",
+    name="migration-changes-partitioning",
     effect="Queries that filter by the old partition columns read all files; jobs that overwrite partitions replace "
     "other rows than before.",
     remedy="Check the jobs that read or overwrite single partitions; clustering may make partitions unnecessary.",
@@ -144,6 +149,7 @@ def _partitioning(plan: PlannedMigration) -> Iterator[Finding]:
 LARGE_REWRITE = _plan.error(
     23,
     "migration rewrites more than the policy allows",
+    name="migration-rewrites-beyond-policy",
     effect="The rewrite takes time and money, and conflicts with every writer until it is done.",
     remedy="Make the change in another way; or raise max_rewrite_gb for this table.",
 )
@@ -164,6 +170,7 @@ def _rewrite(plan: PlannedMigration) -> Iterator[Finding]:
 ROW_IDS_LOST = _plan.warning(
     24,
     "rewrite gives rows other row ids",
+    name="migration-replaces-row-ids",
     effect="Consumers that keep row ids take every row for a new one.",
     remedy="Add a column with the new type, fill it with UPDATE, which keeps row ids, and drop the old one.",
     source="PROTOCOL.md, Row Tracking",
@@ -179,6 +186,7 @@ def _row_ids(plan: PlannedMigration) -> Iterator[Finding]:
 PROTOCOL_UPGRADE = _plan.warning(
     25,
     "protocol upgrade",
+    name="migration-upgrades-protocol",
     effect="Engines that do not support the feature are locked out. RESTORE does not undo it.",
     remedy="Check that every engine that uses the table supports the feature.",
     source="PROTOCOL.md, Protocol Evolution",
@@ -198,6 +206,7 @@ def _upgrade(plan: PlannedMigration) -> Iterator[Finding]:
 HISTORY_PROTECTED = _plan.warning(
     26,
     "dropping a feature adds checkpointProtection",
+    name="feature-drop-adds-checkpoint-protection",
     effect="Writers that do not support checkpointProtection are locked out, and old history is cleaned up only as a "
     "whole. RESTORE does not undo it.",
     remedy="If the history is not needed, drop the feature with TRUNCATE HISTORY.",
@@ -255,6 +264,7 @@ def nearest(name: str) -> str | None:
 NOT_AS_DECLARED = FAMILY.of(Scope.OUTCOME).error(
     40,
     "table differs from its declared state, although every step was done",
+    name="table-differs-after-migration",
     effect="Queries and jobs that rely on the declared state may fail.",
     remedy="Check the table's history for another writer, and run the migration again.",
 )

@@ -38,6 +38,7 @@ _pair = FAMILY.of(Scope.PAIR, needs=(Need.STATE, Need.VERSIONS))
 FIRST_WITHOUT_PROTOCOL = _commit.error(
     10,
     "first version without protocol action",
+    name="first-version-without-protocol",
     effect="It is unknown which features readers must support, and engines refuse the table.",
     remedy="Restore the log file from a backup or another replica.",
     source=RECONCILIATION,
@@ -55,6 +56,7 @@ def _first(commit: Commit) -> Iterator[Finding]:
 SEVERAL_PROTOCOLS = _commit.error(
     9,
     "several protocol actions in a commit",
+    name="several-protocol-actions-in-commit",
     effect="Readers may follow any of them, so some ignore a feature that others support.",
     remedy="Write one protocol action that lists the features in use, and update the engine that wrote the commit.",
     source="PROTOCOL.md, Delta Log Entries",
@@ -80,6 +82,7 @@ def _several(transition: Transition) -> Iterator[Finding]:
 FEATURE_VANISHED = _pair.error(
     11,
     "feature removed from the protocol without DROP FEATURE",
+    name="feature-removed-without-drop-feature",
     effect="Files and properties that need the feature may still be there, and engines no longer know.",
     remedy=_ENABLE_AGAIN,
     source=SUPPORTED,
@@ -87,6 +90,7 @@ FEATURE_VANISHED = _pair.error(
 VERSION_LOWERED = _pair.error(
     12,
     "protocol version lowered",
+    name="protocol-version-lowered",
     effect="Engines that do not know the removed features may read and write the table again, incorrectly.",
     remedy=_ENABLE_AGAIN,
     source=EVOLUTION,
@@ -95,6 +99,7 @@ VERSION_LOWERED = _pair.error(
 USED_FEATURE_NOT_LISTED = _pair.error(
     14,
     "feature in use not listed after an upgrade",
+    name="upgrade-omits-feature-in-use",
     effect="Writers no longer support a feature that the table uses or used.",
     remedy=ENABLE,
     source=NEW_TABLES,
@@ -167,17 +172,27 @@ _outcome = FAMILY.of(
 )
 
 FEATURE_NOT_ENABLED = _outcome.error(
-    18, "feature not enabled after it was enabled", effect="Consumers relying on the feature do not get it."
+    18,
+    "feature not enabled after it was enabled",
+    name="feature-not-enabled-as-requested",
+    effect="Consumers relying on the feature do not get it.",
 )
 PROPERTY_NOT_SET = _outcome.error(
-    19, "property not as it was set", effect="Consumers relying on the property find another value."
+    19,
+    "property not as it was set",
+    name="property-not-set-as-requested",
+    effect="Consumers relying on the property find another value.",
 )
 FEATURE_NOT_DROPPED = _outcome.error(
-    23, "feature still there after it was dropped", effect="Engines that do not know the feature stay locked out."
+    23,
+    "feature still there after it was dropped",
+    name="dropped-feature-still-present",
+    effect="Engines that do not know the feature stay locked out.",
 )
 DROP_WAITS = _outcome.undecided(
     24,
     "feature waits for its history to be truncated",
+    name="feature-drop-waits-for-truncation",
     effect="The table no longer uses the feature, but engines that do not know it stay locked out until it is dropped.",
     remedy="Run the same job again when the history may be truncated; it then drops the feature.",
 )
@@ -185,6 +200,7 @@ DROP_WAITS = _outcome.undecided(
 SHREDDED_WITHOUT_FEATURE = FAMILY.of(Scope.DATA).error(
     29,
     "shredded variants without the table feature",
+    name="shredded-variants-without-feature",
     effect="Nothing keeps readers that do not know shredded variants from the file: they fail on it, or read NULL or "
     "parts of the values.",
     remedy=Restore(
@@ -196,6 +212,7 @@ SHREDDED_WITHOUT_FEATURE = FAMILY.of(Scope.DATA).error(
 NOT_WRITTEN_FOR_ICEBERG = FAMILY.of(Scope.DATA).error(
     30,
     "data file not written as compatibility with Iceberg requires",
+    name="data-file-not-written-for-iceberg",
     effect="Iceberg readers, which get the file as it is, fail on it or read NULL in the column.",
     remedy="Write the file again, for example with REORG TABLE … APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION=2)), "
     "and update the engine that wrote it.",

@@ -28,6 +28,7 @@ _FOREIGN_TYPES = ("void", "null", "variant", "geometry", "geography")
 NOT_ICEBERG_COMPATIBLE = FAMILY.of(Scope.STATE, SOURCE).error(
     25,
     "table incompatible with Iceberg, though it has to be",
+    name="table-incompatible-with-iceberg",
     effect="The table cannot be converted for Iceberg readers, which see an old version of it or wrong rows, and Delta "
     "writers refuse to write.",
     remedy="Remove the incompatible parts, or set delta.enableIcebergCompatV1 or -V2 to false.",
@@ -124,6 +125,7 @@ def _keys(data_type: DataType, prefix: str) -> Iterator[str]:
 NO_ROW_COUNT = FAMILY.of(Scope.COMMIT, SOURCE).error(
     26,
     "file without numRecords, though the table has to be compatible with Iceberg",
+    name="row-count-missing-despite-iceberg",
     effect="The table cannot be converted for Iceberg readers, which see an old version of it.",
     remedy="Write the file again with statistics, for example with OPTIMIZE, and update the engine that wrote it.",
     shows="add",
@@ -146,6 +148,7 @@ def _no_row_count(transition: Transition) -> Iterator[Finding]:
 PARTITIONS_REPLACED = FAMILY.of(Scope.PAIR, SOURCE).error(
     27,
     "partition columns replaced, though the table has to be compatible with Iceberg",
+    name="partition-columns-replaced-despite-iceberg",
     effect="The table cannot be converted for Iceberg readers, which see an old version of it.",
     remedy=Restore(", and write to a new table instead"),
     needs=(Need.STATE, Need.VERSIONS),

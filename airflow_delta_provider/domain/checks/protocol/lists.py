@@ -40,6 +40,7 @@ _state = FAMILY.of(Scope.STATE, EVOLUTION)
 NO_PROTOCOL = _state.error(
     13,
     "no protocol action",
+    name="protocol-action-missing",
     effect="It is unknown which features readers must support.",
     remedy="Restore the missing log files from a backup or another replica.",
     source=RECONCILIATION,
@@ -57,6 +58,7 @@ def no_protocol(version: int) -> Finding:
 UNKNOWN_VERSION = _state.undecided(
     20,
     "unknown protocol version",
+    name="unknown-protocol-version",
     effect="The requirements of such a protocol for readers and writers cannot be checked.",
     remedy="Check whether a newer release of the provider knows it.",
 )
@@ -65,6 +67,7 @@ UNKNOWN_VERSION = _state.undecided(
 NO_VERSION = _state.error(
     28,
     "protocol version below 1",
+    name="protocol-version-below-one",
     effect="There are no such versions, and strict engines refuse the table.",
     remedy=_LIST_FEATURES,
 )
@@ -90,6 +93,7 @@ def _unknown_version(state: TableState) -> Iterator[Finding]:
 WRITER_VERSION_TOO_LOW = _state.error(
     5,
     "reader version 3 with a writer version below 7",
+    name="writer-version-behind-reader-version",
     effect="Engines refuse the table, or write it without its features.",
     remedy=f"Write a protocol action with writer version 7 that lists the features in use, {BY_COMMIT}.",
     source=NEW_TABLES,
@@ -108,6 +112,7 @@ def _writer_version_too_low(state: TableState) -> Iterator[Finding]:
 NO_READER_FEATURES = _state.error(
     1,
     "reader version 3 without readerFeatures",
+    name="reader-version-3-without-reader-features",
     effect="It is unknown which features readers must support, and strict engines refuse the table.",
     remedy=_LIST_FEATURES,
     source=TABLE_FEATURES,
@@ -130,6 +135,7 @@ def _no_reader_features(state: TableState) -> Iterator[Finding]:
 NO_WRITER_FEATURES = _state.error(
     2,
     "writer version 7 without writerFeatures",
+    name="writer-version-7-without-writer-features",
     effect="It is unknown which features writers must support, and strict engines refuse the table.",
     remedy=_LIST_FEATURES,
     source=TABLE_FEATURES,
@@ -145,6 +151,7 @@ def _no_writer_features(state: TableState) -> Iterator[Finding]:
 READER_FEATURES_NOT_ALLOWED = _state.error(
     3,
     "readerFeatures below reader version 3",
+    name="reader-features-below-reader-version-3",
     effect="Some engines refuse the table; others ignore the list, and may read the table incorrectly.",
     remedy=f"Write a protocol action without the list, or with reader version 3 and writer version 7, {BY_COMMIT}.",
     threads=("delta-io/delta-rs#3354", "duckdb/duckdb-delta#151"),
@@ -165,6 +172,7 @@ def _reader_features_not_allowed(state: TableState) -> Iterator[Finding]:
 WRITER_FEATURES_NOT_ALLOWED = _state.error(
     4,
     "writerFeatures below writer version 7",
+    name="writer-features-below-writer-version-7",
     effect="Some engines refuse the table; others ignore the list, and write without its features.",
     remedy=f"Write a protocol action without the list, or with writer version 7, {BY_COMMIT}.",
 )
@@ -185,6 +193,7 @@ def _writer_features_not_allowed(state: TableState) -> Iterator[Finding]:
 READER_FEATURE_ONLY = _state.error(
     6,
     "feature for readers, but not for writers",
+    name="feature-not-listed-for-writers",
     effect="Writers do not know that they must support the feature, and strict engines refuse the table.",
     remedy=_LIST_IN_BOTH,
     source=SUPPORTED,
@@ -201,6 +210,7 @@ def _reader_feature_only(state: TableState) -> Iterator[Finding]:
 WRITER_FEATURE_ONLY = _state.error(
     7,
     "reader feature listed for writers only",
+    name="reader-feature-listed-for-writers-only",
     effect="Readers that do not know the feature still open the table and may read it incorrectly; some engines "
     "refuse it.",
     remedy=_LIST_IN_BOTH,
@@ -233,6 +243,7 @@ def _writer_feature_only(state: TableState) -> Iterator[Finding]:
 WRITERS_FEATURE_FOR_READERS = _state.warning(
     21,
     "writer feature listed for readers",
+    name="writer-feature-listed-for-readers",
     effect="Readers that do not know the feature refuse the table unnecessarily.",
     remedy=f"Write a protocol action that lists the feature for writers only, {BY_COMMIT}.",
     source=SUPPORTED,
@@ -252,6 +263,7 @@ def _writers_feature_for_readers(state: TableState) -> Iterator[Finding]:
 PREVIEW_AND_STABLE = _state.warning(
     16,
     "a feature and its preview both listed",
+    name="feature-and-preview-both-listed",
     effect="Engines that do not know the preview are locked out unnecessarily. Some engines follow the preview, "
     "others the stable feature.",
     remedy="Drop the preview: ALTER TABLE … DROP FEATURE.",
@@ -271,6 +283,7 @@ def _previews(state: TableState) -> Iterator[Finding]:
 UNKNOWN_FEATURE = _state.undecided(
     17,
     "unknown feature",
+    name="unknown-table-feature",
     effect="Engines that do not know the feature refuse the table, and its requirements cannot be checked.",
     remedy="Check whether another name is meant, or whether a newer release of the provider knows it.",
     source=NAMES,

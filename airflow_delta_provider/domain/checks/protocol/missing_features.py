@@ -45,6 +45,7 @@ _state = FAMILY.of(
 MISSING_DEPENDENCY = _state.error(
     8,
     "a feature's dependency is missing",
+    name="feature-dependency-missing",
     effect="Engines refuse the table, or write it without the feature that this one relies on.",
     remedy="Write a protocol action that adds the required feature, as the next commit of the log: Delta Spark refuses "
     "the table.",
@@ -70,6 +71,7 @@ def _dependencies(state: TableState) -> Iterator[Finding]:
 ORPHAN_PROPERTY = _state.error(
     15,
     "property of a feature that the table lacks",
+    name="property-of-missing-feature",
     effect="Some engines follow the property and others the protocol, and some refuse the table.",
     remedy=f"Enable the feature with DeltaEnableFeatureOperator, or unset the property. {OR_BY_COMMIT}",
     threads=("trinodb/trino#23622",),
@@ -110,6 +112,7 @@ def _orphans(state: TableState) -> Iterator[Finding]:
 FEATURE_NEEDED = _state.error(
     22,
     "column or constraint that needs a feature the table lacks",
+    name="column-or-constraint-needs-missing-feature",
     effect="Some engines refuse the table, others do not enforce the rules of the column or constraint.",
     remedy=ENABLE,
     threads=("delta-io/delta-kernel-rs#2189", "trinodb/trino#20898", "delta-io/delta-rs#2882"),

@@ -64,7 +64,12 @@ def suspicious_paths(transition: Transition) -> list[str]:
 
 
 ADDED_WITHOUT_ROW_IDS = _commit.error(
-    13, "file added without row ids", effect=NO_IDS, remedy=FILL_IN, about_live_files=True
+    13,
+    "file added without row ids",
+    name="file-added-without-row-ids",
+    effect=NO_IDS,
+    remedy=FILL_IN,
+    about_live_files=True,
 )
 
 
@@ -84,6 +89,7 @@ def _without_ids(transition: Transition, tracking: RowTracking, _: Collection[st
 REASSIGNED_BASE = _pair.error(
     14,
     "row ids of a file changed",
+    name="row-ids-of-file-changed",
     effect="Rows that were not touched have other ids or commit versions than before.",
     remedy="Drop row tracking and enable it again, which assigns every row a new id; RESTORE leaves alone a file that "
     "is live in both versions.",
@@ -124,6 +130,7 @@ def _changed_ids(before: RowIds, after: RowIds) -> dict[str, Any]:
 REISSUED_ROW_IDS = _pair.error(
     15,
     "row ids assigned a second time",
+    name="row-ids-assigned-twice",
     effect="The ids of the new rows already belong, or once belonged, to other rows.",
     remedy=WRITE_AGAIN,
     needs=(Need.STATE, Need.PATHS, Need.HIGH_WATER_MARK),
@@ -150,6 +157,7 @@ def _reissued(transition: Transition, _: RowTracking, earlier: Collection[str]) 
 OTHER_COMMIT_VERSION = _commit.error(
     16,
     "new file with another commit's defaultRowCommitVersion",
+    name="row-commit-version-of-other-commit",
     effect="Consumers that read changes by row commit version see these rows too early or too late.",
     remedy=Restore(" if changes are read that way, and write the rows again"),
     needs=(Need.STATE, Need.PATHS),
@@ -174,6 +182,7 @@ def _other_commit_version(transition: Transition, _: RowTracking, earlier: Colle
 MATERIALIZED_NAMES_CHANGED = _pair.warning(
     17,
     "names of the materialized columns changed",
+    name="materialized-column-names-changed",
     effect="Rows in older files lose the ids or commit versions that were stored for them.",
     remedy="Drop row tracking and enable it again, which assigns every row a new id: no engine sets the property.",
     healing=Healing(live_files.names_are_others, live_files.names_before, needs_details=True),
@@ -202,6 +211,7 @@ def _names_changed(transition: Transition, tracking: RowTracking, _: Collection[
 NOT_PRESERVED = _commit.warning(
     18,
     "row ids not preserved by a rewrite",
+    name="row-ids-not-preserved-by-rewrite",
     effect="Consumers that follow row ids may mistake the rows that were moved for others.",
     remedy="Write the table with an engine that preserves row ids.",
     shows="commitInfo",
@@ -234,6 +244,7 @@ def _only_moves(commit: Commit) -> bool:
 ASSIGNED_WHILE_SUSPENDED = _commit.warning(
     33,
     "row ids assigned while row tracking is suspended",
+    name="row-ids-assigned-while-suspended",
     effect="Files with and without row ids get mixed, and the ids cannot be relied upon.",
     remedy="If row tracking is to be dropped, drop it again with ALTER TABLE … DROP FEATURE; otherwise unset "
     "delta.rowTrackingSuspended.",

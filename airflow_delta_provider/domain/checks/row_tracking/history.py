@@ -133,6 +133,7 @@ def _commit_version_in_future(step: _Step) -> Iterator[Finding]:
 HIGH_WATER_MARK_LOWERED = _pair.error(
     11,
     "row id high water mark lowered",
+    name="row-id-high-water-mark-lowered",
     effect="The next insert assigns ids again that were assigned before, to other rows.",
     remedy=MARK_IS_LOST,
     healing=Healing(mark_is_too_low, mark_before, needs_details=True, by_restore=True),
@@ -155,6 +156,7 @@ def _mark_lowered(step: _Step) -> Iterator[Finding]:
 REMOVED_WITH_OTHER_BASE = _pair.error(
     12,
     "file removed with other row ids than it had",
+    name="file-removed-with-other-row-ids",
     effect="Consumers that read changes mistake the removed rows for others, or for rows of another version.",
     remedy="The log cannot be repaired; read changes from a later version.",
     needs=(Need.STATE, Need.FILES),
@@ -195,6 +197,7 @@ MOST_COMMITS = 10
 NOT_COMPARABLE = FAMILY.of(Scope.HISTORY, SPEC).undecided(
     30,
     "stability cannot be decided",
+    name="row-id-stability-undecided",
     effect="It is unknown whether rows kept their ids since the version that they are compared with.",
     remedy="Compare with a later version, or by columns that identify rows.",
 )

@@ -203,10 +203,14 @@ def lost_rows(path: str, version: int, why: str) -> Finding:
 KEY_CHANGED_ROW_ID = _data.error(
     29,
     "key with another row id than before",
+    name="key-changes-row-id",
     remedy=Restore(", and write the rows with MERGE or UPDATE of an engine that keeps row ids"),
 )
 KEY_OVERWRITTEN = _data.warning(
-    32, "key overwritten, its row id is new", remedy="Nothing, if this was intended; MERGE and UPDATE keep the ids."
+    32,
+    "key overwritten, its row id is new",
+    name="key-overwritten-with-new-row-id",
+    remedy="Nothing, if this was intended; MERGE and UPDATE keep the ids.",
 )
 
 
@@ -244,6 +248,7 @@ def renumbered_keys(keys: ChangedKeys, moves: RowMoves) -> Finding:
 KEY_INSERTED_AGAIN = _data.warning(
     31,
     "key deleted and inserted again, or moved to another row",
+    name="key-reinserted-or-moved",
     remedy="Nothing, if this was intended; MERGE keeps the ids.",
 )
 

@@ -138,6 +138,7 @@ def check_files(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
 MISSING_ROW_IDS = _state.error(
     5,
     "live file without baseRowId or defaultRowCommitVersion",
+    name="live-file-without-row-ids",
     effect=NO_IDS,
     remedy=FILL_IN,
 )
@@ -169,6 +170,7 @@ def lacking(*files: LiveFile) -> list[str]:
 COMMIT_VERSION_IN_FUTURE = _state.error(
     9,
     "defaultRowCommitVersion above the table's version",
+    name="row-commit-version-above-table-version",
     effect="The rows seem to come from a commit that does not exist yet.",
     remedy=NEW_IDS,
 )
@@ -219,6 +221,7 @@ def check_fresh_ids(state: TableState, tracking: RowTracking, rows_of: RowCount)
 UNKNOWN_ROW_COUNT = _state.undecided(
     6,
     "number of rows not in the log",
+    name="row-count-not-in-log",
     effect="The log does not show which row ids the file assigns.",
     remedy="Check at level 'footers' or 'data', which reads the number from the file.",
     source=SPEC,
@@ -247,6 +250,7 @@ def _negative_bases(files: Sequence[LiveFile]) -> Iterator[Finding]:
 ABOVE_HIGH_WATER_MARK = _state.error(
     7,
     "row ids above the high water mark",
+    name="row-ids-above-high-water-mark",
     effect="The next insert assigns row ids that already exist.",
     remedy=STOP_WRITING,
     healing=Healing(mark_is_too_low, highest_added, needs_details=True, by_restore=True),
@@ -270,6 +274,7 @@ def _above_mark(files: Sequence[LiveFile], rows_of: RowCount, mark: int | None) 
 OVERLAPPING_ROW_IDS = _state.error(
     8,
     "two files assign the same row ids",
+    name="files-share-row-ids",
     effect="Joins on row ids (change feeds, incremental views) mix up the rows that share one.",
     remedy=NEW_IDS,
     needs=(Need.STATE, Need.FILES),

@@ -201,6 +201,7 @@ def check_moved(moves: RowMoves, moved: MovedRows) -> Iterator[Finding]:
 FOREIGN_ROW_ID = _data.error(
     22,
     "rewritten row with a row id that was not there before",
+    name="rewritten-row-gets-new-id",
     effect="Consumers that follow row ids (change feeds, incremental views) mistake these rows for others.",
     remedy=Restore(", and write it again with an engine that keeps row ids"),
 )
@@ -222,6 +223,7 @@ def _foreign_ids(_: RowMoves, moved: MovedRows) -> Iterator[Finding]:
 FOREIGN_COMMIT_VERSION = _data.error(
     23,
     "row commit version of a moved row changed",
+    name="moved-row-changes-commit-version",
     effect="Consumers that read changes by row commit version miss these rows, or see them without need.",
     remedy=Restore(", and write it again"),
 )
@@ -244,6 +246,7 @@ def _foreign_versions(moves: RowMoves, moved: MovedRows) -> Iterator[Finding]:
 REPLACED_ROWS = _data.warning(
     24,
     "all rows replaced, none kept its row id",
+    name="no-row-kept-its-id",
     effect="To consumers that follow row ids, all rows were deleted and others inserted.",
     remedy="Nothing, if this was intended, as INSERT OVERWRITE and CREATE OR REPLACE do it; MERGE keeps the ids of "
     "rows that stay.",

@@ -23,6 +23,7 @@ _data = FAMILY.of(Scope.DATA, remedy=_FIND_WRITER)
 DUPLICATE_ROW_IDS = _data.error(
     19,
     "row ids that are not unique",
+    name="duplicate-row-ids",
     effect="Joins on row ids (change feeds, incremental views, MERGE by row id) confuse these rows.",
 )
 
@@ -70,6 +71,7 @@ def more_landings(files: int) -> Finding:
 IMPOSSIBLE_ROW_ID = _data.error(
     21,
     "row id negative or above the high water mark",
+    name="stored-row-id-out-of-range",
     effect="Later inserts assign ids above the mark again; negative ids are never assigned.",
     source=READERS,
 )
@@ -108,6 +110,7 @@ def impossible_bounds(path: str, minimum: int, maximum: int, high_water_mark: in
 MATERIALIZED_TYPE = _data.error(
     28,
     "materialized column of another type",
+    name="materialized-column-of-wrong-type",
     effect="Engines fail on the column, or read other ids.",
     remedy=Restore(instead="restore the file from a backup", of_file=True),
     source=READERS,

@@ -43,6 +43,7 @@ def check_state(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
 ENABLED_WITHOUT_FEATURE = _state.error(
     1,
     "row tracking enabled without the feature",
+    name="row-tracking-without-feature",
     effect="Readers expect row ids that no writer assigns.",
     remedy="Enable the feature rowTracking, or unset the property.",
     source=SPEC,
@@ -62,6 +63,7 @@ def _enabled_without_feature(state: TableState, tracking: RowTracking) -> Iterat
 ENABLED_AND_SUSPENDED = _state.error(
     2,
     "row tracking enabled and suspended",
+    name="row-tracking-enabled-and-suspended",
     effect="Readers rely on row ids, but writers do not assign them.",
     remedy=f"Write a metaData action with only one of the two, {BY_COMMIT}.",
     source=SPEC,
@@ -79,12 +81,14 @@ def _enabled_and_suspended(_: TableState, tracking: RowTracking) -> Iterator[Fin
 NO_MATERIALIZED_NAMES = _state.error(
     3,
     "names of the materialized columns missing",
+    name="materialized-column-names-missing",
     effect="It is unknown which column holds the ids of rows that were moved, and writers may choose another one.",
     remedy=NEW_IDS,
 )
 MATERIALIZED_NAME_TAKEN = _state.error(
     4,
     "name of a materialized column is taken",
+    name="materialized-column-name-taken",
     effect="Readers mix up the column's values with the values of row tracking.",
     remedy="Rename the column if the table has column mapping; otherwise drop row tracking and enable it again, which "
     "assigns every row a new id.",
@@ -137,6 +141,7 @@ def _column_names(schema_string: str, mode: MappingMode) -> Mapping[str, str]:
 NO_HIGH_WATER_MARK = _state.error(
     10,
     "no row id high water mark",
+    name="row-id-high-water-mark-missing",
     effect="Engines assume a mark of 0, and assign existing row ids again with the next insert.",
     remedy=MARK_IS_LOST,
     threads=("delta-io/delta#4923",),
@@ -165,13 +170,19 @@ def _high_water_mark(state: TableState, tracking: RowTracking) -> Iterator[Findi
 
 
 _untracked = FAMILY.of(Scope.STATE, SPEC, remedy=_TRACK)
-ABSENT = _untracked.undecided(25, "no row tracking", effect="The rows have no ids to check.")
+ABSENT = _untracked.undecided(
+    25, "no row tracking", name="table-without-row-tracking", effect="The rows have no ids to check."
+)
 SUPPORTED_ONLY = _untracked.undecided(
-    26, "row tracking supported, not enabled", effect="Writers do not keep the ids of rows that they move."
+    26,
+    "row tracking supported, not enabled",
+    name="row-tracking-not-enabled",
+    effect="Writers do not keep the ids of rows that they move.",
 )
 SUSPENDED = _untracked.undecided(
     27,
     "row tracking suspended",
+    name="row-tracking-suspended",
     effect="Writers do not assign ids to new rows, and ids cannot be relied upon.",
     remedy=f"Unset {ROW_TRACKING_SUSPENDED}. {_TRACK}",
 )

@@ -141,6 +141,7 @@ _pair = FAMILY.of(Scope.PAIR, needs=(Need.STATE, Need.FILES, Need.VERSIONS))
 UNSUPPORTED_CHANGE = _pair.error(
     8,
     "unsupported change of a type",
+    name="unsupported-type-change",
     effect="Readers fail on older files, or read wrong values.",
     remedy=RESTORE,
     source=WRITERS,
@@ -149,6 +150,7 @@ UNSUPPORTED_CHANGE = _pair.error(
 UNRECORDED_TYPE_CHANGE = _pair.error(
     9,
     "type change not recorded in delta.typeChanges",
+    name="type-change-not-recorded",
     effect="Readers cannot tell that older files hold the narrower type; they fail or read wrong values.",
     remedy=Restore(", and widen the column again with an engine that records it"),
     about_older_files=True,
@@ -156,6 +158,7 @@ UNRECORDED_TYPE_CHANGE = _pair.error(
 CHANGE_NOT_ENABLED = _pair.error(
     11,
     "type changed while type widening was not enabled",
+    name="type-changed-while-widening-disabled",
     effect=UNKNOWING,
     remedy=Restore(", enable the feature typeWidening, and widen the column again"),
     source=SPEC,
@@ -164,12 +167,14 @@ CHANGE_NOT_ENABLED = _pair.error(
 LOST_TYPE_CHANGES = _pair.error(
     12,
     "earlier delta.typeChanges lost or rewritten",
+    name="recorded-type-changes-lost",
     effect="Readers can no longer tell that older files hold other types; they fail or read wrong values.",
     remedy=RESTORE,
 )
 RECORD_LEFT_BY_DROP = _pair.error(
     15,
     "feature dropped, but its traces left",
+    name="dropped-widening-leaves-traces",
     effect="Readers that do not know the feature open the table now, and fail on older files or read them wrongly.",
     remedy="Enable the feature typeWidening again, and let ALTER TABLE … DROP FEATURE drop it.",
     source=WRITERS,
@@ -307,12 +312,14 @@ _data = FAMILY.of(Scope.DATA, READERS)
 UNREACHABLE_TYPE = _data.error(
     16,
     "data file type cannot be explained by recorded type changes",
+    name="data-file-type-unexplained",
     effect="Readers fail on the file, or read wrong values from it.",
     remedy=Restore(", and write its rows again with an engine that writes the type of the table", of_file=True),
 )
 VALUES_CHANGED = _data.error(
     18,
     "values read differently after widening",
+    name="values-differ-after-widening",
     effect="Readers get other values than before the change.",
     remedy="Do not write to the table; RESTORE it to the version before the change, and report the engine that wrote "
     "its files.",
@@ -322,6 +329,7 @@ VALUES_CHANGED = _data.error(
 TYPE_NOT_CHANGED = FAMILY.of(Scope.OUTCOME, "").error(
     17,
     "column does not have the requested type",
+    name="column-type-not-as-requested",
     effect="Consumers relying on the wider type do not get it.",
     remedy="Check the table's history for another writer, then run the job again.",
 )

@@ -57,6 +57,7 @@ _state = FAMILY.of(Scope.STATE)
 ENABLED_WITHOUT_FEATURE = _state.error(
     1,
     "type widening enabled without the feature",
+    name="type-widening-without-feature",
     effect="Writers may widen types, and readers that do not know the feature then fail on older files or read them "
     "wrongly.",
     remedy="Enable the feature (DeltaEnableFeatureOperator(features=['typeWidening'])), or unset the property. "
@@ -66,6 +67,7 @@ ENABLED_WITHOUT_FEATURE = _state.error(
 RECORD_WITHOUT_FEATURE = _state.warning(
     2,
     "delta.typeChanges without the feature",
+    name="type-changes-without-feature",
     effect=UNKNOWING,
     remedy="Enable the feature: DeltaEnableFeatureOperator(features=['typeWidening']).",
     source=SPEC,
@@ -73,12 +75,14 @@ RECORD_WITHOUT_FEATURE = _state.warning(
 MALFORMED_RECORD = _state.error(
     3,
     "delta.typeChanges malformed",
+    name="type-changes-malformed",
     effect="Engines fail to read the table.",
     remedy=RESTORE,
 )
 UNSUPPORTED_RECORD = _state.error(
     4,
     "unsupported change in delta.typeChanges",
+    name="recorded-type-change-unsupported",
     effect="Engines refuse to read the table, or convert old values wrongly.",
     remedy=RESTORE,
     source=READERS,
@@ -87,6 +91,7 @@ UNSUPPORTED_RECORD = _state.error(
 UNRESOLVED_FIELD_PATH = _state.error(
     5,
     "fieldPath that leads nowhere",
+    name="type-change-path-leads-nowhere",
     effect="Readers cannot tell which values changed their type, and may fail.",
     remedy=RESTORE,
 )
@@ -94,20 +99,24 @@ _chain = FAMILY.of(Scope.STATE, effect=UNEXPECTED_TYPES, remedy=RESTORE_OR_REWRI
 BROKEN_CHAIN = _chain.warning(
     6,
     "recorded type changes do not form a chain",
+    name="type-changes-not-a-chain",
 )
 OTHER_LAST_TYPE = _chain.warning(
     7,
     "last recorded type is not the column's type",
+    name="last-recorded-type-not-current",
 )
 PREVIEW_LEFTOVER = _state.warning(
     10,
     "tableVersion left from the preview feature",
+    name="preview-table-version-left-over",
     effect="Readers ignore it.",
     remedy="Nothing, unless an engine fails on it.",
 )
 ICEBERG_COMPATIBILITY = _state.error(
     13,
     "type change that Iceberg compatibility forbids",
+    name="iceberg-forbids-recorded-type-change",
     effect="Iceberg readers fail, or read wrong values.",
     remedy="Disable the compatibility, which leaves a warning, or rewrite the data into a table with the new type.",
     source=WRITERS,
@@ -115,6 +124,7 @@ ICEBERG_COMPATIBILITY = _state.error(
 TIMESTAMP_WITHOUT_FEATURE = _state.error(
     14,
     "widened to timestamp_ntz without timestampNtz",
+    name="widened-to-timestamp-ntz-without-feature",
     effect="Readers that do not know the type try to read the table, and fail.",
     remedy=f"Enable the feature: DeltaEnableFeatureOperator(features=['timestampNtz']). {OR_BY_COMMIT}",
     source="PROTOCOL.md, Timestamp without timezone",
