@@ -39,10 +39,12 @@ def render() -> str:
 def _entry(rule: Rule, requirements: list[dict[str, str]], healers: Collection[str] | None) -> dict[str, Any]:
     entry = {
         "code": rule.code,
+        "name": rule.name,
         "family": rule.family.prefix,
         "severity": rule.severity.value,
         "scope": rule.scope.value,
         "title": rule.title,
+        "since": rule.since,
         "effect": rule.effect,
         "remedy": rule.remedy,
         "healing": "" if healers is None else _healing(healers),

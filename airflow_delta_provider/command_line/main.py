@@ -68,7 +68,7 @@ def _run(words: list[str], terminal: Terminal) -> int:
 def _run_rules(command: str, words: Sequence[str], terminal: Terminal) -> int:
     parsed = parser.rules_parser(command).parse_args(words)
     if command == "explain":
-        shown = rules.explain(parsed.codes, parsed.format)
+        shown = rules.explain(parsed.rules, parsed.format)
     else:
         shown = rules.list_rules(parsed.family, parsed.severity, parsed.format)
     return ExitCode.OK if terminal.result([shown]) else ExitCode.FAULT

@@ -22,7 +22,7 @@ _WIDTH = 28
 
 
 #: Commands that read no table.
-RULE_COMMANDS = {"explain": "Explain rules by their codes", "rules": "List all rules"}
+RULE_COMMANDS = {"explain": "Explain rules by their codes or names", "rules": "List all rules"}
 #: Commands that read no table and prepare a worker's image.
 IMAGE_COMMANDS = {"warm-up": "Put Delta's jars and an archive of Spark's classes into an image of Airflow"}
 
@@ -84,7 +84,9 @@ def rules_parser(command: str) -> argparse.ArgumentParser:
         prog=f"{PROGRAM} {command}", description=f"{RULE_COMMANDS[command]}.", allow_abbrev=False
     )
     if command == "explain":
-        parser.add_argument("codes", nargs="+", metavar="CODE", help="code of a rule, as shown in findings")
+        parser.add_argument(
+            "rules", nargs="+", metavar="RULE", help="code of a rule, as shown in findings, or its name"
+        )
     else:
         parser.add_argument(
             "--family", action="append", default=[], metavar="PREFIX", help="beginning of the codes to list"

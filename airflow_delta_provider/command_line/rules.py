@@ -35,10 +35,12 @@ class Entry:
     """One rule.
 
     :param code: stable code
+    :param name: stable name, which people can say
     :param family: prefix of the code
     :param severity: ``ERROR``, ``WARNING`` or ``UNDECIDED``
     :param scope: part of the table that the rule checks
     :param title: the problem in a few words
+    :param since: first release that has the rule
     :param remedy: the remedy
     :param effect: possible effect on readers or writers of the table
     :param healing: later commits that fix the problem; empty if no log alone can break the rule
@@ -48,10 +50,12 @@ class Entry:
     """
 
     code: str
+    name: str
     family: str
     severity: str
     scope: str
     title: str
+    since: str
     remedy: str
     effect: str = ""
     healing: str = ""
@@ -109,13 +113,14 @@ SEVERITIES = ("error", "warning", "undecided")
 _WIDTH, _LABEL = 100, 12
 
 
-def explain(codes: Sequence[str], form: str) -> str:
+def explain(words: Sequence[str], form: str) -> str:
     """Return everything about some rules.
 
+    :param words: codes or names of rules, in any case
     :param form: one of ``FORMATS``
-    :raises UsageError: if there is no rule with a code
+    :raises UsageError: if there is no rule with a code or name
     """
-    found = [_entry(code) for code in codes]
+    found = [_entry(word) for word in words]
     if form == "json":
         return _json([wire_of(entry.code) for entry in found])
     shown = _explained_in_markdown if form == "markdown" else _explained
@@ -138,12 +143,12 @@ def list_rules(prefixes: Sequence[str], severities: Sequence[str], form: str) ->
     return "\n".join(_listed_in_markdown(found) if form == "markdown" else _listed(found)) + "\n"
 
 
-def _entry(code: str) -> Entry:
-    known = entries()
-    found = known.get(code.upper())
+def _entry(word: str) -> Entry:
+    known = {**entries(), **{entry.name: entry for entry in entries().values()}}
+    found = known.get(word.upper()) or known.get(word.lower())
     if found is None:
-        hint = did_you_mean(code, known)
-        raise UsageError(f"There is no rule {code!r}.{hint} `delta-provider rules` lists all rules.")
+        hint = did_you_mean(word, known)
+        raise UsageError(f"There is no rule {word!r}.{hint} `delta-provider rules` lists all rules.")
     return found
 
 
@@ -156,7 +161,7 @@ def _family(prefix: str) -> str:
 
 
 def _explained(entry: Entry) -> Iterator[str]:
-    yield f"{entry.code} {entry.severity}  {entry.title}"
+    yield f"{entry.code} {entry.name}  {entry.severity}  {entry.title}"
     for label, text in _parts(entry):
         yield from textwrap.wrap(
             text,
@@ -173,6 +178,7 @@ def _parts(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "about", families()[entry.family]
     known = (("effect", entry.effect), ("remedy", entry.remedy), ("healing", entry.healing), ("source", entry.source))
     yield from ((label, text) for label, text in known if text)
+    yield "since", entry.since
     yield from (("requires", requirement.says) for requirement in entry.requirements)
     if entry.follows_from:
         yield "may follow", ", ".join(entry.follows_from)
@@ -182,7 +188,7 @@ def _parts(entry: Entry) -> Iterator[tuple[str, str]]:
 def _explained_in_markdown(entry: Entry) -> Iterator[str]:
     yield f"### {entry.code}: {entry.title}"
     yield ""
-    yield f"`{entry.severity}`"
+    yield f"`{entry.name}`, `{entry.severity}`"
     yield ""
     yield from (f"- {label}: {text}" for label, text in _parts(entry))
 
@@ -191,17 +197,19 @@ def _listed(found: Sequence[Entry]) -> Iterator[str]:
     for prefix, title in families().items():
         of_family = [entry for entry in found if entry.family == prefix]
         if of_family:
+            width = max(len(entry.name) for entry in of_family)
             yield f"{prefix}  {title}"
-            yield from (f"    {entry.code}  {entry.severity:<9}  {entry.title}" for entry in of_family)
-    yield f"{len(found)} rules. `delta-provider explain CODE` shows the details of one."
+            for entry in of_family:
+                yield f"    {entry.code}  {entry.name:<{width}}  {entry.severity:<9}  {entry.title}"
+    yield f"{len(found)} rules. `delta-provider explain CODE` shows the details of one; a name works like its code."
 
 
 def _listed_in_markdown(found: Sequence[Entry]) -> Iterator[str]:
-    yield "| code | severity | what is wrong |"
-    yield "|---|---|---|"
+    yield "| code | name | severity | what is wrong |"
+    yield "|---|---|---|---|"
     for entry in found:
         title = entry.title.replace("|", "\\|")
-        yield f"| {entry.code} | `{entry.severity}` | {title} |"
+        yield f"| {entry.code} | {entry.name} | `{entry.severity}` | {title} |"
 
 
 def _json(document: object) -> str:

@@ -14,8 +14,11 @@ from airflow_delta_provider.domain.checks.registry import FAMILIES, RULES
 
 
 def test_catalogue_has_every_rule_as_its_checks_define_it():
-    assert {code: (e.title, e.severity, e.remedy, e.effect, e.source) for code, e in entries().items()} == {
-        code: (rule.title, rule.severity.value, rule.remedy, rule.effect, rule.source) for code, rule in RULES.items()
+    assert {
+        code: (e.name, e.since, e.title, e.severity, e.remedy, e.effect, e.source) for code, e in entries().items()
+    } == {
+        code: (rule.name, rule.since, rule.title, rule.severity.value, rule.remedy, rule.effect, rule.source)
+        for code, rule in RULES.items()
     }
     assert dict(families()) == {family.prefix: family.title for family in FAMILIES}
 
@@ -23,9 +26,10 @@ def test_catalogue_has_every_rule_as_its_checks_define_it():
 def test_explain_says_all_that_is_known_of_a_rule(capsys):
     assert main(["explain", "rt15"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("RT15 ERROR  row ids assigned a second time\n")
+    assert said.startswith("RT15 row-ids-assigned-twice  ERROR  row ids assigned a second time\n")
     for expected in ("effect", "remedy", "healing", "Fixed by RESTORE", "PROTOCOL.md, Writer Requirements", "requires"):
         assert expected in said
+    assert "    since       0.1.0\n" in said
     assert "#writer-requirements-for-row-tracking" in said
 
 
@@ -36,16 +40,28 @@ def test_every_rule_can_be_explained(code, capsys):
     assert capsys.readouterr().out.count(RULES[code].title) >= 2
 
 
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_rule_is_explained_by_its_name_as_by_its_code(form, capsys):
+    assert main(["explain", "RT15", "--format", form]) == 0
+    by_code = capsys.readouterr().out
+    assert main(["explain", "Row-Ids-Assigned-Twice", "--format", form]) == 0
+    assert capsys.readouterr().out == by_code
+    assert "row-ids-assigned-twice" in by_code
+
+
 def test_several_rules_are_explained_at_once_as_json(capsys):
     assert main(["explain", "RT15", "MD03", "--format", "json"]) == 0
     assert [rule["code"] for rule in json.loads(capsys.readouterr().out)] == ["RT15", "MD03"]
 
 
-def test_unknown_rule_is_a_usage_error_that_names_the_nearest(capsys):
-    assert main(["explain", "RT155"]) == 2
+@pytest.mark.parametrize(
+    ("mistyped", "nearest"), [("RT155", "RT15"), ("row-id-assigned-twise", "row-ids-assigned-twice")]
+)
+def test_unknown_rule_is_a_usage_error_that_names_the_nearest(mistyped, nearest, capsys):
+    assert main(["explain", mistyped]) == 2
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
-    assert "There is no rule 'RT155'. Did you mean 'RT15'?" in said.err
+    assert f"There is no rule '{mistyped}'. Did you mean '{nearest}'?" in said.err
 
 
 def test_rules_are_filtered_by_family_and_severity(capsys):
@@ -58,7 +74,7 @@ def test_rules_are_filtered_by_family_and_severity(capsys):
 def test_rules_lists_all_of_them(form, capsys):
     assert main(["rules", "--format", form]) == 0
     said = capsys.readouterr().out
-    assert [code for code in RULES if code not in said] == []
+    assert [word for code, rule in RULES.items() for word in (code, rule.name) if word not in said] == []
 
 
 def test_unknown_family_is_a_usage_error(capsys):
