@@ -16,7 +16,9 @@ _INTRODUCTION = """\
 
 <!-- Written by `make docs` from airflow_delta_provider/domain/checks: change it there. -->
 
-Every finding of a [report](report.md) has the code of a rule. Codes are stable. Sources are sections of
+Every finding of a [report](report.md) has the code of a rule. Each rule also has a name, which people can say beside
+the code. `delta-provider explain` accepts both; configuration, waivers and baselines need the code. Codes and names are
+stable. "Since" is the first release with the rule. Sources are sections of
 [PROTOCOL.md](https://github.com/delta-io/delta/blob/master/PROTOCOL.md), and public threads about the problem.\
 """
 _SEVERITIES = {
@@ -51,9 +53,9 @@ def _family(family: RuleFamily, rules: Sequence[Rule]) -> Iterator[str]:
 
 def _rule(rule: Rule) -> str:
     sources = [*([rule.source] if rule.source else []), *map(_link, rule.threads)]
-    rows = {"Effect": rule.effect, "Remedy": rule.remedy, "Source": ", ".join(sources)}
-    lines = [f"- {name}: {text}" for name, text in rows.items() if text]
-    title = f"**{rule.title}** (`{rule.severity.value}`, `{rule.scope.value}`)"
+    rows = {"Effect": rule.effect, "Remedy": rule.remedy, "Source": ", ".join(sources), "Since": rule.since}
+    lines = [f"- {label}: {text}" for label, text in rows.items() if text]
+    title = f"**{rule.title}** (`{rule.name}`, `{rule.severity.value}`, `{rule.scope.value}`)"
     return "\n".join([f"### {rule.code}", "", title, "", *lines])
 
 
