@@ -130,7 +130,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
 
         Airflow notifies it when it has stored events.
         """
-        from airflow_delta_provider.triggers.table_poll import TablePollProducer  # callers have Airflow 3.3
+        from airflow_delta_provider.triggers.table_poll_producer import TablePollProducer
 
         return TablePollProducer(kwargs["table"], kwargs["storage_conn_id"], kwargs["poke_interval"])
 
