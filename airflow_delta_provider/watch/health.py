@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_head import TableHead
 from airflow_delta_provider.domain.report.report import Finding, TableReport, Verdict
-from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
 from airflow_delta_provider.watch.metadata_folder import UnhealthyTableError
 from airflow_delta_provider.watch.table_watch import TableWatch
@@ -115,6 +114,7 @@ def audit(table: str, storage_conn_id: str | None, **options: Any) -> TableRepor
     """
     # Imported late: the code that reads tables is slow to load, so the thread that needs it loads it.
     from airflow_delta_provider.domain.request.check_options import AuditOptions
+    from airflow_delta_provider.domain.request.job_request import JobRequest
     from airflow_delta_provider.watch.python_engine import run_here
 
     report = run_here(JobRequest((table,), AuditOptions(**options)), storage_conn_id, log).tables[0]

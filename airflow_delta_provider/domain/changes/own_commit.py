@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_delta_provider import __version__
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past import PastLog
 from airflow_delta_provider.domain.changes.alter_columns.schema import disable_in_schema, map_by_name
 from airflow_delta_provider.domain.changes.steps import DisableMapping, DropFeature, MapColumns, Step, TrackUsage
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.rule import Prose
-from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
+from airflow_delta_provider.domain.delta.commit import ENGINE_INFO, Action, Commit, parse_commit
 from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING, USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.log import IN_COMMIT_TIMESTAMP, IN_COMMIT_TIMESTAMP_PREVIEW
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
@@ -54,10 +53,6 @@ def timestamp_of(commit: Commit) -> int:
     if type(value) is not int:
         raise NoTimestampError(f"commit {commit.version} has no inCommitTimestamp")
     return value
-
-
-#: The ``engineInfo`` of these commits.
-ENGINE_INFO = f"airflow-delta-provider/{__version__}"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
+from airflow_delta_provider import __version__
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -19,6 +20,8 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.formats.json_values import DuplicateKeyError, parse_json, text_of
 
+#: The ``engineInfo`` of the commits that this provider writes.
+ENGINE_INFO = f"airflow-delta-provider/{__version__}"
 #: Key in ``commitInfo``, pattern of the signature, and name of the engine. The first match counts.
 _SIGNATURES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
     (key, re.compile(pattern), name)

@@ -7,14 +7,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_delta_provider.domain.audit.waivers import Ownership, Waivers
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.data_type import parse_type
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.engine.fleet import Fleet, TableFleet
-from airflow_delta_provider.domain.engine.profile import FleetError
 from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.formats.yaml_documents import key_mark_of, mark_of
 from airflow_delta_provider.domain.request.option import (
@@ -39,6 +37,10 @@ from airflow_delta_provider.domain.request.options import (
 )
 from airflow_delta_provider.domain.table_name import TableName, normal_location
 from airflow_delta_provider.domain.text import did_you_mean
+
+if TYPE_CHECKING:
+    from airflow_delta_provider.domain.engine.fleet import Fleet, TableFleet
+    from airflow_delta_provider.domain.engine.profile import FleetError
 
 #: Levels of a check or an audit. Each level reads more than the one before it.
 LEVELS = ("log", "footers", "data")
@@ -247,6 +249,9 @@ class FleetFile(Document):
         """Return the content as plain JSON."""
         if value is None:
             return None
+        from airflow_delta_provider.domain.engine.fleet import Fleet  # late: DAGs need no profiles of engines
+        from airflow_delta_provider.domain.engine.profile import FleetError
+
         content = as_json(value)
         try:
             Fleet.parse(content, _NAMES)
@@ -283,6 +288,8 @@ def fleet_of(content: Mapping[str, Any] | None, table: TableName, location: str)
     :param location: location of the table
     """
     if content is None:
+        from airflow_delta_provider.domain.engine.fleet import TableFleet
+
         return TableFleet()
     places = {table.text, table.text.rstrip("/"), normal_location(location)}
 
@@ -296,6 +303,8 @@ def fleet_of(content: Mapping[str, Any] | None, table: TableName, location: str)
 @lru_cache(maxsize=4)
 def _parsed(text: str) -> Fleet:
     """Return a fleet, parsed once for all tables of a job."""
+    from airflow_delta_provider.domain.engine.fleet import Fleet
+
     return Fleet.parse(json.loads(text), _NAMES)
 
 

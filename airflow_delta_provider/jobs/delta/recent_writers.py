@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from airflow_delta_provider.domain.changes.own_commit import ENGINE_INFO
 from airflow_delta_provider.domain.delta.commit import (
+    ENGINE_INFO,
     CommitTime,
     actions_of_head,
     changes_metadata,
