@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[1]
+from scripts.sample_blocks import CHECKOUT
+
 PACKAGE = "airflow_delta_provider"
 #: Lines per module, at least; modules of the package that a module imports, at most.
 FEWEST_LINES, MOST_IMPORTS = 150, 7.5

@@ -196,7 +196,7 @@ def test_columns_that_come_as_a_mapping_through_a_template_are_refused_and_lists
     operator: type[DeltaJobOperator], name: str
 ) -> None:
     def rendered(value: Any) -> Any:
-        made = operator(task_id="t", table="/t", **{name: "{{ params.columns }}"})  # type: ignore[arg-type]
+        made = operator(task_id="t", table="/t", **{name: "{{ params.columns }}"})  # type: ignore[arg-type]  # the name varies
         setattr(made, name, value)
         return made
 
@@ -207,7 +207,7 @@ def test_columns_that_come_as_a_mapping_through_a_template_are_refused_and_lists
         options = rendered(listed).request(Run().context).options
         assert list(getattr(options, name).items()) == [("ncols", "int"), ("id", "bigint")]
     assert list(getattr(rendered({"id": "bigint"}).request(Run().context).options, name)) == ["id"]
-    literal = operator(task_id="t", table="/t", **{name: {"b": "int", "a": "int"}})  # type: ignore[arg-type]
+    literal = operator(task_id="t", table="/t", **{name: {"b": "int", "a": "int"}})  # type: ignore[arg-type]  # the name varies
     assert list(getattr(literal.request(Run().context).options, name)) == ["b", "a"]
     with pytest.raises(DeltaRequestError, match="each column has to be"):
         rendered([{"name": "id"}]).request(Run().context)

@@ -634,7 +634,7 @@ class TestSharing:
     def test_event_that_cannot_be_stored_does_not_stop_the_next(self, log: TableLog, store: Store) -> None:
         async def watch() -> list[dict[str, Any]]:
             async with self.subscribed(trigger(log, "commit", store)) as events:
-                store.aset = unreachable  # type: ignore[method-assign]
+                store.aset = unreachable  # type: ignore[method-assign]  # the store fails from here on
                 for version in (1, 2):
                     commit(log, version, *append())
                     await asyncio.sleep(0.3)

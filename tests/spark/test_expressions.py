@@ -118,4 +118,4 @@ def test_session_without_a_parser_evaluates_nothing():
     class Connected:
         """A session of Spark Connect: it has no JVM."""
 
-    assert "cannot parse it" in str(why_not_parsed_fit(Connected(), "v > 0", ("v",)))  # type: ignore[arg-type]
+    assert "cannot parse it" in str(why_not_parsed_fit(Connected(), "v > 0", ("v",)))  # type: ignore[arg-type]  # no session is needed

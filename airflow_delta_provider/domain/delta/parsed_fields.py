@@ -26,7 +26,6 @@ _MILLISECOND, _ANY_ZONE = 1_000_000, 26 * 3600 * 1_000_000_000
 #: Minimum number of equal characters in strings, which engines cut if they are longer.
 _PREFIX = 16
 _NULLS = (None, "", "__HIVE_DEFAULT_PARTITION__")
-_TIMES = ("timestamp", "timestamp_ntz")
 _INTEGERS = frozenset({"byte", "short", "integer", "long"})
 _FRACTIONS = frozenset({"float", "double"})
 

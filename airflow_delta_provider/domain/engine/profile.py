@@ -264,7 +264,7 @@ def read_own_profiles(wire: Iterable[Mapping[str, Any]]) -> dict[str, Profile]:
             fields = {key: value for key, value in given.items() if key != "comment"}
             version, date = fields.pop("version"), fields.pop("date")
             if (changes := fields.pop("type_changes", None)) is not None:
-                fields["widenings"] = [tuple(change.split(" to ")) for change in changes]
+                fields["widenings"] = [_change((name, version, "type_changes"), change) for change in changes]
             earlier = fields.pop("adds_to", None)
             if earlier is None:
                 releases[version] = Release.of(version, date, lists_all=fields.pop("lists_all", False), **fields)

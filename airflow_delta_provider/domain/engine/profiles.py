@@ -1,7 +1,7 @@
 """The profiles of known engines: ``profiles.json``, in the form that a fleet file has.
 
-A release with ``adds_to`` has the features of an earlier release, of this engine or of a named one, and those that it
-lists; ``without`` lists features that it no longer has. ``crates`` are library versions in an engine's signature.
+A release with ``adds_to`` lists what it adds to the features of an earlier release, of this engine or of a named one;
+``without`` lists features that it no longer has. ``crates`` are library versions in an engine's signature.
 ``comment`` is for readers of the file.
 """
 

@@ -23,7 +23,7 @@ def start(words: Sequence[str], folder: Path, **known: object) -> subprocess.Pop
     command = [sys.executable, "-c", ALONE, *words]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, cwd=folder, text=True, **{"env": environment, **pipes, **known})  # type: ignore[call-overload, no-any-return]
+    return subprocess.Popen(command, cwd=folder, text=True, **{"env": environment, **pipes, **known})  # type: ignore[call-overload, no-any-return]  # any pipes
 
 
 def run(words: Sequence[str], folder: Path, **known: object) -> tuple[int, str, str]:

@@ -23,6 +23,7 @@ from airflow_delta_provider.domain.delta.snapshot import CheckpointPart, file_ke
 from airflow_delta_provider.domain.delta.table_state import TableState, differences
 from airflow_delta_provider.domain.report.report import Finding
 
+# A missing or additional action may come from a fault in the commits or in the checkpoint's form.
 _history = FAMILY.of(Scope.HISTORY, CHECKPOINTS, needs=(Need.LOG,))
 _FILE_KINDS = frozenset({"add", "remove"})
 _NOT_PRESERVED = ("commitInfo", "cdc")
@@ -247,14 +248,7 @@ def incomplete_checkpoint(version: int, found: int, parts: int, name: str) -> Fi
     )
 
 
-_checkpoints = FAMILY.of(
-    Scope.HISTORY,
-    CHECKPOINTS,
-    # A missing or additional action may come from a fault in the commits or in the checkpoint's form.
-    needs=(Need.LOG,),
-)
-
-DOMAIN_NOT_IN_CHECKPOINT = _checkpoints.error(
+DOMAIN_NOT_IN_CHECKPOINT = _history.error(
     5,
     "checkpoint lacks domain metadata",
     name="domain-missing-from-checkpoint",
@@ -263,7 +257,7 @@ DOMAIN_NOT_IN_CHECKPOINT = _checkpoints.error(
     remedy="Delete the checkpoint while the commits are still kept, and update the engine that wrote it.",
     threads=("delta-io/delta-kernel-rs#1716",),
 )
-CONTRADICTING_CHECKPOINT = _checkpoints.error(
+CONTRADICTING_CHECKPOINT = _history.error(
     7,
     "checkpoint contradicts the commits that it replaces",
     name="checkpoint-contradicts-commits",

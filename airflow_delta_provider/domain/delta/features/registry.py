@@ -10,8 +10,7 @@ import re
 from airflow_delta_provider.domain.delta.features import columns, log, owners
 from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureKind
 
-#: In order of preference if several features would do: a stable feature before its preview. A module imports features
-#: only from modules before it.
+#: In order of preference if several features would do: a stable feature before its preview.
 FEATURES: dict[str, Feature] = {
     feature.name: feature
     for module in (columns, log, owners)
