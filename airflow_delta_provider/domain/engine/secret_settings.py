@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 #: Text shown instead of a secret.
 HIDDEN = "******"
@@ -18,7 +18,7 @@ REDACTION_REGEX = (
     "(?i)secret|password|passwd|passphrase|passcode|token|credential|authorization|jaas|api[._-]?key"
     "|(access|account|auth|fernet|licen[cs]e|service|shared|private|encryption|provided)[._-]?key|azure[.]sas"
     "|cookie|x[._-]auth|auth[._-]?header|webhook|connection[._-]?string|alchemy[._-]conn|airflow[._-]conn"
-    "|[._-]pat$|[._-]dsn$|keypass|keyfile[._-]?dict"
+    "|[._-]pat$|(^|[._-])dsn$|keypass|keyfile[._-]?dict|service[._-]?account$|prox(y|ies)$"
 )
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -33,26 +33,27 @@ _KEYS = frozenset(
     """.split()
 )
 #: Last words that alone mark the value as a secret.
-_SECRET_LAST = frozenset({"pass", "sas", "signature"})
+_SECRET_LAST = frozenset({"dsn", "pass", "proxies", "proxy", "sas", "signature"})
 #: Pairs of last words that mark the value as a secret.
 _SECRET_LAST_TWO = frozenset(
     {
         *(("x", "auth"), ("auth", "header"), ("alchemy", "conn"), ("keyfile", "dict"), ("webhook", "url")),
         *(("webhook", "uri"), ("connection", "string"), ("conn", "string"), ("conn", "str")),
+        ("service", "account"),
     }
 )
 #: Last words that mark the value as a secret only after another word: ``GITHUB_PAT`` is secret, a column ``pat`` is
 #: not.
-_SECRET_AFTER_ANOTHER = frozenset({"dsn", "pat", "webhook"})
+_SECRET_AFTER_ANOTHER = frozenset({"pat", "webhook"})
 #: Words after a secret word that show that the value is only information about the secret.
 _ABOUT = re.compile(
     "algorithm|bits|class|dir|directory|enabled?|endpoint|expires|expiry|file|format|handler|impl|interval|length|mode"
     "|ms|path|providers?|ratio|refresh|regex|server|size|timeout|ttl|type|uri|url|version"
 )
-_HARMLESS = frozenset({"spark.kerberos.renewal.credentials"})
+_HARMLESS = frozenset({"spark.kerberos.renewal.credentials", "spark.ui.reverseProxy"})
 
 #: The part before the value, and the value: for ``name=value``, for ``"name": "value"``, for the same in a string of
-#: JSON, and for ``name: value`` at the start of a line and within one. A name begins only where no other name
+#: JSON, for ``name: value`` at the start of a line and within one, and for ``--name value``. A name begins only where no other name
 #: continues, and a repetition ends where the next name begins, so that no part of a text is read again for each other
 #: part.
 _PAIRS = (
@@ -60,6 +61,7 @@ _PAIRS = (
     (r"(?<=/)([\w.-]+)=", r"(?P<plain>[^/\s,;&\"']+)"),  # a partition's folder: the path goes on after it
     (r"""["']([A-Za-z][\w.-]*)["']\s*:\s*""", r"""(["'])(?P<secret>(?:\\.|(?!\1).)+)"""),
     (r"""(?<!\\)\\+["']([A-Za-z][\w.-]*)\\+["']\s*:\s*""", r"""\\+(["'])(?P<secret>.+?)(?<!\\)\\+\1"""),
+    (r"(?<![\w-])--([A-Za-z][\w.-]*)[ \t]+", r"""(["'])(?P<secret>[^"']+)|(?P<plain>[^\s\"'-]\S*)"""),
     (r"(?im)^[ \t>-]*((?:set-)?cookie|(?:proxy-)?authorization|x-auth[\w-]*|passphrase):", r"(?P<plain>[^\n]+)"),
     (r"(?m)^[ \t>-]*([A-Za-z][\w.-]*)[ \t]*:[ \t]+", r"(?m)(?P<plain>[^\s\"']\S*)[ \t]*$"),  # but not a sentence
     (r"(?<![\w.\"'-])([A-Za-z][\w.-]*):[ \t]+", r"(?P<plain>(?![A-Za-z][a-z]*\b(?![\d._/+=-]))[^\s,;&\"'()\[\]{}]+)"),
@@ -81,11 +83,12 @@ _VALUES = (
     # Addresses that are secrets: webhooks of Slack, Discord and Teams.
     r"\bhooks\.slack\.com/[a-z]+/(?P<secret>[\w/-]+)",
     r"\bdiscord(?:app)?\.com/api/webhooks/(?P<secret>[\w/-]+)",
-    r"\bwebhook\.office\.com/(?P<secret>[^\s\"']+)",
+    r"\b(?:webhook\.office\.com|outlook\.office(?:365)?\.com/webhook)/(?P<secret>[^\s\"']+)",
     r"-----BEGIN [a-z ]*PRIVATE KEY-----(?P<secret>.+?)(?:-----END|$)",
 )
 
 
+@lru_cache(256)  # a log repeats few names
 def is_secret(name: str) -> bool:
     """Return True if a setting of this name has a secret value."""
     if name in _HARMLESS:

@@ -11,9 +11,12 @@ from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.rendering.presentation import counted, counted_codes
+from airflow_delta_provider.domain.rendering.presentation import counted, counted_codes, shortened
 from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity, Status, TableReport, Verdict
 from airflow_delta_provider.domain.text import visible, visible_lines
+
+#: Maximum number of characters of one paragraph; the JSON report has all of it.
+_MAX_TEXT = 10_000
 
 
 @dataclass(frozen=True)
@@ -246,20 +249,20 @@ def wrapped(text: str, width: int, first: int, rest: int, bullet: str = "") -> I
     :param first: indentation of the first line
     :param rest: indentation of the other lines
     """
-    text = " ".join(text.splitlines()).expandtabs(1)
+    text = " ".join(shortened(text, _MAX_TEXT).splitlines()).expandtabs(1)
     blanks = " " * rest
     yield from textwrap.wrap(visible(text), width, initial_indent=" " * first + bullet, subsequent_indent=blanks)
 
 
 def where(finding: Finding) -> str:
     """Return the known places of a finding, in one line."""
-    return visible(" · ".join(_where(finding)))
+    return visible(shortened(" · ".join(_where(finding)), _MAX_TEXT))
 
 
 def said(wording: Wording) -> Iterator[str]:
     """Yield evidence, effect and remedy: paragraphs that are not wrapped."""
     for paragraph in wording.paragraphs:
-        yield from visible_lines(paragraph)
+        yield from visible_lines(shortened(paragraph, _MAX_TEXT))
 
 
 def outcome(finding: Finding) -> Iterator[str]:
@@ -297,7 +300,7 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         ("about", finding.subject),
         ("file", finding.path),
     )
-    yield from ((label, value) for label, value in known if value)
+    yield from ((label, shortened(value, _MAX_TEXT)) for label, value in known if value)
 
 
 def wrapped_line(line: str, width: int, indent: int) -> list[str]:

@@ -89,6 +89,10 @@ connection_string
 keyfile_dict
 service_key
 auth_key
+service_account
+http_proxy
+proxies
+dsn
 """.strip().splitlines()
 
 HARMLESS = """
@@ -141,6 +145,7 @@ passcode_length
 cookie.path
 client_key
 primary_key
+spark.ui.reverseProxy
 pat
 auth
 """.strip().splitlines()
@@ -194,6 +199,8 @@ def test_spark_is_told_to_hide_what_it_would_show():
         "ghp_S3cr3txS3cr3txS3cr3txS3cr3txS3cr3tx0",
         "xoxb-123456789012-S3cr3t-x",
         "glpat-S3cr3t-xS3cr3t-xS3cr3t-x",
+        "https://outlook.office.com/webhook/S3cr3t-x@d/IncomingWebhook/1",
+        "tool --user ann --password S3cr3t-x --verbose",
     ],
 )
 def test_value_that_looks_like_a_secret_is_hidden_whatever_its_name(value):
@@ -261,7 +268,15 @@ def test_path_goes_on_after_a_partition_that_is_called_like_a_secret():
             "a.",
             "- ",
         ),
-        *("-----BEGIN PRIVATE KEY", "jdbc:oracle:x:", "hooks.slack.com/a/", "webhook.office.com/", "Cookie:"),
+        *(
+            "-----BEGIN PRIVATE KEY",
+            "jdbc:oracle:x:",
+            "hooks.slack.com/a/",
+            "webhook.office.com/",
+            "Cookie:",
+            "--a ",
+            "--token ",
+        ),
     ],
 )
 def test_masking_reads_no_part_of_a_text_again_for_each_other_part(piece: str):

@@ -143,3 +143,10 @@ def test_line_that_is_a_command_is_not_and_any_other_stays(line: str, shown: str
 def test_usual_names_stay_as_they_are() -> None:
     for name in ("s3://bucket/räksmörgås/表", "a:b::c", "C:\\lake\\t", "#1 [x]"):
         assert visible(name) == name == next(visible_lines(name))
+
+
+@pytest.mark.parametrize("output_format", ["text", "markdown", "html", "github"])
+def test_text_of_any_length_is_cut_for_people(output_format: str):
+    table = violated("/lake/t", found("MD03", "x" * 500_000, path="y/" * 250_000))
+    output = FORMATS[output_format].render(report_of(table), Presentation(detail=Detail.MUCH))
+    assert len(output) < 100_000
