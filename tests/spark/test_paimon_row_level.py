@@ -26,6 +26,8 @@ from tests.tables.paimon.editing import EditedTable, Records
 from tests.tables.paimon.vectors import reencode
 from tests.unit.paimon_histories import history_of, layout_of
 
+pytestmark = pytest.mark.nightly
+
 Check = Callable[..., list[TableReport]]
 Damage = Callable[[EditedTable], None]
 
