@@ -296,6 +296,7 @@ class FileAspect(Enum):
     ROW_IDS = "row ids"
     ROW_COUNT = "row count"
     DELETION_VECTOR = "deletion vector"
+    STATISTICS = "statistics"
 
 
 #: Value of ``shows``: the action whose kind is the finding's subject is shown.

@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.checks.data_files.files import (
     unreadable_vector,
 )
 from airflow_delta_provider.domain.checks.data_files.schema import FileSchemas
+from airflow_delta_provider.domain.checks.data_files.statistics import FileStatistics
 from airflow_delta_provider.domain.checks.log.history import out_of_time_reading, why_undecidable
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import RowCount
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
@@ -44,7 +45,7 @@ from airflow_delta_provider.jobs.row_tracking.row_proofs import (
     FooterSurvey,
     PartitionValues,
     RowProofs,
-    survey,
+    survey_with_statistics,
     unread,
 )
 from airflow_delta_provider.jobs.storage.errors import UnreadFileError
@@ -166,9 +167,24 @@ class DataLevel(LogLevel):
         data = self._session.data_files(self._table.location)
         with self._timings.phase("footers"):
             self._progress(f"{self._name}: reading the footers of {counted(len(files), 'file')}")
-            surveyed = survey(data, files, column, FileSchemas(state.metadata, state.protocol), self._budget)
+            has_vectors = any(file.deletion_vector is not None for file in files)
+            surveyed = survey_with_statistics(
+                data,
+                self._table.log.live_statistics(state),
+                column,
+                FileSchemas(state.metadata, state.protocol),
+                FileStatistics(state.metadata, has_vectors=has_vectors),
+                self._budget,
+            )
         found = surveyed.findings
-        evidence: dict[str, Any] = {"files": len(files), "rows": live_rows(files, surveyed)}
+        evidence: dict[str, Any] = {
+            "files": len(files),
+            "rows": live_rows(files, surveyed),
+            "statistics": {
+                "compared": surveyed.statistics.compared,
+                "not_compared": surveyed.statistics.left_out,
+            },
+        }
         ids = LiveIds(data, files, surveyed, tracking)
         read = (
             "the footers of all files"

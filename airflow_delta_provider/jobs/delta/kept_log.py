@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.audit.past import Addition, EarlierStates, FirstAdd, PastLog, additions, first_adds
 from airflow_delta_provider.domain.checks.rule import FileAspect
+from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, COUNTS, read_statistics
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import (
@@ -157,7 +158,10 @@ class KeptLog(PastLog):
     def commits_that_added(
         self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
     ) -> Mapping[str, Addition]:
-        """Return, by path, the oldest kept commit that added each file with its current ``aspect``."""
+        """Return, by path, the oldest kept commit that added each file with its current ``aspect``.
+
+        For statistics: the last commit that changed the bounds or null counts of the file.
+        """
         wanted = {file.path: file for file in files}
         found: dict[str, Addition] = {}
         for version, name, content in self._log.commits(commit_versions(self._log.list_names())) if wanted else ():
@@ -165,6 +169,10 @@ class KeptLog(PastLog):
                 continue
             with suppress(BrokenLogError):
                 added = additions(version, parse_commit(name, content), wanted, aspect)
+                if aspect is FileAspect.STATISTICS:  # a later commit may have written others
+                    known = {path: _statistics(addition) for path, addition in found.items()}
+                    found.update((path, new) for path, new in added.items() if known.get(path) != _statistics(new))
+                    continue
                 found.update(added)
                 for path in added:
                     del wanted[path]
@@ -201,6 +209,16 @@ def adds_of(
             with suppress(BrokenLogError):
                 take(parse_commit(name, content))
     return found
+
+
+def _statistics(addition: Addition) -> object:
+    """Return the bounds and null counts that an action records."""
+    stats = addition.action["add"].get("stats")
+    try:
+        said = read_statistics(stats) if isinstance(stats, str) else None
+    except ValueError:
+        return stats
+    return [said.get(part) for part in (*BOUNDS, COUNTS)] if isinstance(said, Mapping) else stats
 
 
 def _adds(actions: Iterable[Action]) -> Iterator[Mapping[str, Any]]:

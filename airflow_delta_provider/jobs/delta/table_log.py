@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.delta.commit import (
     parse_commit,
     time_of,
 )
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenCheckpointError,
     BrokenCommitError,
@@ -242,6 +243,27 @@ class TableLog:
             add = action.get("add")
             if add is not None and file_key(add) in files:
                 yield add
+
+    def live_statistics(self, state: TableState) -> Iterator[tuple[LiveFile, object]]:
+        """Yield the live files with their statistics as logged, newest first; None for files without any.
+
+        Files that the log no longer shows have none.
+
+        :param state: state with its files
+        """
+        left = dict(state.files or {})
+        with suppress(BrokenLogError, MissingFileError):
+            segment = select_segment(self.list_names(), state.version)
+            names = segment.commits[::-1]
+            commits = (parse_commit(name, content) for name, content in zip(names, self.read_files(names)))
+            checkpoint = self._checkpoint_actions(segment, with_files=True)
+            for action in chain(chain.from_iterable(commits), checkpoint):
+                if not left:
+                    break
+                add = action.get("add")
+                if add is not None and (file := left.pop(file_key(add), None)) is not None:
+                    yield file, add.get("stats")
+        yield from ((file, None) for file in left.values())
 
     def newest_commits(self) -> Iterator[tuple[int, list[Action]]]:
         """Yield the commits that are kept and intact, newest first, with their versions."""

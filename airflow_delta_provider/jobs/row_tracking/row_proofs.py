@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 
 from airflow_delta_provider.domain.checks.data_files.files import (
@@ -16,6 +17,11 @@ from airflow_delta_provider.domain.checks.data_files.files import (
     wrong_row_count,
 )
 from airflow_delta_provider.domain.checks.data_files.schema import FileSchemas
+from airflow_delta_provider.domain.checks.data_files.statistics import (
+    FileStatistics,
+    StatisticsComparison,
+    StatisticsCount,
+)
 from airflow_delta_provider.domain.checks.row_tracking.commits import suspicious_paths
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import (
     FileIds,
@@ -49,11 +55,13 @@ class FooterSurvey:
 
     :param ids: row ids according to each file's footer, by path
     :param is_complete: True if no file was left out
+    :param statistics: number of columns whose statistics were compared
     """
 
     ids: dict[str, FileIds] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     is_complete: bool = True
+    statistics: StatisticsCount = field(default_factory=StatisticsCount)
 
     def rows_of(self, file: RowFile) -> int | None:
         """Return the number of rows of a file: from its footer, or from the log if the footer could not be read."""
@@ -74,29 +82,60 @@ def survey(
     :param schemas: checks the schemas of files; None to skip this check
     :param budget: time limit; the remaining files are left out once it is spent
     """
-    result = FooterSurvey()
-    for file, (found, wrong) in zip(files, data.map(lambda file: _read(data, file, column, schemas), files)):
-        if budget is not None and budget.is_spent:
-            result.is_complete = False
-            break
-        result.findings += wrong
-        if found is None:
-            continue
-        result.ids[file.path] = found
-        if file.num_records is not None and file.num_records != found.rows:
-            result.findings.append(wrong_row_count(file.path, found.rows, file.num_records))
+    return survey_with_statistics(data, ((file, None) for file in files), column, schemas, None, budget)
+
+
+def survey_with_statistics(
+    data: DeltaFiles,
+    files: Iterable[tuple[LiveFile, object]],
+    column: str | None,
+    schemas: FileSchemas | None,
+    statistics: FileStatistics | None,
+    budget: TimeBudget | None = None,
+) -> FooterSurvey:
+    """Read the footers of ``files``, each once, and compare the files' statistics with them.
+
+    :param files: files with their statistics as logged
+    :param statistics: compares statistics; None to skip this check
+    """
+    result, left = FooterSurvey(), iter(files)
+    while batch := list(islice(left, _AT_ONCE)):
+        read = data.map(lambda pair: _read(data, *pair, column, schemas, statistics), batch)
+        for (file, _), (found, wrong) in zip(batch, read):
+            if budget is not None and budget.is_spent:
+                result.is_complete = False
+                return result
+            result.findings += wrong
+            if found is None:
+                continue
+            ids, compared = found
+            result.ids[file.path] = ids
+            result.statistics.add(compared)
+            result.findings += compared.findings
+            if file.num_records is not None and file.num_records != ids.rows:
+                result.findings.append(wrong_row_count(file.path, ids.rows, file.num_records))
     return result
 
 
+#: Number of files whose statistics are in memory at once.
+_AT_ONCE = 1000
+
+
 def _read(
-    data: DeltaFiles, file: LiveFile, column: str | None, schemas: FileSchemas | None
-) -> tuple[FileIds | None, list[Finding]]:
+    data: DeltaFiles,
+    file: LiveFile,
+    said: object,
+    column: str | None,
+    schemas: FileSchemas | None,
+    statistics: FileStatistics | None,
+) -> tuple[tuple[FileIds, StatisticsComparison] | None, list[Finding]]:
     wrong: list[Finding] = []
     try:
         footer = data.footer(file)
         if schemas is not None:
             wrong += schemas.check(footer.schema, file.path)
-        return file_ids(footer, column), wrong
+        compared = StatisticsComparison() if statistics is None else statistics.check(footer, file, said)
+        return (file_ids(footer, column), compared), wrong
     except (MissingFileError, FooterError, MaterializedTypeError, UnreadFileError) as error:
         return None, [*wrong, _unread(file, column, error)]
 

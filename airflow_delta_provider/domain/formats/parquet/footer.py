@@ -19,6 +19,12 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
     SchemaElement,
     read_schema,
 )
+from airflow_delta_provider.domain.formats.parquet.statistics import (
+    ChunkStatistics,
+    Writer,
+    read_row_groups,
+    read_writer,
+)
 from airflow_delta_provider.domain.formats.parquet.thrift import Cursor, ThriftError, WireType, key
 
 MAGIC = b"PAR1"
@@ -128,6 +134,22 @@ class Footer:
                 raise FooterError("its footer is damaged: a row group does not say how many rows it has")
             counts.append(count)
         return tuple(counts)
+
+    @property
+    def layout(self) -> Schema:
+        """The schema; files that share its bytes share the object."""
+        return self._schema
+
+    def statistics(self) -> tuple[list[list[ChunkStatistics]], Writer]:
+        """Return the statistics of each row group's columns, and the properties of the writer that decide their use.
+
+        :raises FooterError: if the row groups are damaged, or statistics are encrypted
+        """
+        try:
+            groups, end = read_row_groups(self._metadata, self._row_groups)
+            return groups, read_writer(self._metadata, end)
+        except (ThriftError, ValueError) as error:
+            raise FooterError(f"its footer is damaged: {error}") from error
 
     def _by_row_group(
         self, path: tuple[str, ...], read: Callable[[Cursor, tuple[str, ...], SchemaElement], _Read]
