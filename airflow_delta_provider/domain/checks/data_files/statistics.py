@@ -6,6 +6,7 @@ trust prove nothing: such columns are counted as not compared.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,9 +15,11 @@ from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.data_files import FAMILY
 from airflow_delta_provider.domain.checks.data_files.stored_bounds import (
     BoundKind,
+    Pack,
     UndecidableBoundError,
     bound_kind,
     is_cut_from,
+    packing,
     read_exactly,
 )
 from airflow_delta_provider.domain.checks.rule import FileAspect, Prose, Scope
@@ -97,6 +100,7 @@ class _Leaf(NamedTuple):
     :param ordinal: place in row groups; None if the file lacks the column, so that all its values are NULL
     :param path: path in the file, as encoded in row groups
     :param bounds: None if they cannot be compared
+    :param packed: functions that encode bounds of a top-level column as files do; None if that is not possible
     """
 
     kind: ColumnKind
@@ -104,6 +108,7 @@ class _Leaf(NamedTuple):
     ordinal: int | None
     path: bytes
     bounds: BoundKind | None
+    packed: tuple[Pack, Pack] | None = None
 
 
 class _NotComparedError(Exception):
@@ -135,6 +140,7 @@ class FileStatistics:
         self._by_id = metadata.properties.mapping_mode is MappingMode.ID
         self._has_vectors = has_vectors
         self._last: tuple[Schema | None, tuple[_Leaf, ...]] = (None, ())
+        self._trusted: tuple[Writer | None, bool] = (None, False)
 
     def check(self, footer: Footer, file: LiveFile, said: object) -> StatisticsComparison:
         """Compare one file.
@@ -155,11 +161,15 @@ class FileStatistics:
         parts = [stats.get(part) for part in (*BOUNDS, COUNTS)] if isinstance(stats, Mapping) else [()]
         if not all(isinstance(part, (Mapping, type(None))) for part in parts):
             return StatisticsComparison(left_out=(_MALFORMED,))
+        is_plain = len(groups) == 1 and None not in parts and self._is_trusted(writer)
         of_file = _OfFile(file, stats, groups, writer, has_vectors=self._has_vectors)
         findings: list[Finding] = []
         left_out: list[str] = []
         compared = 0
         for leaf in self._leaves(footer.layout):
+            if is_plain and leaf.packed is not None and _is_equal(leaf, groups[0], parts):
+                compared += 1
+                continue
             least, most, count = (_value(part, leaf.names) for part in parts)
             if least is None and most is None and count is None:
                 continue
@@ -169,6 +179,13 @@ class FileStatistics:
             except _NotComparedError as reason:
                 left_out.append(str(reason))
         return StatisticsComparison(findings, compared, left_out)
+
+    def _is_trusted(self, writer: Writer) -> bool:
+        """Return True if all statistics of a writer are trusted."""
+        if writer is not self._trusted[0]:
+            is_trusted = all(writer.ordered) and writer.keeps_strings_whole and writer.uses_one_calendar
+            self._trusted = writer, is_trusted and bool(writer.ordered)
+        return self._trusted[1]
 
     def _leaves(self, layout: Schema) -> tuple[_Leaf, ...]:
         last, leaves = self._last
@@ -191,9 +208,27 @@ class FileStatistics:
                 ordinal, element = layout.leaves[path]
                 is_ordered_otherwise = kind.of == "string" and kind.value is None
                 bounds = None if is_ordered_otherwise else bound_kind(element, kind.of)
-                yield _Leaf(kind, here, ordinal, encoded_path(path), bounds)
+                packed = None if bounds is None or above else packing(element, kind.of)
+                yield _Leaf(kind, here, ordinal, encoded_path(path), bounds, packed)
             elif stored not in known and not alike and not self._by_id:
                 yield _Leaf(kind, here, None, b"", None)
+
+
+def _is_equal(leaf: _Leaf, chunks: Sequence[ChunkStatistics], parts: Sequence[Any]) -> bool:
+    """Return True if the statistics of a column equal those of the only row group. Fast."""
+    (name,), (least, most, counts) = leaf.names, parts
+    try:
+        chunk, (low, high) = chunks[leaf.ordinal], leaf.packed  # type: ignore[index, misc]
+        return (
+            counts[name] == chunk.null_count
+            and low(least[name]) == chunk.minimum
+            and high(most[name]) == chunk.maximum
+            and chunk.path == leaf.path
+            and chunk.is_exact
+            and not chunk.is_deprecated
+        )
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, struct.error):
+        return False
 
 
 def _value(part: Any, names: tuple[str, ...]) -> Any:

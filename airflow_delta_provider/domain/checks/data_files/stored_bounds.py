@@ -302,6 +302,34 @@ def _logged_flag(value: Any) -> bool:
     raise UndecidableBoundError("it is not a boolean")
 
 
+Pack = Callable[[Any], bytes]
+
+
+def packing(element: SchemaElement, of: str) -> tuple[Pack, Pack] | None:
+    """Return functions that encode a minimum and a maximum as a file stores them; None if that is not always possible.
+
+    They raise errors for values of other types.
+    """
+    physical = element.physical_type
+    if of in _INTEGERS and not _is_unsigned(element):
+        of = ""
+    if of == "string":
+        return str.encode, str.encode
+    pack = _PACKED.get((physical, of))
+    if pack is None or of not in ("float", "double"):
+        return None if pack is None else (pack, pack)
+    return lambda value: pack(value or -0.0), pack  # files have -0.0 as the minimum for 0
+
+
+_PACKED: dict[tuple[PhysicalType | None, str], Pack] = {
+    (PhysicalType.INT32, ""): struct.Struct("<i").pack,
+    (PhysicalType.INT64, ""): struct.Struct("<q").pack,
+    (PhysicalType.FLOAT, "float"): struct.Struct("<f").pack,
+    (PhysicalType.DOUBLE, "double"): struct.Struct("<d").pack,
+    (PhysicalType.INT32, "date"): lambda value: struct.pack("<i", _day_of(value)),
+}
+
+
 # -- values in SQL ---------------------------------------------------------------------------------
 
 

@@ -21,9 +21,9 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
 )
 from airflow_delta_provider.domain.formats.parquet.statistics import (
     ChunkStatistics,
+    KnownForms,
     Writer,
     read_row_groups,
-    read_writer,
 )
 from airflow_delta_provider.domain.formats.parquet.thrift import Cursor, ThriftError, WireType, key
 
@@ -90,6 +90,7 @@ class Footer:
     _metadata: bytes = field(repr=False)
     _schema_end: int = field(repr=False)
     _row_groups: int = field(repr=False)
+    _forms: KnownForms = field(default_factory=KnownForms, repr=False, compare=False)
 
     @property
     def schema(self) -> tuple[SchemaElement, ...]:
@@ -146,8 +147,8 @@ class Footer:
         :raises FooterError: if the row groups are damaged, or statistics are encrypted
         """
         try:
-            groups, end = read_row_groups(self._metadata, self._row_groups)
-            return groups, read_writer(self._metadata, end)
+            groups, end = read_row_groups(self._metadata, self._row_groups, self._forms)
+            return groups, self._forms.writer(self._metadata, end)
         except (ThriftError, ValueError) as error:
             raise FooterError(f"its footer is damaged: {error}") from error
 
@@ -244,7 +245,8 @@ def _read_metadata(metadata: bytes, like: Footer | None) -> Footer:
             cursor.skip(wire_type)
     if num_rows < 0:
         raise ValueError(f"it says {num_rows} rows")
-    return Footer(num_rows, schema, metadata, schema_end, row_groups)
+    forms = like._forms if like is not None and like._schema is schema else KnownForms()
+    return Footer(num_rows, schema, metadata, schema_end, row_groups, forms)
 
 
 _COLUMNS, _GROUP_ROWS = 1, 3

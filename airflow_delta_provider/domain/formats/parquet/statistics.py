@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from airflow_delta_provider.domain.formats.parquet.chunk_shapes import Shape, shape_of
 from airflow_delta_provider.domain.formats.parquet.thrift import Cursor, ThriftError, WireType
 
 # Plain ints, because an enum member costs a lookup in the loops below.
@@ -75,20 +76,52 @@ class Writer(NamedTuple):
 _KNOWN = ("parquet-mr", "parquet-cpp-arrow", "parquet-rs", "DuckDB", "Polars")
 
 
-def read_row_groups(data: bytes, position: int) -> tuple[list[list[ChunkStatistics]], int]:
+class KnownForms:
+    """The forms that the columns and the ends of a table's footers had so far."""
+
+    def __init__(self) -> None:
+        self._shapes: list[list[Shape]] = []
+        self._end = b""
+        self._writer: Writer | None = None
+
+    def of_columns(self, count: int) -> list[list[Shape]]:
+        """Return the shapes that each column had."""
+        if len(self._shapes) != count:
+            self._shapes = [[] for _ in range(count)]
+        return self._shapes
+
+    def writer(self, data: bytes, position: int) -> Writer:
+        """Return the properties of the writer. Most footers of a table end alike.
+
+        :param position: position after the row groups
+        :raises ThriftError: if the bytes are not Thrift
+        """
+        end, known = data[position:], self._writer
+        if known is None or end != self._end:
+            known = read_writer(data, position)
+            self._end, self._writer = end, known
+        return known
+
+
+#: Maximum number of shapes that are kept for a column.
+_MOST_SHAPES = 4
+
+
+def read_row_groups(data: bytes, position: int, known: KnownForms) -> tuple[list[list[ChunkStatistics]], int]:
     """Return the statistics of all columns by row group, and the position after the list of row groups.
 
+    :param known: the forms of other footers of the same table
     :raises ThriftError: if the bytes are not Thrift
     :raises ValueError: if a column has no metadata of its own: it is encrypted, or in another file
     """
     cursor = Cursor(data, position)
     try:
-        return [_row_group(cursor) for _ in range(cursor.list_of(WireType.STRUCT))], cursor.position
+        return [_row_group(cursor, known) for _ in range(cursor.list_of(WireType.STRUCT))], cursor.position
     except IndexError:
         raise ThriftError("it ends within the row groups") from None
 
 
-def _row_group(cursor: Cursor) -> list[ChunkStatistics]:
+def _row_group(cursor: Cursor, known: KnownForms) -> list[ChunkStatistics]:
     found: list[ChunkStatistics] = []
     field_id = 0
     while True:
@@ -96,9 +129,41 @@ def _row_group(cursor: Cursor) -> list[ChunkStatistics]:
         if not wire_type:
             return found
         if field_id == 1 and wire_type == _LIST:
-            found = [_chunk(cursor) for _ in range(cursor.list_of(WireType.STRUCT))]
+            found = list(_chunks(cursor, known))
         else:
             cursor.skip(wire_type)
+
+
+def _chunks(cursor: Cursor, known: KnownForms) -> Iterator[ChunkStatistics]:
+    count = cursor.list_of(WireType.STRUCT)
+    data, position = cursor.data, cursor.position
+    for shapes in known.of_columns(count):
+        for shape in shapes:
+            if found := shape.match(data, position):
+                path, values, nulls, least, most = found.group(*shape.groups)
+                position = found.end()
+                yield ChunkStatistics(
+                    path,
+                    _integer(values),
+                    None if nulls is None else _integer(nulls),
+                    None if least is None else least[1:],
+                    None if most is None else most[1:],
+                    True,
+                    shape.is_deprecated,
+                )
+                break
+        else:
+            cursor.position = position
+            yield _chunk(cursor)
+            if len(shapes) < _MOST_SHAPES and (new := shape_of(data[position : cursor.position])) is not None:
+                shapes.append(new)
+            position = cursor.position
+    cursor.position = position
+
+
+def _integer(encoded: bytes) -> int:
+    first = encoded[0]
+    return first >> 1 if first < 0x80 and not first & 1 else Cursor(encoded).integer()
 
 
 def _chunk(cursor: Cursor) -> ChunkStatistics:
