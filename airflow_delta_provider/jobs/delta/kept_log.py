@@ -170,8 +170,9 @@ class KeptLog(PastLog):
             with suppress(BrokenLogError):
                 added = additions(version, parse_commit(name, content), wanted, aspect)
                 if aspect is FileAspect.STATISTICS:  # a later commit may have written others
-                    known = {path: _statistics(addition) for path, addition in found.items()}
-                    found.update((path, new) for path, new in added.items() if known.get(path) != _statistics(new))
+                    for path, new in added.items():
+                        if path not in found or _statistics(found[path]) != _statistics(new):
+                            found[path] = new
                     continue
                 found.update(added)
                 for path in added:

@@ -1,6 +1,7 @@
 """``DF``: data files and deletion vectors that do not match the log.
 
 - ``files.py``: single files, deletion vectors, rewritten rows, conditions that rows break.
+- ``statistics.py``, ``stored_bounds.py``: bounds and null counts in the log, compared with footers.
 - ``schema.py``, ``schema_walk.py``, ``stored_types.py``: schemas from footers, compared with the table's.
 
 Imports ``rule`` and ``check`` of ``checks``, the families ``column_mapping``, ``protocol`` and ``type_widening``,

@@ -35,8 +35,8 @@ from airflow_delta_provider.domain.report.report import Finding, Severity
 _data = FAMILY.of(
     Scope.DATA,
     "PROTOCOL.md, Per-file Statistics",
-    remedy="Rewrite the files by Delta Spark with UPDATE … SET column = column, without a condition, which would skip "
-    "them. Until then, delta.dataSkippingNumIndexedCols = 0 keeps Delta Spark, not others, from skipping.",
+    remedy="Rewrite the files by Delta Spark: UPDATE … SET c = c, without a condition, which would skip them. Until "
+    "then, delta.dataSkippingNumIndexedCols = 0 stops skipping, in Delta Spark only.",
     blames=FileAspect.STATISTICS,
 )
 

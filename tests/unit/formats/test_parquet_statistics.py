@@ -1,0 +1,83 @@
+"""Statistics in footers: the same by patterns, by Thrift, and by PyArrow; of damaged footers, errors and no more."""
+
+from __future__ import annotations
+
+import io
+import random
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError, parse_footer
+from airflow_delta_provider.domain.formats.parquet.statistics import encoded_path
+
+WORDS = ["a", "bb" * 30, "é", "", "z" * 200]
+
+
+def tail(seed: int, **options: Any) -> bytes:
+    chance = random.Random(seed)
+    rows = pa.table(
+        {
+            "i": pa.array([chance.choice([None, chance.randrange(-(2**60), 2**60)]) for _ in range(30)], pa.int64()),
+            "f": pa.array([chance.random() for _ in range(30)], pa.float32()),
+            "s": pa.array([chance.choice(WORDS[: 1 + seed % 5]) for _ in range(30)]),
+            "n": pa.nulls(30, pa.int32()),
+            "a.b": [{"c": chance.randrange(9), "d": chance.choice([None, "x"])} for _ in range(30)],
+            "l": [[1, None]] * 30,
+        }
+    )
+    out = io.BytesIO()
+    pq.write_table(rows, out, row_group_size=10, **options)
+    return out.getvalue()
+
+
+OPTIONS: list[dict[str, Any]] = [{}, {"use_dictionary": False}, {"write_page_index": True}, {"compression": "zstd"}]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_patterns_read_the_same_as_thrift_and_pyarrow(options):
+    like: Footer | None = None
+    for seed in range(12):
+        content = tail(seed, **options)
+        like = parse_footer(content, like)
+        found, writer = like.statistics()
+        assert (found, writer) == parse_footer(content).statistics()
+        assert writer.created_by.startswith("parquet-cpp-arrow")
+        assert all(writer.ordered)
+        metadata = pq.ParquetFile(io.BytesIO(content)).metadata
+        for number, group in enumerate(found):
+            for ordinal, chunk in enumerate(group):
+                column = metadata.row_group(number).column(ordinal)
+                assert chunk.num_values == column.num_values
+                assert chunk.null_count == (column.statistics.null_count if column.statistics else None)
+                has_bounds = column.statistics is not None and column.statistics.has_min_max
+                assert (chunk.minimum is not None, chunk.maximum is not None) == (has_bounds, has_bounds)
+                if has_bounds and column.physical_type == "INT64":
+                    bounds = (int.from_bytes(bound or b"", "little", signed=True) for bound in chunk[3:5])
+                    assert tuple(bounds) == (column.statistics.min, column.statistics.max)
+                if has_bounds and column.physical_type == "BYTE_ARRAY":
+                    assert (chunk.minimum or b"").decode() == column.statistics.min
+
+
+def test_paths_are_encoded_as_in_row_groups():
+    footer = parse_footer(tail(0))
+    (first, *_), _ = footer.statistics()
+    assert [chunk.path for chunk in first] == [encoded_path(path) for path in footer.layout.leaves]
+    assert encoded_path(("x",) * 20)[:2] == b"\xf8\x14"
+    assert encoded_path(("n" * 200,))[1:3] == b"\xc8\x01"
+
+
+def test_damaged_footers_raise_only_their_own_error():
+    sound, chance = tail(3), random.Random(7)
+    like = parse_footer(sound)
+    like.statistics()
+    for _ in range(1500):
+        content = bytearray(sound)
+        start = len(content) - int.from_bytes(content[-8:-4], "little") - 8
+        for _ in range(chance.randrange(1, 4)):
+            content[chance.randrange(start, len(content) - 8)] = chance.randrange(256)
+        with suppress(FooterError):
+            parse_footer(bytes(content), like).statistics()
