@@ -40,7 +40,7 @@ OPTIONS: list[dict[str, Any]] = [{}, {"use_dictionary": False}, {"write_page_ind
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_patterns_read_the_same_as_thrift_and_pyarrow(options):
     like: Footer | None = None
-    for seed in range(12):
+    for seed in range(25):
         content = tail(seed, **options)
         like = parse_footer(content, like)
         found, writer = like.statistics()

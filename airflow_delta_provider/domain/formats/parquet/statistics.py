@@ -81,11 +81,18 @@ class KnownForms:
 
     def __init__(self) -> None:
         self._shapes: list[list[Shape]] = []
+        self._groups = 0
         self._end = b""
         self._writer: Writer | None = None
 
+    @property
+    def is_learning(self) -> bool:
+        """Return True if the table has enough row groups for new shapes to pay."""
+        return self._groups > _FEW_GROUPS
+
     def of_columns(self, count: int) -> list[list[Shape]]:
-        """Return the shapes that each column had."""
+        """Return the shapes that each column of the next row group may have."""
+        self._groups += 1
         if len(self._shapes) != count:
             self._shapes = [[] for _ in range(count)]
         return self._shapes
@@ -103,6 +110,8 @@ class KnownForms:
         return known
 
 
+#: Number of row groups that are read as Thrift before shapes are made, which takes as long.
+_FEW_GROUPS = 20
 #: Maximum number of shapes that are kept for a column.
 _MOST_SHAPES = 4
 
@@ -139,7 +148,18 @@ def _chunks(cursor: Cursor, known: KnownForms) -> Iterator[ChunkStatistics]:
     data, position = cursor.data, cursor.position
     for shapes in known.of_columns(count):
         for shape in shapes:
-            if found := shape.match(data, position):
+            found = shape.match(data, position)
+            if found is None:
+                continue
+            if shape.rest is not None:
+                cursor.position = found.end()
+                statistics = _statistics(cursor)
+                if rest := shape.rest(data, cursor.position):
+                    path, values = found.group(*shape.groups)
+                    position = rest.end()
+                    yield ChunkStatistics(path, _integer(values), *statistics)
+                    break
+            else:
                 path, values, nulls, least, most = found.group(*shape.groups)
                 position = found.end()
                 yield ChunkStatistics(
@@ -155,8 +175,9 @@ def _chunks(cursor: Cursor, known: KnownForms) -> Iterator[ChunkStatistics]:
         else:
             cursor.position = position
             yield _chunk(cursor)
-            if len(shapes) < _MOST_SHAPES and (new := shape_of(data[position : cursor.position])) is not None:
-                shapes.append(new)
+            if known.is_learning and len(shapes) < _MOST_SHAPES:
+                new = shape_of(data[position : cursor.position], splits=bool(shapes))
+                shapes.extend(() if new is None else (new,))
             position = cursor.position
     cursor.position = position
 
