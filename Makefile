@@ -206,6 +206,7 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.migration_plans
 	$(BIN)/python -m benchmarks.check_row_tracking
 	$(BIN)/python -m benchmarks.audit_protocol
+	$(BIN)/python -m benchmarks.file_statistics
 	$(BIN)/python -m benchmarks.without_jvm
 	$(BIN)/python -m benchmarks.read_log
 	$(BIN)/python -m benchmarks.object_store
