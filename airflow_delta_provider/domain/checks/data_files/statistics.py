@@ -166,10 +166,11 @@ class FileStatistics:
         findings: list[Finding] = []
         left_out: list[str] = []
         compared = 0
-        for leaf in self._leaves(footer.layout):
-            if is_plain and leaf.packed is not None and _is_equal(leaf, groups[0], parts):
-                compared += 1
-                continue
+        leaves: Sequence[_Leaf] = self._leaves(footer.layout)
+        if is_plain:
+            rest = _not_equal(leaves, groups[0], *parts)
+            compared, leaves = len(leaves) - len(rest), rest
+        for leaf in leaves:
             least, most, count = (_value(part, leaf.names) for part in parts)
             if least is None and most is None and count is None:
                 continue
@@ -214,21 +215,29 @@ class FileStatistics:
                 yield _Leaf(kind, here, None, b"", None)
 
 
-def _is_equal(leaf: _Leaf, chunks: Sequence[ChunkStatistics], parts: Sequence[Any]) -> bool:
-    """Return True if the statistics of a column equal those of the only row group. Fast."""
-    (name,), (least, most, counts) = leaf.names, parts
-    try:
-        chunk, (low, high) = chunks[leaf.ordinal], leaf.packed  # type: ignore[index, misc]
-        return (
-            counts[name] == chunk.null_count
-            and low(least[name]) == chunk.minimum
-            and high(most[name]) == chunk.maximum
-            and chunk.path == leaf.path
-            and chunk.is_exact
-            and not chunk.is_deprecated
-        )
-    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, struct.error):
-        return False
+def _not_equal(
+    leaves: Sequence[_Leaf], chunks: Sequence[ChunkStatistics], low: Any, high: Any, counts: Any
+) -> list[_Leaf]:
+    """Return the columns whose statistics may differ from those of the only row group. Fast."""
+    found: list[_Leaf] = []
+    for leaf in leaves:
+        _, (name, *_), ordinal, path, _, packed = leaf
+        if packed is not None:
+            try:
+                stored, _, nulls, least, most, is_exact, is_deprecated = chunks[ordinal]  # type: ignore[index]
+                if (
+                    counts[name] == nulls
+                    and packed[0](low[name]) == least
+                    and packed[1](high[name]) == most
+                    and stored == path
+                    and is_exact
+                    and not is_deprecated
+                ):
+                    continue
+            except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, struct.error):
+                pass
+        found.append(leaf)
+    return found
 
 
 def _value(part: Any, names: tuple[str, ...]) -> Any:

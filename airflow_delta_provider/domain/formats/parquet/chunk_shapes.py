@@ -121,8 +121,12 @@ def _of_value(cursor: Cursor, wire_type: int, parts: _Parts, place: tuple[int, .
     elif place in _WANTED and wire_type in (_I64, _BINARY, _LIST):
         cursor.skip(wire_type)
         parts.places.append(place)
-        text = _NUMBER if wire_type == _I64 else _sized(cursor.data[start : cursor.position], wire_type)
-        parts.texts.append(b"(" + text + b")")
+        encoded = cursor.data[start : cursor.position]
+        if wire_type == _BINARY:
+            size = Cursor(encoded).varint()
+            parts.texts.append(re.escape(encoded[: len(encoded) - size]) + b"(.{%d})" % size)
+        else:
+            parts.texts.append(b"(" + (_NUMBER if wire_type == _I64 else _sized(encoded, wire_type)) + b")")
     elif _I16 <= wire_type <= _I64:
         cursor.skip(wire_type)
         parts.texts.append(_NUMBER)
