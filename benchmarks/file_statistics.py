@@ -28,7 +28,7 @@ from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.process import collect_seldom
 from airflow_delta_provider.jobs.run.runner import run
 
-RUNS = 5
+RUNS = 3
 SIZES = ((4000, 10), (1000, 50))
 ROWS, KINDS, FILES_PER_COMMIT = 20, 8, 10
 TYPES = ("long", "double", "string", "integer")
