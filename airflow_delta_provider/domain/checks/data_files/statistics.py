@@ -111,6 +111,10 @@ class _Leaf(NamedTuple):
     packed: tuple[Pack, Pack] | None = None
 
 
+#: Names of the groups and columns in a file, by the path above them and by lower case.
+_Names = dict[tuple[str, ...], dict[str, dict[str, None]]]
+
+
 class _NotComparedError(Exception):
     """The reason why a column was not compared."""
 
@@ -191,28 +195,31 @@ class FileStatistics:
     def _leaves(self, layout: Schema) -> tuple[_Leaf, ...]:
         last, leaves = self._last
         if last is not layout:
-            leaves = tuple(self._walk(layout, self._columns or {}, (), ()))
+            stored: _Names = {}
+            for path in layout.leaves:
+                for depth, name in enumerate(path):
+                    stored.setdefault(path[:depth], {}).setdefault(name.lower(), {})[name] = None
+            leaves = tuple(self._walk(layout, stored, self._columns or {}, (), ()))
             self._last = layout, leaves
         return leaves
 
     def _walk(
-        self, layout: Schema, columns: Columns, names: tuple[str, ...], above: tuple[str, ...]
+        self, layout: Schema, stored: _Names, columns: Columns, names: tuple[str, ...], above: tuple[str, ...]
     ) -> Iterator[_Leaf]:
-        known = {path[len(above)] for path in layout.leaves if len(path) > len(above) and path[: len(above)] == above}
+        here = stored.get(above, {})
         for name, kind in columns.items():
-            alike = [other for other in known if other.lower() == name.lower()]
-            stored = name if name in known or len(alike) != 1 else alike[0]
-            path, here = (*above, stored), (*names, name)
+            alike = here.get(name.lower(), {})
+            path = (*above, name if name in alike or len(alike) != 1 else next(iter(alike)))
             if kind.below is not None:
-                yield from self._walk(layout, kind.below, here, path)
+                yield from self._walk(layout, stored, kind.below, (*names, name), path)
             elif path in layout.leaves:
                 ordinal, element = layout.leaves[path]
                 is_ordered_otherwise = kind.of == "string" and kind.value is None
                 bounds = None if is_ordered_otherwise else bound_kind(element, kind.of)
                 packed = None if bounds is None or above else packing(element, kind.of)
-                yield _Leaf(kind, here, ordinal, encoded_path(path), bounds, packed)
-            elif stored not in known and not alike and not self._by_id:
-                yield _Leaf(kind, here, None, b"", None)
+                yield _Leaf(kind, (*names, name), ordinal, encoded_path(path), bounds, packed)
+            elif not alike and not self._by_id:
+                yield _Leaf(kind, (*names, name), None, b"", None)
 
 
 def _not_equal(
