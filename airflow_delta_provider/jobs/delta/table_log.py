@@ -37,6 +37,7 @@ from airflow_delta_provider.domain.delta.snapshot import CheckpointPart, file_ke
 from airflow_delta_provider.domain.delta.table_state import CommitBase, Replay, TableState, Transition, advance
 from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
+from airflow_delta_provider.jobs.storage.errors import UnreadFileError
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
@@ -245,14 +246,14 @@ class TableLog:
                 yield add
 
     def live_statistics(self, state: TableState) -> Iterator[tuple[LiveFile, object]]:
-        """Yield the live files with their statistics as logged, newest first; None for files without any.
+        """Yield the live files with their statistics as logged, newest first.
 
-        Files that the log no longer shows have none.
+        They are None if a file has none, and False if its part of the log cannot be read.
 
         :param state: state with its files
         """
         left = dict(state.files or {})
-        with suppress(BrokenLogError, MissingFileError):
+        with suppress(BrokenLogError, MissingFileError, UnreadFileError):
             segment = select_segment(self.list_names(), state.version)
             names = segment.commits[::-1]
             commits = (parse_commit(name, content) for name, content in zip(names, self.read_files(names)))
@@ -263,7 +264,7 @@ class TableLog:
                 add = action.get("add")
                 if add is not None and (file := left.pop(file_key(add), None)) is not None:
                     yield file, add.get("stats")
-        yield from ((file, None) for file in left.values())
+        yield from ((file, False) for file in left.values())
 
     def newest_commits(self) -> Iterator[tuple[int, list[Action]]]:
         """Yield the commits that are kept and intact, newest first, with their versions."""

@@ -149,7 +149,7 @@ class FileStatistics:
     def check(self, footer: Footer, file: LiveFile, said: object) -> StatisticsComparison:
         """Compare one file.
 
-        :param said: its statistics in the log: JSON; None if it has none; any other value if only a checkpoint has them
+        :param said: its statistics in the log: JSON; None if it has none; any other value if the log does not show them
         """
         if self._columns is None or said is None or said == "":
             return StatisticsComparison()
