@@ -140,8 +140,15 @@ def _row_group(cursor: Cursor, known: KnownForms) -> list[ChunkStatistics]:
             return found
         if field_id == 1 and wire_type == _LIST:
             found = _chunks(cursor, known)
+            if only_numbers := _ONLY_NUMBERS(cursor.data, cursor.position):
+                cursor.position = only_numbers.end()
+                return found
         else:
             cursor.skip(wire_type)
+
+
+#: Matches the rest of a struct if it has only integers.
+_ONLY_NUMBERS = re.compile(rb"(?:[\x14-\x16\x24-\x26\x34-\x36][\x80-\xff]{0,9}[\x00-\x7f])*\x00").match
 
 
 def _chunks(cursor: Cursor, known: KnownForms) -> list[ChunkStatistics]:
