@@ -330,3 +330,9 @@ def test_every_common_type_that_deltalake_writes_passes(tmp_path):
     deltalake.write_deltalake(path, rows)
     (report,) = run(JobRequest((path,), AuditOptions(level="footers")), python_session()).tables
     assert (told(report), report.verdict) == ([], Verdict.PASS)
+
+
+def test_null_count_is_compared_even_if_the_bounds_are_not(tmp_path):
+    report = one(tmp_path / "t", "long", of(pa.int64(), 1, None), "one", "two", nullCount={"x": 0})
+    assert told(report) == [("DF15", Severity.ERROR)]
+    assert sum(report.evidence["statistics"]["not_compared"].values()) == 1

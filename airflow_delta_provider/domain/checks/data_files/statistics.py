@@ -165,15 +165,16 @@ class FileStatistics:
         parts = [stats.get(part) for part in (*BOUNDS, COUNTS)] if isinstance(stats, Mapping) else [()]
         if not all(isinstance(part, (Mapping, type(None))) for part in parts):
             return StatisticsComparison(left_out=(_MALFORMED,))
-        is_plain = len(groups) == 1 and None not in parts and self._is_trusted(writer)
+        leaves: Sequence[_Leaf] = self._leaves(footer.layout)
+        compared = 0
+        if len(groups) == 1 and None not in parts and self._is_trusted(writer):
+            rest = _not_equal(leaves, groups[0], *parts)
+            compared, leaves = len(leaves) - len(rest), rest
+        if not leaves:
+            return StatisticsComparison((), compared)
         of_file = _OfFile(file, stats, groups, writer, has_vectors=self._has_vectors)
         findings: list[Finding] = []
         left_out: list[str] = []
-        compared = 0
-        leaves: Sequence[_Leaf] = self._leaves(footer.layout)
-        if is_plain:
-            rest = _not_equal(leaves, groups[0], *parts)
-            compared, leaves = len(leaves) - len(rest), rest
         for leaf in leaves:
             least, most, count = (_value(part, leaf.names) for part in parts)
             if least is None and most is None and count is None:
