@@ -1,6 +1,7 @@
 """The content of Parquet files: footers, schemas and rows.
 
 - ``footer.py``, ``schema.py``, ``thrift.py``: the footer, its schema, and the protocol that encodes both.
+- ``statistics.py``, ``chunk_shapes.py``: the statistics of all columns in a footer, fast.
 - ``pages.py``, ``encodings.py``: pages of a column, decompressed and decoded.
 - ``values.py``, ``rows.py``: stored values as Python values, and columns as records.
 
