@@ -32,6 +32,7 @@ from tests.unit.damages.histories import (
     partitioned,
     partitioned_by,
     plain,
+    priced,
     timed,
     timed_late,
     tracked,
@@ -64,6 +65,11 @@ def update(table: Table) -> Table:
 def rows(number: int) -> Damage:
     """Statistics of another number of rows."""
     return statistics(lambda stats: stats.update(numRecords=number))
+
+
+def priced_at(bound: Any) -> Damage:
+    """Both bounds of a decimal."""
+    return statistics(lambda stats: [stats[part].update(price=bound) for part in ("minValues", "maxValues")])
 
 
 def in_partition(value: Any) -> Damage:
@@ -264,6 +270,28 @@ CASES = (
     ),
     Case("AC19", plain, append, bound("minValues", "v", 10), "minValues", column="v", healed_by=FILES),
     Case("AC19", plain, append, bound("nullCount", "v", 11), "nullCount", column="v", healed_by=FILES, name="nulls"),
+    Case(
+        "AC19",
+        plain,
+        append,
+        bound("nullCount", "v", 10),
+        "nullCount",
+        column="v",
+        healed_by=FILES,
+        name="bounds of NULL",
+    ),
+    Case("AC18", priced, append, priced_at(1e16), "1e+16", column="price", healed_by=FILES, name="decimal too large"),
+    Case("AC18", priced, append, priced_at("NaN"), "NaN", column="price", healed_by=FILES, name="decimal not a number"),
+    Case(
+        "AC18",
+        plain,
+        append,
+        added(stats='{"numRecords":1,"maxValues":{"v":Infinity}}'),
+        "Infinity",
+        healed_by=FILES,
+        name="infinity",
+    ),
+    Case("AC39", priced, append, priced_at(9999999999999998.0), "price", column="price", healed_by=FILES),
     of_vector("no bytes", sizeInBytes=0),
     of_vector("too many bytes", sizeInBytes=1 << 31),
     of_vector("no UUID", pathOrInlineDv="abc"),

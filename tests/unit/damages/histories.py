@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType
 from tests.unit.log_builder import INDEXED, TIMESTAMPS, TRACKING, WIDENING, Actions, Table, body
 from tests.unit.mapped_tables import MODE, NAME
 from tests.unit.states import field, struct
@@ -32,6 +32,11 @@ def legacy() -> Table:
 
 def partitioned() -> Table:
     return Table(KEY, V, field("p", "integer"), partition_by=["p"]).append(2).append()
+
+
+def priced() -> Table:
+    """With a decimal that has more digits than a double."""
+    return Table(KEY, V, field("price", DecimalType(18, 2))).append(2).append()
 
 
 def with_vectors() -> Table:
