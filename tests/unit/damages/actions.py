@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from airflow_delta_provider.domain.delta.data_type import DecimalType
 from tests.unit.damages.case import FILES, KEPT, NEVER, UNDO, Case, Step
 from tests.unit.damages.edits import (
     added,
@@ -81,6 +83,14 @@ def in_partition_of(data_type: str, value: str) -> Case:
     before = partial(partitioned_by, data_type)
     name = f"{value} of {data_type}"
     return Case("AC12", before, append, in_partition(value), value, column="p", healed_by=FILES, name=name)
+
+
+def read_differently(data_type: str | DecimalType, value: str) -> Case:
+    """A value that engines read in different ways."""
+    before = partial(partitioned_by, data_type)
+    shown = json.dumps(value, ensure_ascii=False)
+    name = f"{shown} of {data_type}"
+    return Case("AC40", before, append, in_partition(value), shown, column="p", healed_by=FILES, name=name)
 
 
 def change_data(**changes: Any) -> Json:
@@ -248,6 +258,15 @@ CASES = (
     in_partition_of("timestamp", "2024-01-01"),
     in_partition_of("timestamp_ntz", "2024-01-01T00:00:00Z"),
     in_partition_of("integer", "__HIVE_DEFAULT_PARTITION__"),
+    read_differently("string", ""),
+    read_differently("string", "__HIVE_DEFAULT_PARTITION__"),
+    read_differently("binary", ""),
+    read_differently("binary", "\\u0061"),
+    read_differently("binary", "\u00ff"),
+    read_differently("date", "12345-01-01"),
+    read_differently("timestamp", "2024-01-01 00:00:00"),
+    read_differently("timestamp", "2024-01-01T00:00:00+02:00"),
+    read_differently(DecimalType(4, 2), "-0.50"),
     Case("AC09", plain, append, added(dataChange=False), "add", healed_by=FILES, name="from nowhere"),
     Case(
         "AC14",

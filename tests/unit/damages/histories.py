@@ -64,7 +64,7 @@ def with_a_vector() -> Table:
     return table.mark_deleted(table.paths[0])
 
 
-def partitioned_by(data_type: str) -> Table:
+def partitioned_by(data_type: str | DecimalType) -> Table:
     return Table(KEY, V, field("p", data_type), features=["timestampNtz"], partition_by=["p"])
 
 

@@ -1,4 +1,4 @@
-"""The partition values of files in a commit: AC08, AC12, AC24 and AC28.
+"""The partition values of files in a commit: AC08, AC12, AC24, AC28 and AC40.
 
 PROTOCOL.md, Partition Value Serialization.
 """
@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.data_type import Column, DataType
 from airflow_delta_provider.domain.delta.features.columns import TYPE_CHANGES_KEY
 from airflow_delta_provider.domain.delta.metadata import CHAR_OR_VARCHAR, Metadata, physical_name
-from airflow_delta_provider.domain.delta.partition_value import is_checked, is_partition_value
+from airflow_delta_provider.domain.delta.partition_value import is_partition_value, readings
 from airflow_delta_provider.domain.delta.row_condition import allowed_values, comparable
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.delta.table_state import Transition
@@ -42,9 +42,18 @@ WRONG_PARTITION_VALUE = _commit.error(
     remedy=WRITE_AGAIN,
     source="PROTOCOL.md, Partition Value Serialization",
 )
+AMBIGUOUS_PARTITION_VALUE = _commit.warning(
+    40,
+    "partition value that engines read differently",
+    name="partition-value-read-differently",
+    effect="The same filter on the column returns other rows in each engine, or some engines cannot read the table.",
+    remedy="Write the rows of the partition again, with a value that all engines read alike; until then, read the "
+    "table with engines that agree.",
+    source="PROTOCOL.md, Partition Value Serialization",
+)
 
 
-@on_demand(NO_PARTITION_VALUES, WRONG_PARTITION_VALUE)
+@on_demand(NO_PARTITION_VALUES, WRONG_PARTITION_VALUE, AMBIGUOUS_PARTITION_VALUE)
 def check_partition_values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
     """Yield findings about the partition values of a file that a commit adds.
 
@@ -52,7 +61,8 @@ def check_partition_values(add: Mapping[str, Any], metadata: Metadata) -> Iterat
     :param metadata: the table's metadata after the commit
     """
     yield from _columns(add, metadata)
-    yield from _values(add, metadata)
+    found = list(_values(add, metadata))
+    yield from found or _readings(add, metadata)
 
 
 OTHER_PARTITION_VALUES = _commit.error(
@@ -166,6 +176,29 @@ def _values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
         return
 
 
+def _readings(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
+    """Yield a finding about the first value that engines read differently."""
+    values = add.get("partitionValues")
+    if not values or not isinstance(values, Mapping):
+        return
+    columns = _kinds(
+        metadata.schema_string, tuple(map(str, metadata.partition_columns)), metadata.properties.mapping_mode
+    )
+    for name, value in values.items():
+        column = columns.get(str(name).lower())
+        read = None if column is None or not isinstance(value, str) else readings(value, column.type)
+        if column is not None and read is not None:
+            yield AMBIGUOUS_PARTITION_VALUE.found(
+                "The value of the partition column {column}, a {type}, is {value!r} for {path}. {readings}.",
+                path=_path(add),
+                column=column.name,
+                type=str(column.type),
+                value=value[:100],
+                readings=Prose(read),
+            )
+            return
+
+
 class _Column(NamedTuple):
     """A partition column.
 
@@ -179,7 +212,7 @@ class _Column(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _kinds(schema_string: str, partition_columns: tuple[str, ...], mode: MappingMode) -> Mapping[str, _Column]:
-    """Return the partition columns that can be checked, by their lower-case names in files."""
+    """Return the partition columns, by their lower-case names in files."""
     columns = Metadata("", schema_string).readable_columns or ()
     named = {name.lower() for name in partition_columns}
     return {
@@ -187,7 +220,7 @@ def _kinds(schema_string: str, partition_columns: tuple[str, ...], mode: Mapping
             str(column), column.data_type, TYPE_CHANGES_KEY in column.field.metadata
         )
         for column in columns
-        if len(column.parts) == 1 and column.field.name.lower() in named and is_checked(column.data_type)
+        if len(column.parts) == 1 and column.field.name.lower() in named
     }
 
 
