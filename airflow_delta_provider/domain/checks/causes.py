@@ -45,6 +45,7 @@ CAUSES: Mapping[str, Causes] = {
     "LG08": causes(later=True, any_commit=True),
     "LG12": causes(later=True, any_commit=True),
     "LG14": causes(later=True, any_commit=True),
+    "LG27": causes(later=True, any_commit=True),
     "AC05": causes("TF11", "TF12", "TF08", "RT01", "TF01", "TF02", "TF03", "TF04", "TF05", "TF06", later=True),
     "AC06": causes("TF11", "TF12", "TF01", "TF02", "TF03", "TF04", "TF05", "TF06", later=True),
     "AC08": causes("MD11", "MD05", "CM09", "CM20", "MD17", later=True),

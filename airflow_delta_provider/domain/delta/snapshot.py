@@ -156,6 +156,11 @@ def file_digest(add: Mapping[str, Any]) -> int:
     return (described & _HALF) << 32 | (hash(stats) & _HALF if stats else 0)
 
 
+def has_statistics(digest: int) -> bool:
+    """Return True if an ``add`` action with this digest has statistics."""
+    return bool(digest & _HALF)
+
+
 def agree(one: int, other: int) -> bool:
     """Return True if the digests of two ``add`` actions of a file agree.
 

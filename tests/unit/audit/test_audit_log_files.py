@@ -198,7 +198,6 @@ LEGAL: dict[str, Damage] = {
     "schema with blanks": lambda actions: edit(
         "metaData", schemaString=json.dumps(json.loads(body(actions, "metaData")["schemaString"]), indent=2)
     )(actions),
-    "without statistics": lambda actions: [action["add"].pop("stats") for action in actions if "add" in action],
     "statistics in other words": lambda actions: stats(minValues={"v": 1.0})(actions),
     "no empty tags": edit("add", tags={}),
     "no time of a tombstone": lambda actions: [a["remove"].pop("deletionTimestamp") for a in actions if "remove" in a],
@@ -213,6 +212,31 @@ def test_what_engines_may_write_is_silent(change: Damage) -> None:
     storage.files[classic_name(AT)] = as_parquet(at(table, change))
     for version in (2, 3, table.version):
         storage.checkpoint(table, version)
+    assert found(storage) == []
+
+
+def no_statistics(actions: Actions) -> None:
+    """As an engine writes a checkpoint that does not keep statistics."""
+    for action in actions:
+        action.get("add", {}).pop("stats", None)
+
+
+def test_checkpoint_without_the_statistics_of_the_commits_is_found() -> None:
+    table = history()
+    storage = Kept(table.commits)
+    storage.files[classic_name(AT)] = as_parquet(at(table, no_statistics))
+    (finding,) = found(storage)
+    assert codes([finding]) == warning("LG27")
+    assert finding.facts is not None
+    assert finding.facts["files"] > 1
+
+
+@pytest.mark.parametrize("as_struct", ["false", None])
+def test_statistics_that_properties_turn_off_are_no_loss(as_struct: str | None) -> None:
+    off = {"delta__checkpoint__writeStatsAsJson": "false", "delta__checkpoint__writeStatsAsStruct": as_struct}
+    table = history(**{name: value for name, value in off.items() if value is not None})
+    storage = Kept(table.commits)
+    storage.files[classic_name(AT)] = as_parquet(at(table, no_statistics))
     assert found(storage) == []
 
 

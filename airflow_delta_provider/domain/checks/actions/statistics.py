@@ -33,6 +33,7 @@ MALFORMED_STATISTICS = _commit.error(
     "statistics malformed",
     name="statistics-malformed",
     effect="Strict readers fail on the file; others ignore its statistics, or read other values from them.",
+    threads=("delta-io/delta-rs#1411",),
 )
 CONTRADICTORY_STATISTICS = _commit.error(
     19,
@@ -40,6 +41,7 @@ CONTRADICTORY_STATISTICS = _commit.error(
     name="statistics-contradict-themselves",
     effect="Readers that skip files by statistics miss rows, and readers that answer queries from statistics return "
     "wrong results.",
+    threads=("trinodb/trino#13389",),
 )
 ROUNDED_BOUNDS = _commit.warning(
     39,
