@@ -309,8 +309,8 @@ def check_comparison(
     yield from _lost_domains(segment, compared.expected_domains, compared.domains)
     if lost := compared.without_statistics:
         yield LOST_STATISTICS.found(
-            "The checkpoint of version {version} has no statistics, but the commits have those of {files:file}, for "
-            "example {file}.",
+            "The checkpoint of version {version} has no statistics, but the commits have statistics of {files:file}, "
+            "for example {file}.",
             version=segment.checkpoint_version,
             path=f"_delta_log/{segment.checkpoint_files[0]}",
             files=len(lost),
