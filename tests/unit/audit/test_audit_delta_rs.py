@@ -180,3 +180,14 @@ def test_bounds_of_decimals_are_found_if_a_double_cannot_hold_them(tmp_path, pre
     data = pyarrow.table({"x": pyarrow.array(map(Decimal, values), pyarrow.decimal128(precision, scale))})
     deltalake.write_deltalake(tmp_path, data)
     assert [finding.code for finding in told(kept(commits(tmp_path)))[0]] == codes
+
+
+def test_each_column_with_rounded_bounds_is_found(tmp_path):
+    price = pyarrow.array([Decimal("9999999999999997.01")], pyarrow.decimal128(18, 2))
+    data = pyarrow.table({name: price for name in "abc"} | {"d": price.cast(pyarrow.decimal128(38, 20))})
+    for mode in ("error", "append"):
+        deltalake.write_deltalake(tmp_path, data, mode=mode)
+    found = told(kept(commits(tmp_path)))[0]
+    assert sorted((finding.code, finding.column, finding.alike) for finding in found) == [
+        ("AC39", name, 1) for name in "abcd"
+    ]

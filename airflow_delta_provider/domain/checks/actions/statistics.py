@@ -94,12 +94,14 @@ def check_statistics(
             _column(kind, least, most, path)
             or _nulls(kind, count, rows, stats, path)
             or _all_null(kind, least, most, count, stats, path)
-            or (None if ROUNDED_BOUNDS.code in found else _rounded(kind, least, most, writer, path))
         )
         if judged is None or judged.code in found or (judged.code == MALFORMED_STATISTICS.code and not is_new):
             continue
         found.add(judged.code)
         yield judged
+    for kind, least, most, _ in () if found else walk(stats, columns):
+        if (rounded := _rounded(kind, least, most, writer, path)) is not None:
+            yield rounded
 
 
 def _malformed(stats: Mapping[str, Any]) -> Iterator[str]:
