@@ -184,7 +184,7 @@ def test_bounds_of_decimals_are_found_if_a_double_cannot_hold_them(tmp_path, pre
 
 def test_each_column_with_rounded_bounds_is_found(tmp_path):
     price = pyarrow.array([Decimal("9999999999999997.01")], pyarrow.decimal128(18, 2))
-    data = pyarrow.table({name: price for name in "abc"} | {"d": price.cast(pyarrow.decimal128(38, 20))})
+    data = pyarrow.table(dict.fromkeys("abc", price) | {"d": price.cast(pyarrow.decimal128(38, 20))})
     for mode in ("error", "append"):
         deltalake.write_deltalake(tmp_path, data, mode=mode)
     found = told(kept(commits(tmp_path)))[0]
