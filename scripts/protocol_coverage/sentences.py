@@ -31,15 +31,16 @@ DOCUMENTS = (
     "protocol_rfcs/accepted/variant-shredding.md",
     "protocol_rfcs/accepted/variant-type.md",
 )
+_WRITTEN = "a proposal; rules for what Delta Spark writes of it are by its source"
 #: The documents that are not covered, with the reason.
 NOT_COVERED: Mapping[str, str] = {
-    "protocol_rfcs/checkpoint-protection.md": "a proposal; rules for what Delta Spark writes of it are by its source",
+    "protocol_rfcs/checkpoint-protection.md": _WRITTEN,
     "protocol_rfcs/collated-string-type.md": "a proposal",
-    "protocol_rfcs/iceberg-compat-v3.md": "a proposal; rules for what Delta Spark writes of it are by its source",
+    "protocol_rfcs/iceberg-compat-v3.md": _WRITTEN,
     "protocol_rfcs/iceberg-v4-metadata.md": "a proposal",
     "protocol_rfcs/iceberg-writer-compat-v1.md": "a proposal",
     "protocol_rfcs/interval-types.md": "a proposal",
-    "protocol_rfcs/materialize-partition-columns.md": "a proposal; rules for what Delta Spark writes of it are by its source",
+    "protocol_rfcs/materialize-partition-columns.md": _WRITTEN,
     "protocol_rfcs/nanosecond-timestamps.md": "a proposal",
     "protocol_rfcs/rejected/managed-commits.md": "rejected",
 }
