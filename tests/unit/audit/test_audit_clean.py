@@ -14,8 +14,10 @@ from airflow_delta_provider.domain.audit.past import PastLog
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.report import Finding, Severity
 from airflow_delta_provider.jobs.audit.derived_files import check_checksum_of
-from tests.unit.damages.histories import KEY, V
+from tests.unit.damages.edits import added, both, bound
+from tests.unit.damages.histories import KEY, V, mapped_late, partitioned, plain, tracked, variants
 from tests.unit.log_builder import INDEXED, Table
+from tests.unit.log_builder import audited as log_audited
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME
 
 Action = dict[str, Any]
@@ -304,6 +306,19 @@ def test_older_files_with_statistics_of_a_new_clustering_column_are_fine(stats):
             table.optimize()
         table.commit("CLUSTER BY", clustered_by(columns))
     assert audited(*table.commits) == []
+
+
+@pytest.mark.parametrize("table", [plain, partitioned, mapped_late, tracked])
+def test_statistics_of_databricks_runtime_7_that_are_null_mean_that_there_are_none(table):
+    history = table().damaged(added(stats="null")).append()
+    assert {finding.code for finding in log_audited(history.commits)} <= {"RT06"}
+
+
+def test_bounds_of_variants_are_as_in_the_example_of_the_specification():
+    least = "0S&u501fk+ze0(tB98CpzF6vU0rJl95HpNdvjbtatpi(cu0wW^cTu"
+    most = "0S&u500&]LC42A9vqZe}wb#-i1}-a+cT!xdbWhT9cTx}7v<+K"
+    table = variants().damaged(both(bound("minValues", "w", least), bound("maxValues", "w", most))).append()
+    assert log_audited(table.commits) == []
 
 
 def test_files_that_the_commit_removes_need_no_statistics_of_a_new_clustering_column():

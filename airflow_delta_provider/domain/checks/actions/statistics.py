@@ -61,7 +61,7 @@ def check_statistics(add: Mapping[str, Any], metadata: Metadata, *, is_new: bool
         )
         return
     columns = columns_of(metadata)
-    if columns is None or is_sound(stats, columns):
+    if columns is None or stats is None or is_sound(stats, columns):  # Databricks Runtime 7 wrote null for none
         return
     wrong = None if not isinstance(stats, Mapping) else next(_malformed(stats), None)
     if not isinstance(stats, Mapping) or wrong is not None:
