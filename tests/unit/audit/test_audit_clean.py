@@ -14,8 +14,19 @@ from airflow_delta_provider.domain.audit.past import PastLog
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.report import Finding, Severity
 from airflow_delta_provider.jobs.audit.derived_files import check_checksum_of
-from tests.unit.damages.edits import added, both, bound
-from tests.unit.damages.histories import KEY, V, mapped_late, partitioned, plain, tracked, variants
+from tests.unit.damages.edits import added, both, bound, configured
+from tests.unit.damages.histories import (
+    DROPPED,
+    KEY,
+    USAGE,
+    V,
+    mapped_late,
+    partitioned,
+    plain,
+    tracked,
+    tracking_usage,
+    variants,
+)
 from tests.unit.log_builder import INDEXED, Table
 from tests.unit.log_builder import audited as log_audited
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME
@@ -306,6 +317,21 @@ def test_older_files_with_statistics_of_a_new_clustering_column_are_fine(stats):
             table.optimize()
         table.commit("CLUSTER BY", clustered_by(columns))
     assert audited(*table.commits) == []
+
+
+@pytest.mark.parametrize("since", [None, 4, 6])
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_restore_across_a_drop_keeps_that_a_column_was_dropped(mode, since):
+    table = tracking_usage()
+    if mode == "id":
+        table = Table(
+            KEY, V, features=["columnMapping", USAGE], properties={MODE: "id", DROPPED.replace("__", "."): "false"}
+        )
+        table.append(2).append().append()
+    then = table.version
+    table.drop_column("v", **{DROPPED: "true"}).append()
+    table.damaged(configured(**{DROPPED: "true"})).restore(then).append()
+    assert log_audited(table.commits, since) == []
 
 
 @pytest.mark.parametrize("table", [plain, partitioned, mapped_late, tracked])
