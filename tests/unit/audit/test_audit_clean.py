@@ -11,6 +11,7 @@ import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past import PastLog
+from airflow_delta_provider.domain.delta.data_type import ArrayType
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.report import Finding, Severity
 from airflow_delta_provider.jobs.audit.derived_files import check_checksum_of
@@ -19,6 +20,7 @@ from tests.unit.damages.histories import (
     DROPPED,
     KEY,
     USAGE,
+    S,
     V,
     mapped_late,
     partitioned,
@@ -30,6 +32,7 @@ from tests.unit.damages.histories import (
 from tests.unit.log_builder import INDEXED, Table
 from tests.unit.log_builder import audited as log_audited
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME
+from tests.unit.states import field, struct
 
 Action = dict[str, Any]
 
@@ -317,6 +320,13 @@ def test_older_files_with_statistics_of_a_new_clustering_column_are_fine(stats):
             table.optimize()
         table.commit("CLUSTER BY", clustered_by(columns))
     assert audited(*table.commits) == []
+
+
+def test_new_column_that_may_be_null_has_fields_that_may_not():
+    within = struct(replace(field("y", "integer"), nullable=False))
+    table = Table(KEY, S).append().add_column(field("t", within)).append()
+    table.add_column(field("a", ArrayType(within))).append()
+    assert log_audited(table.commits) == []
 
 
 @pytest.mark.parametrize("since", [None, 4, 6])
