@@ -26,9 +26,6 @@ Violated = tuple[Key, "int | None"]
 Before = Callable[[], "TableState | None"]
 
 
-_ORDER = {Severity.ERROR: 0, Severity.UNDECIDED: 1, Severity.WARNING: 2}
-
-
 @dataclass(eq=False)
 class Violation:
     """A broken rule.
@@ -119,7 +116,7 @@ def worded(finding: Finding) -> Finding:
 def rank(violation: Violation) -> tuple[int, int, str]:
     """Return the sort key of violations: the worst first, then the oldest."""
     finding = violation.finding
-    return _ORDER[finding.severity], finding.version or 0, finding.code
+    return -finding.severity.rank, finding.version or 0, finding.code
 
 
 def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:

@@ -19,6 +19,11 @@ class Severity(str, Enum):
     WARNING = "WARNING"
     UNDECIDED = "UNDECIDED"
 
+    @property
+    def rank(self) -> int:
+        """Position from least (0, ``WARNING``) to most serious (2, ``ERROR``)."""
+        return ("WARNING", "UNDECIDED", "ERROR").index(self.value)
+
 
 class Verdict(str, Enum):
     """The result of a table, or of a job over many tables; declared from best to worst."""
@@ -314,7 +319,11 @@ class TableReport:
 
     @classmethod
     def judged(cls, table: str, *findings: Finding, **known: Any) -> TableReport:
-        """Return the report of a checked table; its verdict follows from the severities of the open findings."""
+        """Return the report of a checked table; its verdict follows from the severities of the open findings.
+
+        Open findings come first, the most serious of them before others.
+        """
+        findings = tuple(sorted(findings, key=lambda finding: (not finding.is_open, -finding.severity.rank)))
         return cls(table, judge(f.severity for f in findings if f.is_open), findings=findings, **known)
 
     def brief(self) -> TableReport:
