@@ -405,6 +405,7 @@ def test_malformed_name_is_found(name: str) -> None:
     storage = Kept(table.commits)
     storage.files[name] = content_of(table.commits[2])
     assert codes(found(storage)) == error("LG16")
+    assert [finding.version for finding in found(storage)] == [int(name.partition(".")[0])]
 
 
 @pytest.mark.parametrize(
