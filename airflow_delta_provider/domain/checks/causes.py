@@ -18,6 +18,7 @@ class Causes:
     :param earlier: whether files that were right before the cause can be wrong through it
     :param same_file: whether it follows only if both are about the same file
     :param any_commit: whether it follows from any error in a commit, as in files derived from the commits
+    :param by_fix: whether the commit that fixes the cause can lead to it
     :param afterwards: codes of further rules that can cause it only in later commits
     """
 
@@ -26,6 +27,7 @@ class Causes:
     earlier: bool = False
     same_file: bool = False
     any_commit: bool = False
+    by_fix: bool = False
     afterwards: tuple[str, ...] = ()
 
     @property
@@ -49,6 +51,7 @@ CAUSES: Mapping[str, Causes] = {
     "AC06": causes("TF11", "TF12", "TF01", "TF02", "TF03", "TF04", "TF05", "TF06", later=True),
     "AC08": causes("MD11", "MD05", "CM09", "CM20", "MD17", later=True),
     "AC09": causes("AC10", "AC22", "LG04", later=True),
+    "AC11": causes("TF11", "TF12", "TF15", by_fix=True),
     "AC14": causes("LG04", "AC16"),
     "AC18": causes("MD27", later=True),
     "AC22": causes("AC10", "AC15"),

@@ -261,6 +261,13 @@ class ReportPlace:
         return {"report_path": self.path, **({} if self.error is None else {"report_error": self.error})}
 
 
+def open_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the open findings and their causes, then the others; the most serious of each first."""
+    findings = tuple(findings)
+    causes = {finding.caused_by for finding in findings if finding.is_open} - {None}
+    return sorted(findings, key=lambda f: (not f.is_open and f.fingerprint not in causes, -f.severity.rank))
+
+
 @dataclass(frozen=True)
 class TableReport:
     """The result of a job for one table.
@@ -319,12 +326,9 @@ class TableReport:
 
     @classmethod
     def judged(cls, table: str, *findings: Finding, **known: Any) -> TableReport:
-        """Return the report of a checked table; its verdict follows from the severities of the open findings.
-
-        Open findings come first, the most serious of them before others.
-        """
-        findings = tuple(sorted(findings, key=lambda finding: (not finding.is_open, -finding.severity.rank)))
-        return cls(table, judge(f.severity for f in findings if f.is_open), findings=findings, **known)
+        """Return the report of a checked table; its verdict follows from the severities of the open findings."""
+        verdict = judge(finding.severity for finding in findings if finding.is_open)
+        return cls(table, verdict, findings=tuple(open_first(findings)), **known)
 
     def brief(self) -> TableReport:
         """Return only the parts needed for totals, exit codes and receipts.

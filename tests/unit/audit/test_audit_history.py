@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.report.report import Finding, Severity
+from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
 from tests.unit.damages import CASES, edits, histories, steps
 from tests.unit.damages.case import Case
 from tests.unit.damages.edits import added, column, configured, metadata
@@ -418,6 +418,21 @@ def test_what_is_wrong_with_the_ids_of_files_stands_until_the_last_is_gone(
         table.delete(path)
     (root,) = (finding for finding in audited(table.commits) if finding.code == code)
     assert (root.version, root.healed_version) == (version, table.version)
+
+
+def test_commit_that_brings_a_feature_back_is_not_blamed_for_what_its_loss_left() -> None:
+    table = histories.timed()
+    protocol = table.now.protocol
+    names = [name for name in protocol["writerFeatures"] if name != "inCommitTimestamp"]
+    table.damaged(edits.nothing).commit("SET TBLPROPERTIES", {"protocol": {**protocol, "writerFeatures": names}})
+    lost = table.version
+    table.commit("SET TBLPROPERTIES", {"protocol": protocol})
+    (cause,) = roots(findings := audited(table.append().commits))
+    assert (cause.code, cause.version, cause.healed_version) == ("TF11", lost, lost + 1)
+    (left,) = (finding for finding in findings if finding.healed_version is None)
+    assert (left.code, left.version, left.caused_by) == ("AC11", lost + 1, cause.fingerprint)
+    assert f"It follows from TF11, which version {lost + 1} fixed." in left.message
+    assert TableReport.judged("t", *findings).findings[:2] == (left, cause)
 
 
 def test_older_file_is_not_blamed_for_ids_that_a_newer_one_takes() -> None:
