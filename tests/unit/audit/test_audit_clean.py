@@ -15,13 +15,15 @@ from airflow_delta_provider.domain.delta.data_type import ArrayType
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.report import Finding, Severity
 from airflow_delta_provider.jobs.audit.derived_files import check_checksum_of
-from tests.unit.damages.edits import added, both, bound, configured
+from tests.unit.damages.edits import added, both, bound, column_of, configured
+from tests.unit.damages.edits import info as info_said
 from tests.unit.damages.histories import (
     DROPPED,
     KEY,
     USAGE,
     S,
     V,
+    exact,
     mapped_late,
     partitioned,
     plain,
@@ -424,3 +426,14 @@ def test_guards_are_taken_away_by_statements_that_may(last):
 def test_guards_that_a_data_write_takes_away_are_named_in_one_finding(last, lost):
     (finding,) = (finding for finding in _guarded(last) if finding.code == "MD37")
     assert (finding.version, finding.severity, len((finding.facts or {})["lost"])) == (2, Severity.WARNING, lost)
+
+
+@pytest.mark.parametrize(
+    ("engine", "codes"), [("delta-rs:py-1.1.4", ["MD37"]), ("Apache-Spark/4.2.0 Delta-Lake/4.4.0", [])]
+)
+def test_identity_that_an_overwrite_takes_away_is_named_unless_the_user_asked_for_another_schema(engine, codes):
+    table = exact()
+    schema = table.schema
+    column_of(schema, "number")["metadata"].clear()
+    table.damaged(info_said(engineInfo=engine)).overwrite(schema)
+    assert [finding.code for finding in log_audited(table.append().commits)] == codes
