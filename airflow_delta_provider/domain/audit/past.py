@@ -7,7 +7,8 @@ states under other operation names.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -17,6 +18,7 @@ from airflow_delta_provider.domain.checks.log.history import gap, not_kept
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import FileAspect, Need
 from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.features.columns import HIGH_WATER_MARK, KEY, USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
@@ -345,6 +347,12 @@ class PastLog:
         :param after: version to start after; below 0, the adds of the checkpoint that the log begins with are included
         """
         return ()
+
+    def files_between(self, after: int, version: int) -> Iterator[LiveFile]:
+        """Yield the files of :meth:`adds_between`, without malformed ones."""
+        for add in self.adds_between(after, version):
+            with suppress(KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError):
+                yield LiveFile.from_add(add)
 
     def last_adds(self, version: int, keys: Collection[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
         """Return each file's last ``add`` up to ``version``, as logged, if it has statistics.

@@ -443,6 +443,20 @@ def test_older_file_is_not_blamed_for_ids_that_a_newer_one_takes() -> None:
     assert {f.path for f in findings} == {table.paths[-1]}
 
 
+@pytest.mark.parametrize("since", [None, 2, 3, 4])
+def test_row_ids_that_an_earlier_commit_reserved_are_undecided_until_they_are_assigned_again(since: int | None) -> None:
+    table = histories.tracked()
+    first, mark = table.mark + 1, table._mark(table.mark + 100)
+    table.commit("RESERVE", mark)
+    for _ in range(2):
+        table.damaged(edits.both(added(baseRowId=first), edits.marked(mark["domainMetadata"]["configuration"])))
+        table.append()
+        table.delete(table.paths[-1])
+    found = [finding for finding in audited(table.commits, since) if finding.code == "RT15"]
+    severities = {4: Severity.UNDECIDED, 6: Severity.ERROR}
+    assert {f.version: f.severity for f in found} == {v: s for v, s in severities.items() if v > (since or 0)}
+
+
 def test_mark_that_was_lowered_is_blamed_for_older_files_above_it() -> None:
     table = histories.tracked()
     table.damaged(edits.extra(edits.domain("delta.rowTracking", '{"rowIdHighWaterMark":9}'))).set_properties(a="1")
