@@ -135,10 +135,11 @@ def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
                 continue
             is_later = (cause.version or 0) > (finding.version or 0)
             allowed = (how.earlier if is_later else how.later) or cause.version == finding.version
-            allowed |= how.by_fix and other.healed is not None and other.healed == finding.version
             columns = how.same_file or RULES[code].of_all_columns or _related(finding.column, cause.column)
             if code in how.afterwards:
                 allowed, columns = (cause.version or 0) < (finding.version or 0), True
+            elif code in how.once_fixed:
+                allowed, columns = other.healed is not None and other.healed == finding.version, True
             if (how.same_file or how.any_commit) and cause.path != finding.path:
                 continue
             if columns and allowed and _has_no_part_in(other, violation):

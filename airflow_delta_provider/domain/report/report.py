@@ -262,10 +262,22 @@ class ReportPlace:
 
 
 def open_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the open findings and their causes, then the others; the most serious of each first."""
+    """Return the open findings and their causes, then the others; the most serious of each first.
+
+    A cause is as serious as the most serious open finding that follows from it.
+    """
     findings = tuple(findings)
-    causes = {finding.caused_by for finding in findings if finding.is_open} - {None}
-    return sorted(findings, key=lambda f: (not f.is_open and f.fingerprint not in causes, -f.severity.rank))
+    worst: dict[str | None, int] = {}
+    for finding in findings:
+        if finding.is_open:
+            for key in {finding.fingerprint, finding.caused_by} - {None}:
+                worst[key] = max(worst.get(key, 0), finding.severity.rank)
+
+    def order(finding: Finding) -> tuple[bool, int]:
+        is_first = finding.is_open or finding.fingerprint in worst
+        return not is_first, -worst.get(finding.fingerprint, finding.severity.rank)
+
+    return sorted(findings, key=order)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from tests.unit.damages.case import Case
 from tests.unit.damages.edits import added, column, configured, metadata
 from tests.unit.damages.histories import KEY, V
 from tests.unit.damages.steps import carry_on
-from tests.unit.log_builder import CULPRIT, ENGINE, History, Table, audited, body, roots
+from tests.unit.log_builder import CULPRIT, ENGINE, Actions, Damage, History, Table, audited, body, roots
 from tests.unit.mapped_tables import ID, NAME
 from tests.unit.states import field
 
@@ -420,19 +420,41 @@ def test_what_is_wrong_with_the_ids_of_files_stands_until_the_last_is_gone(
     assert (root.version, root.healed_version) == (version, table.version)
 
 
-def test_commit_that_brings_a_feature_back_is_not_blamed_for_what_its_loss_left() -> None:
-    table = histories.timed()
-    protocol = table.now.protocol
-    names = [name for name in protocol["writerFeatures"] if name != "inCommitTimestamp"]
-    table.damaged(edits.nothing).commit("SET TBLPROPERTIES", {"protocol": {**protocol, "writerFeatures": names}})
+def _without(feature: str) -> Damage:
+    def damage(actions: Actions) -> None:
+        wire = body(actions, "protocol")
+        wire["writerFeatures"] = [name for name in wire["writerFeatures"] if name != feature]
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("before", "loss", "appends", "codes"),
+    [
+        (histories.timed, _without("inCommitTimestamp"), 0, ("TF11", "AC11")),
+        (histories.timed_late, _without("inCommitTimestamp"), 1, ("TF11", "AC11")),
+        (histories.tracked, _without("rowTracking"), 1, ("TF11", "RT05")),
+        (histories.required, edits.schema(lambda parsed: parsed["fields"].pop(0)), 1, ("MD16", "MD31")),
+        (histories.partitioned, metadata(partitionColumns=[]), 1, ("MD11", "MD11")),
+    ],
+)
+def test_commit_that_undoes_a_loss_is_not_blamed_for_what_the_loss_left(
+    before: Callable[[], Table], loss: Damage, appends: int, codes: tuple[str, str]
+) -> None:
+    table = before()
+    was = [{"metaData": table.now.metadata}] if codes[0] != "TF11" else [{"protocol": table.now.protocol}]
+    table.damaged(loss).commit("SET TBLPROPERTIES", *was)
     lost = table.version
-    table.commit("SET TBLPROPERTIES", {"protocol": protocol})
+    for _ in range(appends):
+        table.append()
+    table.commit("SET TBLPROPERTIES", *was)
+    back = table.version
     (cause,) = roots(findings := audited(table.append().commits))
-    assert (cause.code, cause.version, cause.healed_version) == ("TF11", lost, lost + 1)
+    assert (cause.code, cause.version, cause.healed_version) == (codes[0], lost, back)
     (left,) = (finding for finding in findings if finding.healed_version is None)
-    assert (left.code, left.version, left.caused_by) == ("AC11", lost + 1, cause.fingerprint)
-    assert f"It follows from TF11, which version {lost + 1} fixed." in left.message
-    assert TableReport.judged("t", *findings).findings[:2] == (left, cause)
+    assert (left.code, left.version, left.caused_by) == (codes[1], back, cause.fingerprint)
+    assert f"It follows from {codes[0]}, which version {back} fixed." in left.message
+    assert {*TableReport.judged("t", *findings).findings[:2]} == {left, cause}
 
 
 def test_older_file_is_not_blamed_for_ids_that_a_newer_one_takes() -> None:
