@@ -692,11 +692,12 @@ def test_version_that_cannot_be_made_of_the_commits_is_not_judged() -> None:
 
 
 def test_warnings_leave_errors_alone() -> None:
-    """Every damage weighs what its rule does."""
+    """Every damage weighs at most what its rule does."""
     for case in CASES:
         table, version = damaged(case)
         root = next(f for f in audited(table.commits) if (f.code, f.version) == (case.code, version))
-        assert root.severity is RULES[case.code].severity or root.severity is Severity.WARNING, named(case)
+        lighter = Severity.WARNING, Severity.UNDECIDED
+        assert root.severity in (RULES[case.code].severity, *lighter), named(case)
 
 
 def test_mark_that_the_first_files_lack_is_the_fault_of_the_commit_that_adds_them() -> None:
