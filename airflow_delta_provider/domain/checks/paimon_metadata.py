@@ -189,8 +189,18 @@ NOT_READ = _state.undecided(
 )
 
 NEW_IDS_FOR_OLD_ROWS = _pair.error(
-    19, "UPDATE or DELETE assigned new row ids", name="paimon-update-assigns-new-row-ids", effect=_ROWS_SEEM_REPLACED
+    19,
+    "a commit that adds no rows assigned new row ids",
+    name="paimon-update-assigns-new-row-ids",
+    effect=_ROWS_SEEM_REPLACED,
 )
 LOST_ROWS = _pair.error(
     20, "UPDATE lost rows", name="paimon-update-lowers-row-count", effect="Rows that nobody deleted are gone."
+)
+NOT_AS_STATED = _pair.error(
+    23,
+    "a commit contradicts its kind or operation",
+    name="paimon-commit-contradicts-operation",
+    effect="Consumers that trust the kind of a commit, such as incremental reads, miss rows that came or went.",
+    source=_SNAPSHOT,
 )

@@ -37,6 +37,7 @@ from airflow_delta_provider.domain.paimon.snapshot_rules import (
     has_data_evolution,
     is_tracked,
     manifest_format,
+    may_renumber,
     missing_snapshots,
 )
 from airflow_delta_provider.domain.paimon.table_history import IdRanges
@@ -162,7 +163,10 @@ class HistoryCheck:
             return may_be_same_rows(before, after, bounds(), self._schemas)
 
         if self._new is not None:
-            self._add_all(check_rewritten(self._changes[-1], self._new, deleted, may_be_same))
+            self._add_all(check_rewritten(self._changes[-1], self._new, deleted, may_be_same, self._live_names))
+
+    def _live_names(self) -> set[str]:
+        return {file.name for file in self._live.files.values()}
 
     def add_index_damages(self, damages: Mapping[str, Damage]) -> None:
         """Add the damages of index manifests, by their names."""
@@ -219,7 +223,11 @@ class HistoryCheck:
         before = self._schemas.get(change.previous.schema_id) if change.previous else None
         evolution = has_data_evolution(schema)
         new = self._new = NewIds.of(
-            change, tracked_before=is_tracked(before), data_evolution=evolution, restored=self._restored(change)
+            change,
+            tracked_before=is_tracked(before),
+            data_evolution=evolution,
+            restored=self._restored(change),
+            may_renumber=may_renumber(self._schemas.values(), change.snapshot),
         )
         if is_branch_merge(change, new):
             self._highest_of_branches = max(self._highest_of_branches, *(file.max_sequence for file in change.added))

@@ -122,6 +122,12 @@ def again(kind: str, operation: str | None) -> Edit:
     return edit
 
 
+def clustered(table: EditedTable) -> None:
+    """Let incremental clustering write a live row again."""
+    table.schema(0, options={"clustering.incremental": "true", "clustering.columns": "id"})
+    again("COMPACT", None)(table)
+
+
 def overwritten(**stats: Any) -> Edit:
     """Replace a row by one with other statistics, as an overwrite does whose writer names no operation."""
 
@@ -130,6 +136,42 @@ def overwritten(**stats: Any) -> Edit:
         known = {**file["_FILE"]["_VALUE_STATS"], **stats}
         new = table.copied(file, first_row_id=3, min_sequence_number=5, max_sequence_number=5, value_stats=known)
         table.commit("OVERWRITE", None, new, deleted=[file], nextRowId=4)
+
+    return edit
+
+
+def add_rows(kind: str, operation: str | None, options: dict[str, str] | None = None) -> Edit:
+    """Add a row with a new id, and take none."""
+
+    def edit(table: EditedTable) -> None:
+        table.schema(0, options=options)
+        new = table.copied(table.live()[0], first_row_id=3, row_count=1, write_cols=None, **_own(5))
+        table.commit(kind, operation, new, nextRowId=4)
+
+    return edit
+
+
+def _own(number: int) -> dict[str, int]:
+    return {"min_sequence_number": number, "max_sequence_number": number}
+
+
+def store(kind: str, operation: str | None, more: int = 0, deleted: bool = True) -> Edit:
+    """Write all rows into a file that stores their ids, or another number of rows."""
+
+    def edit(table: EditedTable) -> None:
+        live, new = table.live(), carrying(table)
+        new["_FILE"] |= {"_ROW_COUNT": new["_FILE"]["_ROW_COUNT"] + more, "_MAX_SEQUENCE_NUMBER": 5}
+        table.commit(kind, operation, new, deleted=live if deleted else [])
+
+    return edit
+
+
+def reuse(kind: str, operation: str | None) -> Edit:
+    """Replace a row by a new one under the same id."""
+
+    def edit(table: EditedTable) -> None:
+        [file] = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] == 2]
+        table.commit(kind, operation, table.copied(file, **_own(5)), deleted=[file])
 
     return edit
 
@@ -311,11 +353,12 @@ DAMAGES = {
         W, again("OVERWRITE", "UPDATE"), [("PM19", 5, None)], says="UPDATE wrote 1 row under the new row ids 3"
     ),
     "M7 a DELETE gives new ids": Damage(W, again("OVERWRITE", "DELETE"), [("PM19", 5, None)]),
-    "M7 a compaction that clusters": Damage(
-        W, again("COMPACT", None), [("PM13", 5, None)], Verdict.PASS, says="2 became 3"
-    ),
+    "M7 a compaction that clusters": Damage(W, clustered, [("PM13", 5, None)], Verdict.PASS, says="2 became 3"),
     "M7 a compaction that clusters, where that is an error": Damage(
-        W, again("COMPACT", None), [("PM13", 5, None)], options={"fail_on_reassigned": True}
+        W, clustered, [("PM13", 5, None)], options={"fail_on_reassigned": True}
+    ),
+    "M7 a compaction gives new ids where nothing clusters": Damage(
+        W, again("COMPACT", None), [("PM19", 5, None)], says="COMPACT without operation wrote 1 row under the new"
     ),
     "M7 an overwrite by rows with the same statistics": Damage(
         W, overwritten(), [("PM13", 5, None)], options={"fail_on_reassigned": True}, says="again with new ids"
@@ -349,6 +392,38 @@ DAMAGES = {
     "M6 a copy of another table, its ids stored": Damage(
         W, copy_table("_ROW_ID"), [("PM06", 1, None)], says="CALL sys.copy"
     ),
+    "an APPEND replaces a file": Damage(
+        W, again("APPEND", "WRITE"), [("PM23", 5, None)], says="WRITE (APPEND) removed files, which commits of this"
+    ),
+    "an APPEND removes a file": Damage(W, lambda t: t.commit("APPEND", None, deleted=t.live()), [("PM23", 5, None)]),
+    "an ANALYZE removes a file": Damage(W, lambda t: t.commit("ANALYZE", None, deleted=t.live()), [("PM23", 5, None)]),
+    "an ANALYZE adds rows": Damage(W, add_rows("ANALYZE", None), [("PM19", 5, None)]),
+    "an APPEND adds deletion vectors": Damage(
+        DV,
+        lambda t: (t.roll_back(2), t.snapshot(2, commitKind="APPEND", operation="WRITE")),
+        [("PM23", 2, None)],
+        says="4 rows fewer",
+    ),
+    "an APPEND stores ids": Damage(W, store("APPEND", None, deleted=False), [("PM07", 5, None)]),
+    "a compaction adds rows": Damage(W, add_rows("COMPACT", None), [("PM19", 5, None)]),
+    "a compaction that clusters adds rows": Damage(
+        W, add_rows("COMPACT", None, {"clustering.columns": "id"}), [("PM23", 5, None)], says="1 row more than before"
+    ),
+    "a compaction loses rows": Damage(W, store("COMPACT", None, -1), [("PM23", 5, None)], says="1 row fewer"),
+    "a compaction doubles rows": Damage(W, store("COMPACT", None, 1), [("PM23", 5, None)]),
+    "an UPDATE adds rows": Damage(W, store("OVERWRITE", "UPDATE", 1), [("PM23", 5, None)], says="UPDATE left the"),
+    "a DELETE adds rows": Damage(W, store("OVERWRITE", "DELETE", 1), [("PM23", 5, None)]),
+    "a TRUNCATE adds rows": Damage(W, again("OVERWRITE", "TRUNCATE"), [("PM19", 5, None)]),
+    "a DELETE takes deletion vectors away": Damage(
+        DV,
+        lambda t: (t.roll_back(2), t.commit("OVERWRITE", "DELETE", indexManifest=None)),
+        [("PM23", 3, None)],
+        says="took away deletion vectors, or parts of them: 4 rows are there again",
+    ),
+    "an OVERWRITE gives new rows the ids of those that they replace": Damage(
+        W, reuse("OVERWRITE", "OVERWRITE"), [("PM07", 5, None)], says="below 3, which were assigned before"
+    ),
+    "an OVERWRITE stores ids": Damage(W, store("OVERWRITE", "OVERWRITE"), [("PM07", 5, None)], says="OVERWRITE adds"),
     "M11 an UPDATE loses rows": Damage(W, lose, [("PM20", 5, None)], says="1 row fewer"),
     "M11 an UPDATE by deletion vectors loses rows": Damage("big/dv/06_call", lose_by_vectors, [("PM20", 3, None)]),
     "M8 overlapping, both files then compacted into one": Damage(
