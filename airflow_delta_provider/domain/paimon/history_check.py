@@ -48,6 +48,7 @@ _NOT_CHECKED = "This snapshot and those after it are not checked."
 #: Rules about metadata that was not read, by the reason.
 _RULES = {
     DamageKind.UNREADABLE: rules.UNREADABLE_METADATA,
+    DamageKind.CONTRADICTING: rules.CONTRADICTING_MANIFESTS,
     DamageKind.TOO_LARGE: rules.METADATA_NOT_READ,
     DamageKind.OUTSIDE: rules.NOT_READ,
 }
@@ -179,7 +180,7 @@ class HistoryCheck:
             if name is not None and name in damages and name not in opened:
                 violation = Violation(
                     _RULES.get(damages[name].kind, rules.UNREADABLE_METADATA).found(
-                        "The index manifest {path} {damage}. Without it, it is unknown which rows are deleted.",
+                        "The index manifest {path} {damage}. So it is unknown which rows are deleted.",
                         path=damages[name].path,
                         damage=damages[name].text,
                     )

@@ -193,6 +193,7 @@ class DamageKind(Enum):
     MISSING = "is missing"
     OTHER_SIZE = "has another size than is recorded"
     UNREADABLE = "cannot be read"
+    CONTRADICTING = "contradicts itself"
     TOO_LARGE = "was not read"
     OUTSIDE = "must not be read"
 

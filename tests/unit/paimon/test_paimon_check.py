@@ -45,9 +45,9 @@ def test_well_formed_table_passes_from_every_snapshot_on(paimon_archive: Path, t
 @pytest.mark.parametrize(
     ("name", "findings"),
     [
-        ("bad/dup_first_row_id", [("PM07", 1, None), ("PM08", 1, None)]),
+        ("bad/dup_first_row_id", [("PM07", 1, None), ("PM08", 1, None), ("PM10", 1, None)]),
         ("bad/next_row_id_back", [("PM03", 4, None)]),
-        ("bad/null_first_row_id", [("PM05", 1, None)]),
+        ("bad/null_first_row_id", [("PM05", 1, None), ("PM10", 1, None)]),
         ("bad/option_bucket", [("PM02", 1, None)]),
         ("bad/row_count_mismatch", [("PM11", 4, None)]),
         # What is wrong with these is in their rows.

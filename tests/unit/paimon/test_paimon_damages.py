@@ -253,6 +253,15 @@ def apply_vectors(table: EditedTable) -> None:
     table.commit("COMPACT", None, new, joined, deleted=[live[0], live[12], live[15]], nextRowId=20, indexManifest=None)
 
 
+def two_vectors(table: EditedTable) -> None:
+    """Let an UPDATE write a second deletion vector for a file."""
+
+    def twice(records: Records) -> None:
+        records.append({**records[0]})
+
+    table.records(table.index_manifest(3).name, twice)
+
+
 def no_snapshot(table: EditedTable) -> None:
     for path in (table.root / "snapshot").glob("snapshot-*"):
         path.unlink()
@@ -514,6 +523,16 @@ DAMAGES = {
     ),
     "M12 recorded otherwise by the newest list": Damage(
         W, lambda t: t.relist(4, "base", other_size, mend=False), [("PM12", 4, None)]
+    ),
+    "row ids of a manifest are recorded otherwise": Damage(
+        W,
+        lambda t: t.relist(3, "delta", lambda records: records[0].update(_MIN_ROW_ID=0, _MAX_ROW_ID=2), mend=False),
+        [("PM10", 3, 4)],
+        Verdict.PASS,
+        says="has files with the row ids 0 to 2, but it has files without known ids",
+    ),
+    "two deletion vectors for one file": Damage(
+        DV, two_vectors, [("PM10", 3, 4)], Verdict.PASS, says="it has 2 deletion vectors for data-"
     ),
     "newest index manifest missing": Damage(
         DV, lambda t: t.index_manifest(5).unlink(), [("PM13", 4, None), ("PM14", 5, None)], says="rows are deleted"
