@@ -38,8 +38,8 @@ from airflow_delta_provider.domain.paimon.violations import Violation, listed
 DeletedRows = Mapping[int, Mapping[str, int]]
 #: Function that reads the live files of branches, by name.
 BranchFiles = Callable[[], Mapping[str, DataFile]]
-#: Function that decides from statistics whether files may have the rows of others that they replace; None if unknown.
-MayBeSame = Callable[[Sequence[DataFile], Sequence[DataFile]], bool | None]
+#: Function that decides from statistics whether files have the rows of others that they replace; None if unknown.
+AreSame = Callable[[Sequence[DataFile], Sequence[DataFile]], bool | None]
 
 
 _BY_OPTIONS = (
@@ -99,7 +99,7 @@ def vectors_needed(change: Change, new: NewIds) -> tuple[Snapshot, ...]:
 
 
 def check_rewritten(
-    change: Change, new: NewIds, deleted: DeletedRows, may_be_same: MayBeSame, live: Callable[[], Container[str]]
+    change: Change, new: NewIds, deleted: DeletedRows, are_same: AreSame, live: Callable[[], Container[str]]
 ) -> Iterator[Violation]:
     """Yield violations of a commit, if :func:`vectors_needed` returned snapshots for it.
 
@@ -114,7 +114,7 @@ def check_rewritten(
         yield from returned or _check_row_count(change, new, _lost(change, new, before, after))
     if is_rewrite:
         if _count(replaced, before, new.data_evolution) == new.rows and _as_many(replaced, before, new):
-            yield from _written_again(change, replaced, before, new, may_be_same)
+            yield from _written_again(change, replaced, before, new, are_same)
     elif _is_merge_by_vectors(change, new) and (gone := sum(after.values()) - sum(before.values())) > 0:
         yield _reassigned(
             "MERGE deleted {gone:row} by deletion vectors and wrote {rows} with the new ids {new}: on this kind of "
@@ -178,7 +178,7 @@ def _check_row_count(change: Change, new: NewIds, lost: int) -> Iterator[Violati
 
 
 def _written_again(
-    change: Change, replaced: list[DataFile], before: Mapping[str, int], new: NewIds, may_be_same: MayBeSame
+    change: Change, replaced: list[DataFile], before: Mapping[str, int], new: NewIds, are_same: AreSame
 ) -> Iterator[Violation]:
     """Yield a violation: a commit wrote rows again.
 
@@ -186,7 +186,7 @@ def _written_again(
     """
     is_overwrite = change.snapshot.commit_kind == "OVERWRITE"
     compared = not any(file.name in before for file in replaced)
-    same = may_be_same(replaced, new.assigned) if is_overwrite and compared else None
+    same = are_same(replaced, new.assigned) if is_overwrite and compared else None
     if not is_overwrite or same:
         yield _reassigned(
             "The commit names no operation, and wrote {rows:row} again with new ids, as sort compaction and "

@@ -27,7 +27,7 @@ from airflow_delta_provider.domain.paimon.manifest_checks import (
     ListedManifests,
     RecordCounts,
     ValueBounds,
-    may_be_same_rows,
+    are_same_rows,
 )
 from airflow_delta_provider.domain.paimon.schema import TableSchema
 from airflow_delta_provider.domain.paimon.snapshot import KNOWN_VERSIONS, Commit, Damage, DamageKind, Snapshot
@@ -42,7 +42,7 @@ from airflow_delta_provider.domain.paimon.snapshot_rules import (
 )
 from airflow_delta_provider.domain.paimon.table_history import IdRanges
 from airflow_delta_provider.domain.paimon.violations import OpenViolation, OpenViolations, Violation, listed
-from airflow_delta_provider.domain.report.report import Finding, Severity
+from airflow_delta_provider.domain.report.report import Finding
 
 _NOT_CHECKED = "This snapshot and those after it are not checked."
 #: Rules about metadata that was not read, by the reason.
@@ -160,11 +160,11 @@ class HistoryCheck:
         :param bounds: function that returns the statistics of files in the commit, by their names
         """
 
-        def may_be_same(before: Sequence[DataFile], after: Sequence[DataFile]) -> bool | None:
-            return may_be_same_rows(before, after, bounds(), self._schemas)
+        def are_same(before: Sequence[DataFile], after: Sequence[DataFile]) -> bool | None:
+            return are_same_rows(before, after, bounds(), self._schemas)
 
         if self._new is not None:
-            self._add_all(check_rewritten(self._changes[-1], self._new, deleted, may_be_same, self._live_names))
+            self._add_all(check_rewritten(self._changes[-1], self._new, deleted, are_same, self._live_names))
 
     def _live_names(self) -> set[str]:
         return {file.name for file in self._live.files.values()}
@@ -249,8 +249,8 @@ class HistoryCheck:
     def _add_all(self, violations: Iterable[Violation]) -> None:
         for violation in violations:
             finding = violation.finding
-            if self._fail_on_reassigned and rules.is_reassigned(finding):
-                violation = replace(violation, finding=replace(finding, severity=Severity.ERROR))
+            if self._fail_on_reassigned and (severity := rules.severity_of_reassigned(finding)):
+                violation = replace(violation, finding=replace(finding, severity=severity))
             self._violations.add(violation, self._changes[-1].snapshot)
 
     def _restored(self, change: Change) -> frozenset[FileKey]:

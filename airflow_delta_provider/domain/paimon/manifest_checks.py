@@ -168,15 +168,15 @@ def read_value_bounds(
     return read_entries(files, _COLUMNS, ENTRY_VERSION, codecs, _bounds)
 
 
-def may_be_same_rows(
+def are_same_rows(
     before: Collection[DataFile],
     after: Collection[DataFile],
     bounds: Mapping[str, ValueBounds],
     schemas: Mapping[int, TableSchema | PaimonFormatError],
 ) -> bool | None:
-    """Return False if files have other rows than those they replace, True if nothing shows it.
+    """Return False if files have other rows than those they replace, True if they provably have the same.
 
-    None if the statistics do not cover all columns.
+    Equal statistics prove this only if each column has a single value. None if they prove neither.
 
     :param bounds: statistics by the name of the file
     """
@@ -186,17 +186,24 @@ def may_be_same_rows(
         return None
     columns = [_columns_of(file, bounds.get(file.name), schema.fields) for file in files]
     known = set.intersection(*(set(each) for each in columns)) - {field.name for field in _RESERVED}
+    proven = len(known) == len(schema.fields)
     for name in known:
         old, new = (_joined([each[name] for each in part]) for part in (columns[: len(before)], columns[len(before) :]))
         if old != new:
             return False
-    return True if len(known) == len(schema.fields) else None
+        proven &= old is not None and old.is_single
+    return True if proven else None
 
 
 class _Values(NamedTuple):
     least: Any
     most: Any
     nulls: int | None
+
+    @property
+    def is_single(self) -> bool:
+        """Return True if all rows have the same value. Statistics may have only the beginning of a string."""
+        return self.least == self.most and self.nulls == 0 and not isinstance(self.least, (str, bytes))
 
 
 def _columns_of(file: DataFile, bounds: ValueBounds | None, fields: Sequence[DataField]) -> dict[str, _Values]:
