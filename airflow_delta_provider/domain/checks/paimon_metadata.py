@@ -209,3 +209,10 @@ NOT_AS_STATED = _pair.error(
     effect="Consumers that trust the kind of a commit, such as incremental reads, miss rows that came or went.",
     source=_SNAPSHOT,
 )
+ROW_GROUP = _commit.error(
+    24,
+    "files of one row group have other rows",
+    name="paimon-row-group-incomplete",
+    effect="Reading these rows fails, or their columns are NULL, or hold the values of other rows.",
+    source="Apache Paimon, Data Evolution; DataEvolutionSplitRead",
+)

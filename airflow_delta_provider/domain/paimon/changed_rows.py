@@ -7,8 +7,7 @@ read.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.change_rules import NewIds, is_branch_merge
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.row_groups import Ranges, groups_of
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT, may_renumber
 from airflow_delta_provider.domain.paimon.table_history import (
@@ -27,7 +27,6 @@ from airflow_delta_provider.domain.paimon.table_history import (
     apply,
     carries_ids,
     id_range,
-    joined,
     range_texts,
     vector_key,
     vectors_of,
@@ -414,13 +413,13 @@ class ChangedRows:
         there = dict(self._live)
         now = dict(there)
         apply(now, step)
-        ranges = _Ranges(changed)
-        old = [file for file in there.values() if ranges.meet(file)]
+        ranges = Ranges.of(changed)
+        old = [file for file in there.values() if ranges.meet(id_range(file))]
         # Files that replace others may have their rows under other ids; files that are only added have their own rows.
-        compared = ranges if step.removed and not step.renumbered else _Ranges(old)
-        if not old or not any(compared.meet(file) for file in step.added):
+        compared = ranges if step.removed and not step.renumbered else Ranges.of(old)
+        if not old or not any(compared.meet(id_range(file)) for file in step.added):
             return
-        new = [file for file in now.values() if compared.meet(file)]
+        new = [file for file in now.values() if compared.meet(id_range(file))]
         for files, vectors, is_after in ((old, before, False), (new, after, True)):
             for group in groups_of(files).values():
                 without = 0
@@ -435,27 +434,3 @@ class ChangedRows:
             return ()
         changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
         return [file for file in self._live.values() if vector_key(file) in changed] if changed else ()
-
-
-def groups_of(files: Collection[DataFile]) -> dict[tuple[int, int], list[DataFile]]:
-    """Return files that contain columns of the same rows, by their first row id and their number of rows."""
-    groups: dict[tuple[int, int], list[DataFile]] = defaultdict(list)
-    for file in files:
-        if file.first_row_id is not None and file.holds_rows:
-            groups[file.first_row_id, file.row_count].append(file)
-    return groups
-
-
-class _Ranges:
-    """The row ids of files, according to the metadata."""
-
-    def __init__(self, files: Collection[DataFile]) -> None:
-        self._ranges = joined(ids for file in files if (ids := id_range(file)))
-
-    def meet(self, file: DataFile) -> bool:
-        """Return True if a file has one of the ids."""
-        ids = id_range(file)
-        if not ids:
-            return False
-        index = bisect_left(self._ranges, ids.stop, key=lambda other: other.start) - 1
-        return index >= 0 and self._ranges[index].stop > ids.start

@@ -29,6 +29,7 @@ from airflow_delta_provider.domain.paimon.manifest_checks import (
     ValueBounds,
     are_same_rows,
 )
+from airflow_delta_provider.domain.paimon.row_groups import check_lost_columns, check_row_groups, is_of_new_rows
 from airflow_delta_provider.domain.paimon.schema import TableSchema
 from airflow_delta_provider.domain.paimon.snapshot import KNOWN_VERSIONS, Commit, Damage, DamageKind, Snapshot
 from airflow_delta_provider.domain.paimon.snapshot_rules import (
@@ -243,8 +244,21 @@ class HistoryCheck:
         elif isinstance(before, TableSchema) and not is_tracked(before):
             for violation in check_have_ids(f for f in self._live.files.values() if f.key not in added):
                 self._violations.add(violation, snapshot)
+        if evolution:
+            self._check_groups(change, new, seed)
         self._check_overlaps(self._live.files.values() if seed else change.added, snapshot, evolution, seed)
         return vectors_needed(change, new)
+
+    def _check_groups(self, change: Change, new: NewIds, seed: bool) -> None:
+        live = self._live.files
+        if seed:
+            for violation in check_row_groups(live.values(), live.values()):
+                self._violations.add(violation, change.snapshot, at_or_before=True)
+        elif change.complete and not is_of_new_rows(change, new, live):
+            touched = (*change.added, *change.deleted)
+            groups = list(check_row_groups(touched, live.values(), new, self._schemas))
+            lost = check_lost_columns(change, new, live.values(), self._schemas)
+            self._add_all([*groups, *(one for one in lost if not groups or one.finding.code != rules.ROW_GROUP.code)])
 
     def _add_all(self, violations: Iterable[Violation]) -> None:
         for violation in violations:

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.paimon.change_rules import NewIds, check_chan
 from airflow_delta_provider.domain.paimon.layout import schema_path, snapshot_path
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile
+from airflow_delta_provider.domain.paimon.row_groups import check_row_groups
 from airflow_delta_provider.domain.paimon.schema import KNOWN_VERSIONS, PaimonFormatError, TableSchema
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import IdRanges, carries_ids, id_range, range_texts
@@ -57,6 +58,9 @@ def check_snapshots(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) ->
         else:
             yield missing_snapshots(before, after, range(before.id + 1, after.id))
     yield from _check_record_counts(snapshots, files)
+    if evolution:
+        for violation in check_row_groups(files, files):
+            yield replace(_at(violation.finding, newest), at_or_before=True)
     ranges = IdRanges()
     for file in files:
         for other in ranges.clashes(file, equal_allowed=evolution):

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.domain.checks import paimon_metadata, paimon_rows
-from airflow_delta_provider.domain.paimon.changed_rows import ChangedRows, Comparison, Occurrence, groups_of
+from airflow_delta_provider.domain.paimon.changed_rows import ChangedRows, Comparison, Occurrence
 from airflow_delta_provider.domain.paimon.manifest import DataFile
+from airflow_delta_provider.domain.paimon.row_groups import groups_of
 from airflow_delta_provider.domain.paimon.row_rules import (
     ChangedRow,
     FaultyRows,

@@ -262,6 +262,46 @@ def two_vectors(table: EditedTable) -> None:
     table.records(table.index_manifest(3).name, twice)
 
 
+def with_blobs(*blobs: tuple[int, int], column: str = "a", first: int = 18) -> Edit:
+    """Add three new rows, and blob files of a column, each with its first row id and its number of rows."""
+
+    def edit(table: EditedTable) -> None:
+        number = table.snapshot_ids()[-1] + 1
+        new = {"row_count": 3, "write_cols": ["id", "b"], "first_row_id": first}
+        row = table.copied(table.live()[0], **new, **_own(number))
+        parts = [
+            table.copied(row, suffix=".blob", first_row_id=start, row_count=rows, write_cols=[column])
+            for start, rows in blobs
+        ]
+        table.commit("APPEND", "WRITE", row, *parts, nextRowId=first + 3)
+
+    return edit
+
+
+def with_blobs_twice(*blobs: tuple[int, int]) -> Edit:
+    """Add rows with a blob file, and then others with other blob files."""
+    return lambda table: (with_blobs((18, 3))(table), with_blobs(*blobs, first=21)(table))
+
+
+def delete_parts(which: Callable[[dict[str, Any]], bool]) -> Edit:
+    """Add rows with two blob files, and then delete files of theirs."""
+
+    def edit(table: EditedTable) -> None:
+        with_blobs((18, 2), (20, 1))(table)
+        chosen = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] >= 18 and which(entry["_FILE"])]
+        table.commit("COMPACT", None, deleted=chosen)
+
+    return edit
+
+
+def column_of_nobody(table: EditedTable) -> None:
+    """Write a column of rows that were deleted before."""
+    [*gone] = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] == 10]
+    table.commit("OVERWRITE", "TRUNCATE", deleted=gone)
+    [column, *_] = [entry for entry in gone if entry["_FILE"]["_WRITE_COLS"]]
+    table.commit("APPEND", "MERGE", table.copied(column, **_own(7)))
+
+
 def no_snapshot(table: EditedTable) -> None:
     for path in (table.root / "snapshot").glob("snapshot-*"):
         path.unlink()
@@ -289,7 +329,7 @@ def without_old_schema(content: str | None) -> Edit:
 
 
 W = "worked/05_delete"
-DV, P = "big/dv/06_call", "big/p/final"
+DV, P, DE = "big/dv/06_call", "big/p/final", "big/de/08_merge"
 DAMAGES = {
     "M1 off for a while": Damage(W, schemas(False, True), [("PM01", 3, 4)], Verdict.PASS),
     "M1 off since": Damage(W, schemas(False, False), [("PM01", 3, None)]),
@@ -523,6 +563,39 @@ DAMAGES = {
     ),
     "M12 recorded otherwise by the newest list": Damage(
         W, lambda t: t.relist(4, "base", other_size, mend=False), [("PM12", 4, None)]
+    ),
+    "a blob file for each new row": Damage(DE, with_blobs((18, 3)), [], Verdict.PASS),
+    "blob files in a row for new rows": Damage(DE, with_blobs((18, 1), (19, 2)), [], Verdict.PASS),
+    "blob files for all new rows": Damage(DE, with_blobs_twice((21, 3)), [], Verdict.PASS),
+    "a blob file that begins at another row": Damage(
+        DE,
+        with_blobs((17, 3)),
+        [("PM24", 6, None)] * 2,
+        says="Files of a have the row ids 17-19, but their row group has",
+    ),
+    "a blob file that no row has": Damage(
+        DE, with_blobs((30, 3)), [("PM24", 6, None)], says="columns of rows that no file has"
+    ),
+    "a blob file too few": Damage(
+        DE, with_blobs((18, 2)), [("PM24", 6, None)], says="18-19, but their row group has 18"
+    ),
+    "no blob file, as other rows have": Damage(
+        DE, with_blobs_twice(), [("PM24", 7, None)], Verdict.UNDETERMINED, says="21-23 have no file of a, as other"
+    ),
+    "a blob file deleted": Damage(DE, delete_parts(lambda file: file["_FIRST_ROW_ID"] == 20), [("PM24", 7, None)]),
+    "all blob files deleted": Damage(
+        DE,
+        delete_parts(lambda file: file["_FILE_NAME"].endswith(".blob")),
+        [("PM24", 7, None)],
+        says="removed the values of a for the row ids 18-20, whose rows stay",
+    ),
+    "all files of a row group deleted but those of a column": Damage(
+        DE,
+        delete_parts(lambda file: not file["_FILE_NAME"].endswith(".blob")),
+        [("PM23", 7, None), ("PM24", 7, None)],
+    ),
+    "a column of deleted rows": Damage(
+        DE, column_of_nobody, [("PM24", 7, None)], says="columns of rows that no other file has"
     ),
     "row ids of a manifest are recorded otherwise": Damage(
         W,
