@@ -141,7 +141,7 @@ def _check_columns(new: NewIds, live: Collection[DataFile]) -> Iterator[Violatio
 
 
 def _check_parts(new: NewIds, parts: Collection[DataFile], schemas: Schemas) -> Iterator[Violation]:
-    """Check that new rows have a value in each column for which other rows have files of their own."""
+    """Check that new rows have a file of each column that has files of its own elsewhere."""
     for ids, files in groups_of(new.assigned if parts else ()).items():
         here = range(ids[0], ids[0] + ids[1])
         schema = schemas.get(files[0].schema_id)
