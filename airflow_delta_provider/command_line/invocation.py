@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from airflow_delta_provider.command_line.exit_code import UsageError
 from airflow_delta_provider.command_line.parser import table_parser
-from airflow_delta_provider.domain.engine.spark_library import MasterError, SparkMaster
 from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.rendering.links import SourceTree
 from airflow_delta_provider.domain.request.check_options import AuditOptions
@@ -26,7 +25,6 @@ from airflow_delta_provider.domain.request.config_file import (
     renamed_entries,
 )
 from airflow_delta_provider.domain.request.kinds import Kind, load
-from airflow_delta_provider.domain.request.migration_options import InitSpecOptions
 from airflow_delta_provider.domain.request.option import Document
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.table_name import (
@@ -278,7 +276,7 @@ def _configured(parsed: argparse.Namespace, options: type[Options]) -> tuple[Con
     if path is None:
         return config, here
     project = ProjectFolder(folder_of(path).as_posix())
-    if project != here and (options.names_tables or issubclass(options, InitSpecOptions)):
+    if project != here and (options.names_tables or "out" in options.declared()):
         return config.with_absolute_names(project.path), here
     return config.renamed(project.written), project
 
@@ -344,12 +342,15 @@ def _check(options: Options, tables: Sequence[str], parsed: argparse.Namespace) 
         )
     try:
         check_tables(tables, patterns=not options.changes, relative=True)
-        if parsed.master is not None:
-            SparkMaster.parse(parsed.master)
     except (RequestError, TableNameError) as error:
         raise UsageError(str(error)) from None
-    except MasterError as error:
-        raise UsageError(f"--master: {error}") from None
+    if parsed.master is not None:
+        from airflow_delta_provider.domain.engine.spark_library import MasterError, SparkMaster  # late: rarely needed
+
+        try:
+            SparkMaster.parse(parsed.master)
+        except MasterError as error:
+            raise UsageError(f"--master: {error}") from None
     for flag, settings in (("--conf", parsed.conf), ("--storage", parsed.storage)):
         for setting in settings:
             if not setting.partition("=")[0] or "=" not in setting:

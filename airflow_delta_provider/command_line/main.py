@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from io import TextIOWrapper
 from types import FrameType
 from typing import NoReturn
 
-from airflow_delta_provider.command_line import parser, rules
+from airflow_delta_provider.command_line import parser
 from airflow_delta_provider.command_line.exit_code import ExitCode, UsageError
 from airflow_delta_provider.command_line.terminal import PROGRAM, Terminal, is_terminal
 from airflow_delta_provider.domain.request.kinds import Kind
@@ -40,7 +39,11 @@ def main(arguments: Sequence[str]) -> int:
 
 def _traceback(arguments: Sequence[str]) -> list[str]:
     """Return the traceback of the current error if ``--verbose`` is given."""
-    return [traceback.format_exc()] if {"-v", "--verbose"} & set(arguments) else []
+    if not {"-v", "--verbose"} & set(arguments):
+        return []
+    import traceback  # slow to import
+
+    return [traceback.format_exc()]
 
 
 def _run(words: list[str], terminal: Terminal) -> int:
@@ -66,6 +69,8 @@ def _run(words: list[str], terminal: Terminal) -> int:
 
 
 def _run_rules(command: str, words: Sequence[str], terminal: Terminal) -> int:
+    from airflow_delta_provider.command_line import rules  # late: other commands need none of it
+
     parsed = parser.rules_parser(command).parse_args(words)
     if command == "explain":
         shown = rules.explain(parsed.rules, parsed.format)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from airflow_delta_provider import __version__
-from airflow_delta_provider.command_line import rules
 from airflow_delta_provider.command_line.exit_code import MEANINGS, ExitCode
 from airflow_delta_provider.command_line.terminal import PROGRAM
 from airflow_delta_provider.domain.request.kinds import KINDS, Kind, load
@@ -80,6 +79,8 @@ def _exit_codes() -> str:
 
 def rules_parser(command: str) -> argparse.ArgumentParser:
     """Return the parser of ``explain`` or ``rules``."""
+    from airflow_delta_provider.command_line import rules  # late: other commands need none of it
+
     parser = argparse.ArgumentParser(
         prog=f"{PROGRAM} {command}", description=f"{RULE_COMMANDS[command]}.", allow_abbrev=False
     )

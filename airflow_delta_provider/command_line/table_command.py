@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 
@@ -126,7 +126,7 @@ def _request(invocation: Invocation, tables: Sequence[str]) -> JobRequest:
             tuple(tables),
             options,
             dry_run=invocation.parsed.dry_run,
-            receipt=uuid.uuid4().hex,
+            receipt=os.urandom(16).hex(),
             allowed_locations=tuple(invocation.parsed.allowed_locations),
         )
     except RequestError as error:
