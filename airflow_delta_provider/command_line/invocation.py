@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from airflow_delta_provider.command_line.arguments import flags_of, read_document, read_options
 from airflow_delta_provider.command_line.exit_code import UsageError
 from airflow_delta_provider.command_line.parser import table_parser
 from airflow_delta_provider.domain.errors import RequestError
@@ -35,7 +36,6 @@ from airflow_delta_provider.domain.table_name import (
     is_relative,
     place_of,
 )
-from airflow_delta_provider.jobs.run.arguments import flags_of, read_document, read_options
 
 
 def find_config(start: Path) -> Path | None:
@@ -226,6 +226,7 @@ class Invocation:
     :param fail_on: lowest severity that fails: ``error``, ``warning`` or ``never``
     :param strict: True if undetermined tables fail
     :param project: start of relative table names
+    :param as_jobs: True for ``python -m airflow_delta_provider.jobs``
     """
 
     kind: Kind
@@ -237,27 +238,33 @@ class Invocation:
     fail_on: str
     strict: bool
     project: ProjectFolder
+    as_jobs: bool = False
 
 
-def read_invocation(command: str, kind: Kind, words: Sequence[str]) -> Invocation:
+#: Defaults of ``python -m airflow_delta_provider.jobs``.
+_OF_JOBS = ("--engine", "spark", "--no-config")
+
+
+def read_invocation(command: str, kind: Kind, words: Sequence[str], *, as_jobs: bool = False) -> Invocation:
     """Read a command line and its configuration file.
 
+    :param as_jobs: True for ``python -m airflow_delta_provider.jobs``: with its defaults, and with table names as given
     :raises UsageError: if they are invalid
     :raises SystemExit: with 2 if argparse finds an error, with 0 after ``--help``
     """
-    parsed = table_parser(command, kind).parse_intermixed_args(words)
+    parsed = table_parser(command, kind).parse_intermixed_args([*words, *_OF_JOBS] if as_jobs else words)
     config, project = _configured(parsed, load(kind.options))
     fail_on = parsed.fail_on or config.fail_on or "error"
     options = _options(kind, parsed, config, fail_on, project)
     schemas = [f"{schema}.*" for schema in getattr(parsed, "schema", ())]
-    named = read_names([*parsed.tables, *parsed.named, *schemas] or options.declared_tables)
-    tables, exclude = list(map(project.typed, named)), []
+    named = [*parsed.tables, *parsed.named, *schemas] or [*options.declared_tables]
+    tables, exclude = named if as_jobs else list(map(project.typed, read_names(named))), []
     if not options.changes:
         tables = tables or list(config.tables)
         exclude = [*map(project.typed, parsed.exclude), *config.exclude]
     _check(options, tables, parsed)
     strict = bool(config.strict if parsed.strict is None else parsed.strict)
-    return Invocation(kind, options, tables, exclude, parsed, config, fail_on, strict, project)
+    return Invocation(kind, options, tables, exclude, parsed, config, fail_on, strict, project, as_jobs)
 
 
 def _configured(parsed: argparse.Namespace, options: type[Options]) -> tuple[Config, ProjectFolder]:

@@ -133,7 +133,7 @@ def warm_up_parser() -> argparse.ArgumentParser:
 def table_parser(command: str, kind: Kind) -> argparse.ArgumentParser:
     """Return the parser of a command that works on tables."""
     # Imported late: the overview of all commands needs none of it.
-    from airflow_delta_provider.jobs.run.arguments import add_options
+    from airflow_delta_provider.command_line.arguments import add_options
 
     options: type[Options] = load(kind.options)
     parser = argparse.ArgumentParser(
@@ -264,7 +264,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="option of an object store without Spark, such as region or endpoint; never a secret",
     )
-    from airflow_delta_provider.jobs.run.arguments import add_allowed_locations
+    from airflow_delta_provider.command_line.arguments import add_allowed_locations
 
     add_allowed_locations(group)
     group.add_argument("--master", help="Spark master (default: spark-defaults, else local[*])")

@@ -1,4 +1,4 @@
-"""Arguments of command lines: options of a kind as flags, and the files that a report or a spec is written to."""
+"""Options of a kind of job as flags, and the files that a report or a spec is written to."""
 
 from __future__ import annotations
 
