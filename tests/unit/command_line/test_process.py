@@ -43,6 +43,22 @@ def test_audit_runs_without_airflow_and_without_spark(tmp_path):
     assert "2 tables · 1 pass · 1 violated (AC08)" in out.splitlines()[-1]
 
 
+def test_audit_imports_only_its_own_code(tmp_path):
+    sound(tmp_path / "t")
+    code = (
+        "import sys\nfrom airflow_delta_provider.command_line.main import main\nmain(['audit', 't', '-q'])\n"
+        "print(*sys.modules, sep='\\n', file=sys.stderr)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    slow = {"concurrent.futures", "uuid", "traceback", "asyncio", "airflow_delta_provider.command_line.rules"}
+    others = ("change_options", "migration_options", "spec.", "domain.changes.", "jobs.migrations", "jobs.spark")
+    imported = done.stderr.splitlines()
+    assert "airflow_delta_provider.jobs.audit.protocol_audit" in imported
+    assert [name for name in imported if name in slow or any(part in name for part in others)] == []
+
+
 def test_module_is_the_same_command_line(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-m", "airflow_delta_provider", "--version"]
