@@ -8,6 +8,7 @@ STAMP := $(VENV)/.installed
 TWICE := --numprocesses 2
 THRICE := --numprocesses 3
 FILES := --dist loadfile
+QUICK := "not nightly and not soak"
 # What tests share: their types are checked.
 HELPERS := tests/every_kind.py tests/tables tests/unit/damages $(filter-out tests/unit/conftest.py,$(wildcard tests/unit/*.py))
 # Further runs of the example DAGs.
@@ -19,7 +20,7 @@ GCS := .stores-gcs
 GCS_SERVER := $(GCS)/server/fake-gcs-server
 AZURITE := $(STORES)/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup test unit airflow spark system soak kills images browser lineage migrations cluster s3 azure gcs catalogs matrix matrix-short measure platforms corpora lint docs site demo dist changelog benchmark clean
+.PHONY: setup test nightly unit airflow spark system soak kills images browser lineage migrations cluster s3 azure gcs catalogs matrix matrix-short measure platforms corpora lint docs site demo dist changelog benchmark clean
 
 setup: $(STAMP)
 
@@ -30,8 +31,13 @@ $(STAMP): pyproject.toml constraints.txt scripts/check_machine.sh
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
 	@touch $@
 
-# All tiers, the quick ones first.
-test: setup lint site unit airflow spark system
+# For every change: all tiers, the quick ones first. Of the last two, each kind of job once.
+test: setup lint site unit airflow
+	$(BIN)/python -m pytest $(THRICE) $(FILES) -m $(QUICK) tests/spark
+	$(BIN)/python -m pytest $(TWICE) $(FILES) -m $(QUICK) tests/system
+
+# For every day: the last two tiers as a whole, other releases, and the demo.
+nightly: setup spark system matrix-short demo
 
 unit: setup
 	$(BIN)/python -m pytest $(TWICE) --dist worksteal tests/unit
@@ -201,6 +207,7 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_row_tracking
 	$(BIN)/python -m benchmarks.audit_protocol
 	$(BIN)/python -m benchmarks.without_jvm
+	$(BIN)/python -m benchmarks.start_up
 	$(BIN)/python -m benchmarks.read_log
 	$(BIN)/python -m benchmarks.object_store
 	$(BIN)/python -m benchmarks.store_requests

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from airflow_delta_provider.domain.audit.past import find_version_range
-from airflow_delta_provider.domain.changes.alter_columns.schema import PastColumns
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import (
     FOREIGN_FILES,
     ColumnHistory,
@@ -22,6 +21,7 @@ from airflow_delta_provider.domain.changes.disable_mapping.usage import (
     unknown_usage,
     usage_of,
 )
+from airflow_delta_provider.domain.changes.schema import PastColumns
 from airflow_delta_provider.domain.checks import usage_tracking
 from airflow_delta_provider.domain.checks.log.history import why_undecidable
 from airflow_delta_provider.domain.delta.commit import Action, Commit, commit_info, parse_commit

@@ -39,6 +39,7 @@ def apply(run_job) -> Callable[..., TableReport]:
 RETRY = {"labels": {"run_id": "r1"}, "retry_since": "2020-01-01T00:00:00+00:00"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("is_approved", [pytest.param(True, marks=pytest.mark.soak), False])
 def test_report_of_a_retry_has_the_whole_plan_and_says_which_steps_an_earlier_try_did(
     is_approved, table, run_job, plan
@@ -148,6 +149,7 @@ def test_nothing_is_done_without_what_it_needs_being_allowed(table, apply):
     assert log.newest(path) == version
 
 
+@pytest.mark.nightly
 def test_approved_plan_waits_for_appends_but_not_for_a_change_of_metadata(spark, table, apply, plan):
     path = table(plain)
     approved = plan(path)
@@ -165,6 +167,7 @@ def test_approved_plan_waits_for_appends_but_not_for_a_change_of_metadata(spark,
     assert "version" in report.findings[0].message
 
 
+@pytest.mark.nightly
 def test_table_is_clustered_for_the_first_time_along_with_other_changes(spark, table, apply, plan, audit):
     path = table(legacy)
     spec = {"columns": [{"name": "id", "type": "bigint"}], "features": ["typeWidening"], "cluster_by": ["id"]}
@@ -175,6 +178,7 @@ def test_table_is_clustered_for_the_first_time_along_with_other_changes(spark, t
     assert audit(path).findings == ()
 
 
+@pytest.mark.nightly
 def test_rows_that_stand_against_any_step_refuse_the_whole_plan_before_its_first(spark, table, apply):
     path = table(plain)
     spark.sql(f"UPDATE delta.`{path}` SET b = 'x', day = null WHERE id = 2")
@@ -194,6 +198,7 @@ def test_rows_that_stand_against_any_step_refuse_the_whole_plan_before_its_first
     assert apply(path).verdict is Verdict.PASS
 
 
+@pytest.mark.nightly
 @pytest.mark.soak
 def test_row_that_comes_between_plan_and_rewrite_ends_it_there_and_a_rerun_goes_on(spark, table, apply, monkeypatch):
     path = table(plain)
@@ -213,6 +218,7 @@ def test_row_that_comes_between_plan_and_rewrite_ends_it_there_and_a_rerun_goes_
     assert apply(path).verdict is Verdict.PASS
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("statement", "retryable", "codes"),
     [

@@ -19,6 +19,8 @@ from tests.tables import broken_logs, log
 from tests.tables.checkpoints import twice_checkpointed
 from tests.tables.protocols import legacy
 
+pytestmark = pytest.mark.nightly
+
 KINDS = ("classic", "multi_part", "v2_json", "v2_parquet")
 COMPACTED = "00000000000000000003.00000000000000000005.compacted.json"
 

@@ -11,6 +11,8 @@ from tests.tables import log
 from tests.tables.audit_stories import KNOWN, QUICK, STORIES
 from tests.tables.audit_stories.telling import tell
 
+pytestmark = pytest.mark.nightly
+
 #: What engines do by custom, and a table's owner may leave at that: another id for a table that is replaced,
 #: and metadata that is written again as it was.
 _CUSTOMARY = {("MD08", Severity.WARNING), ("MD12", Severity.WARNING)}

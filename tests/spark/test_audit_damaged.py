@@ -19,6 +19,8 @@ from tests.tables import log, row_tracking
 from tests.tables.log import Action
 from tests.tables.row_tracking import operations
 
+pytestmark = pytest.mark.nightly
+
 ID, NAME = "delta.columnMapping.id", "delta.columnMapping.physicalName"
 MODE, MAX = "delta.columnMapping.mode", "delta.columnMapping.maxColumnId"
 CHANGES = "delta.typeChanges"

@@ -16,6 +16,8 @@ from tests.tables import log
 from tests.tables.row_tracking import checkpointed, operations
 from tests.tables.row_tracking_history import as_of
 
+pytestmark = pytest.mark.nightly
+
 WAIVER = {"code": "RT11", "owner": "ann", "reason": "a pilot", "expires": "2999-01-31"}
 
 

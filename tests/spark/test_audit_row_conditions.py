@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.domain.report.report import Severity, TableReport, Verdict
 from tests.tables import log
 
+pytestmark = pytest.mark.nightly
+
 Audit = Callable[..., TableReport]
 Table = Callable[..., Path]
 GENERATED = "delta.generationExpression"

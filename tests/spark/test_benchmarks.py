@@ -9,6 +9,8 @@ import pytest
 
 import benchmarks
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize("name", [module.name for module in iter_modules(benchmarks.__path__)])
 def test_benchmark_can_be_imported(name: str) -> None:

@@ -7,6 +7,8 @@ import pytest
 from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.migration_options import CheckDriftOptions
 
+pytestmark = pytest.mark.nightly
+
 SPEC = {
     "columns": [
         {"name": "id", "type": "bigint", "nullable": False, "comment": "Order number"},

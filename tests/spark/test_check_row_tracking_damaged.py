@@ -13,6 +13,8 @@ from tests.tables import row_tracking_rows as rows
 from tests.tables.row_tracking import operations
 from tests.tables.row_tracking_history import edit_file, live
 
+pytestmark = pytest.mark.nightly
+
 LOG = {
     "RT01": [damage.feature_missing],
     "RT02": [damage.suspended_as_well],

@@ -10,6 +10,8 @@ from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
 from tests.tables.row_tracking_model import Model
 
+pytestmark = pytest.mark.nightly
+
 #: Tables of one run of the job.
 BATCH = 8
 #: Which of twelve rows, or files, an operation is about.

@@ -13,6 +13,8 @@ from airflow_delta_provider.jobs.delta import arrow_checkpoint, python_checkpoin
 from airflow_delta_provider.jobs.spark.delta import _PARTITION_BYTES
 from tests.tables import log, row_tracking
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize("kind", ["v2", "struct"])
 def test_both_readers_find_the_same_table(built, session, kind, monkeypatch):

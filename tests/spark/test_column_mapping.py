@@ -106,6 +106,7 @@ def test_mapping_goes_in_one_commit_that_touches_no_data_and_everything_reads_as
     assert (again.verdict, again.changed, again.plan["steps"]) == (Verdict.PASS, False, [])
 
 
+@pytest.mark.nightly
 def test_another_reader_finds_every_row_before_and_after(
     table: Callable[..., Path], disable: Disable, spark: SparkSession
 ) -> None:
@@ -116,6 +117,7 @@ def test_another_reader_finds_every_row_before_and_after(
     assert sorted(map(str, rows_by_delta_rs(path))) == before
 
 
+@pytest.mark.nightly
 def test_dropped_columns_never_come_back(
     table: Callable[..., Path],
     disable: Disable,
@@ -211,6 +213,7 @@ def raced(session: SparkDeltaSession, path: Path, before: str = "", after: str =
     return change(session, path, Raced)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("writers", "column", "count"),
     [({"before": RENAME}, "c", 4), ({"after": RENAME}, "c", 4), ({"after": RESTORE}, "b", 3)],

@@ -10,6 +10,8 @@ from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
 from tests.tables import log
 
+pytestmark = pytest.mark.nightly
+
 ROW = "named_struct('x', 1, 'y', 2)"
 
 

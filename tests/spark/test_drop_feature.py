@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.changes.steps import size_text
+from airflow_delta_provider.domain.changes.step import size_text
 from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
 from tests.tables import log

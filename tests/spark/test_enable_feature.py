@@ -40,13 +40,15 @@ OTHERS = [
 THERE = {mappable: ("appendOnly", "changeDataFeed", "columnMapping"), modern: ("deletionVectors",)}
 #: Row tracking takes long, since it is backfilled: beside others, one legacy and one modern table get it.
 BACKFILLED, *QUICK, EVERY = TOGETHER
-CASES = [(legacy, features) for features in [*ALONE, *QUICK, EVERY, *OTHERS]]
-CASES += [(modern, BACKFILLED), pytest.param(legacy, BACKFILLED, marks=pytest.mark.soak)]
+NIGHTLY = pytest.mark.nightly
+CASES = [(legacy, EVERY), (modern, BACKFILLED)]
+CASES += [pytest.param(legacy, features, marks=NIGHTLY) for features in [*ALONE, *QUICK, *OTHERS]]
+CASES += [pytest.param(legacy, BACKFILLED, marks=pytest.mark.soak)]
 CASES += [pytest.param(mappable, features, marks=pytest.mark.soak) for features in (BACKFILLED, EVERY)]
 CASES += [pytest.param(modern, EVERY, marks=pytest.mark.soak)]
 for other, there in THERE.items():
-    CASES += [(other, (name,)) for name in there]
-    CASES += [(other, features) for features in QUICK]
+    CASES += [pytest.param(other, (name,), marks=NIGHTLY) for name in there]
+    CASES += [pytest.param(other, features, marks=NIGHTLY) for features in QUICK]
     # In company they are above; alone they do to a table what they do to a legacy one.
     CASES += [pytest.param(other, (name,), marks=pytest.mark.soak) for name in OPEN_FEATURES if name not in there]
 
@@ -214,6 +216,7 @@ def test_row_tracking_gives_every_live_file_its_ids_and_every_row_one_of_its_own
     assert sorted(row[0] for row in ids) == [0, 1, 2, 3]
 
 
+@pytest.mark.nightly
 def test_backfill_in_several_batches_is_verified_as_one(table, enable, spark):
     path = table(legacy)
     spark.conf.set("spark.databricks.delta.backfill.maxNumFiles", "1")
@@ -226,6 +229,7 @@ def test_backfill_in_several_batches_is_verified_as_one(table, enable, spark):
     assert {log.user_metadata(path, version)["plan_digest"] for version in range(3, 7)} == {report.plan["digest"]}
 
 
+@pytest.mark.nightly
 def test_files_that_have_ids_keep_them_where_row_tracking_was_supported_only(table, enable):
     path = table(supported_row_tracking)
     had = {add["path"]: add["baseRowId"] for add in live_files(path) if "baseRowId" in add}
@@ -237,6 +241,7 @@ def test_files_that_have_ids_keep_them_where_row_tracking_was_supported_only(tab
     assert now.items() >= had.items()
 
 
+@pytest.mark.nightly
 def test_suspended_row_tracking_is_resumed_and_every_file_gets_its_ids(table, enable, spark):
     path = table(suspended_row_tracking)
     assert any("baseRowId" not in add for add in live_files(path))
@@ -250,6 +255,7 @@ def test_suspended_row_tracking_is_resumed_and_every_file_gets_its_ids(table, en
     assert enable(path, "rowTracking").changed is False
 
 
+@pytest.mark.nightly
 def test_file_appended_between_plan_and_apply_gets_its_ids_as_well(table, enable, spark):
     path = table(legacy)
     lines = []
@@ -281,6 +287,7 @@ def test_file_without_ids_on_a_tracked_table_is_a_violation_that_names_it(table,
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("own", "kept"),
     [(None, {}), ('{"owner": "me", "dag_id": "theirs"}', {"owner": "me"}), ("free text", {"user": "free text"})],
@@ -301,6 +308,7 @@ def test_commits_carry_digest_and_labels_together_with_the_users_own(table, enab
 # -- where the log starts at a checkpoint ---------------------------------------------------------
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "kind",
     ["classic", "v2_json", *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("multi_part", "v2_parquet"))],
@@ -321,6 +329,7 @@ def test_log_that_starts_at_a_checkpoint_is_read_with_its_files(table, enable, s
     assert session.spark.sql(f"SELECT count(DISTINCT _metadata.row_id) FROM delta.`{path}`").first()[0] == 5
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["classic", "v2_parquet"])
 def test_checkpoint_in_a_directory_whose_name_looks_like_a_pattern_is_read(table, session, kind):
     path = table(checkpointed, name="t [a-z]{1}?", kind=kind)

@@ -29,6 +29,8 @@ from tests.tables.protocols import legacy
 from tests.tables.unmapping import small
 from tests.tables.widening import flat, mapped
 
+pytestmark = pytest.mark.nightly
+
 COMMITTED = [
     (
         flat,

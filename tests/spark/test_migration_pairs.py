@@ -26,6 +26,8 @@ from airflow_delta_provider.domain.text import quote
 from tests.tables import log
 from tests.unit.migrations.test_random_pairs import KNOWN, declarations, tables
 
+pytestmark = pytest.mark.nightly
+
 PHYSICAL = "delta.columnMapping.physicalName"
 #: Values of each type, by its name in a schema's JSON, exact in all wider types.
 VALUES: Mapping[str, st.SearchStrategy[Any]] = {

@@ -19,6 +19,8 @@ from tests.engine_errors import ENGINE_ERRORS
 from tests.tables import log
 from tests.tables.migrating import mapped, plain
 
+pytestmark = pytest.mark.nightly
+
 ZONE = "spark.sql.session.timeZone"
 NESTED = (
     Cast(("b",), "string", "int"),

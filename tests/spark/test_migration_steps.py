@@ -7,7 +7,6 @@ import json
 import pytest
 
 from airflow_delta_provider.domain.changes import steps
-from airflow_delta_provider.domain.changes.steps import render_sql
 from airflow_delta_provider.jobs.changes import engine_transaction
 from airflow_delta_provider.jobs.changes.commit import CommitRefusedError, TableMovedError
 from airflow_delta_provider.jobs.changes.engine_transaction import commit_metadata
@@ -78,7 +77,7 @@ def test_commit_makes_of_a_table_what_the_engines_sql_makes_of_it(session, table
     step, builder = STEPS[name], plain if name in ON_PLAIN else mapped
     ours, engines = table(builder), table(builder, name="engines")
     before, version = head(ours), log.newest(ours)
-    for statement in render_sql(step, session.open_table(str(engines)).name).split(";\n"):
+    for statement in step.sql(session.open_table(str(engines)).name).split(";\n"):
         session.sql(statement)
     assert commit(session, ours, step) == log.newest(ours) == version + 1
     assert head(ours) == head(engines)

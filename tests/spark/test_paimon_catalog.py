@@ -22,6 +22,8 @@ from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.paimon.catalog import CatalogSource, PaimonCatalogCheck
 from tests.tables.paimon.archive import expected
 
+pytestmark = pytest.mark.nightly
+
 _SNAPSHOT = (
     "snapshot_id bigint, commit_kind string, operation string, total_record_count bigint, delta_record_count bigint, "
     "next_row_id bigint, schema_id bigint"

@@ -17,6 +17,8 @@ from airflow_delta_provider.domain.request.migration_options import ApplyMigrati
 from tests.tables import log
 from tests.tables.protocols import legacy
 
+pytestmark = pytest.mark.nightly
+
 deltalake = pytest.importorskip("deltalake")
 
 

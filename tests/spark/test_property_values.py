@@ -11,6 +11,8 @@ from pyspark.errors import PySparkException
 from airflow_delta_provider.domain.delta.table_properties import SETTABLE, why_not_set
 from tests.unit.migrations.test_engine_rules import ACCEPTED_VALUES, REFUSED_VALUES
 
+pytestmark = pytest.mark.nightly
+
 _VALUES = ("true", "False", "0", "1", "-1", "+7", "2147483648", "none", "V2", "classic", "2 weeks", "1 month", "", "x")
 
 

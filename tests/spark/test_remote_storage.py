@@ -15,6 +15,8 @@ from tests.spark.webhdfs import WebHdfs
 from tests.tables import log
 from tests.tables.row_tracking import operations, partitioned
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Iterator[WebHdfs]:

@@ -9,6 +9,8 @@ from airflow_delta_provider.jobs.spark.row_tracking.row_reader import FileRows, 
 from tests.spark.test_check_row_tracking import STORIES, name_of
 from tests.tables import row_tracking
 
+pytestmark = pytest.mark.nightly
+
 TABLES = [(row_tracking.operations, {}), (row_tracking.operations_without_vectors, {}), *STORIES]
 AT_ONCE = ("operations", "partitioned", "mapped-name", "enabled_again")
 

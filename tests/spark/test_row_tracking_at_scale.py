@@ -18,6 +18,8 @@ from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.row_tracking.uniqueness import Proof, prove
 from tests.tables.row_tracking_model import DataFile, Model
 
+pytestmark = pytest.mark.nightly
+
 NOTHING_FITS = DriverLimits(0, 0, 0)
 
 

@@ -10,6 +10,8 @@ from tests.tables.row_tracking_files import COMMIT_VERSION, materialized, remove
 from tests.tables.row_tracking_history import as_of, edit, edit_file, live
 from tests.tables.row_tracking_stability import KEYS, files_rewritten, keyed, rewritten
 
+pytestmark = pytest.mark.nightly
+
 
 def codes(report):
     return [finding.code for finding in report.findings]

@@ -10,6 +10,8 @@ from airflow_delta_provider.jobs.run.runner import run
 from demo.samples import SAMPLES, Sample, make_lake, printed
 from scripts.sample_blocks import all_shown
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture(scope="module")
 def lake(spark, tmp_path_factory) -> Path:

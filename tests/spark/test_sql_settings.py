@@ -17,6 +17,8 @@ from tests.tables import log
 from tests.tables.altering import oddly_named
 from tests.tables.protocols import legacy
 
+pytestmark = pytest.mark.nightly
+
 #: What Spark replaces in a statement, and in the value of a setting.
 APPLICATION = "${spark.app.name}"
 HOME = "${env:HOME}"

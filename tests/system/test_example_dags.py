@@ -87,6 +87,7 @@ def test_refused_change_fails_tells_why_and_changes_nothing(
     assert log.contents(table) == before
 
 
+@pytest.mark.nightly
 def test_widen_many_tables_maps_over_the_tables(spark: SparkSession, run_dag: RunDag, tmp_path: Path) -> None:
     tables = [orders(spark, tmp_path / name) for name in ("a", "b")]
     outcomes = run_dag(
@@ -98,6 +99,7 @@ def test_widen_many_tables_maps_over_the_tables(spark: SparkSession, run_dag: Ru
     assert [label["map_index"] for label in labels] == [0, 1]
 
 
+@pytest.mark.nightly
 def test_repair_violated_tables_repairs_the_broken_one_only(
     spark: SparkSession, run_dag: RunDag, tmp_path: Path
 ) -> None:
@@ -121,6 +123,7 @@ def test_repair_violated_tables_repairs_the_broken_one_only(
     assert spark.sql(f"SELECT count(DISTINCT _metadata.row_id) FROM delta.`{broken}`").first() == (10,)
 
 
+@pytest.mark.nightly
 @pytest.mark.soak
 def test_repair_leaves_a_table_alone_whose_rows_share_ids(spark: SparkSession, run_dag: RunDag, tmp_path: Path) -> None:
     table = with_shared_row_ids(spark, tmp_path / "shared")
@@ -132,6 +135,7 @@ def test_repair_leaves_a_table_alone_whose_rows_share_ids(spark: SparkSession, r
     assert log.contents(table) == before
 
 
+@pytest.mark.nightly
 def test_check_row_tracking_passes_after_optimize_update_and_delete_and_changes_nothing(
     spark: SparkSession, run_dag: RunDag, tmp_path: Path
 ) -> None:
@@ -178,6 +182,7 @@ def test_wait_for_feature_goes_on_at_once_where_the_feature_is_enabled(
     assert types(table)["quantity"] == "long"
 
 
+@pytest.mark.nightly
 def test_check_paimon_row_tracking_waits_for_a_snapshot_and_finds_all_well(run_dag: RunDag, tmp_path: Path) -> None:
     table, memory = table_of(unpack(tmp_path), "worked/05_delete"), tmp_path / "memory"
     outcomes = run_dag("check_paimon_row_tracking", table=str(table), known_snapshot=3, state_path=str(memory))
@@ -190,6 +195,7 @@ def test_check_paimon_row_tracking_waits_for_a_snapshot_and_finds_all_well(run_d
     assert len(list(memory.iterdir())) == 1
 
 
+@pytest.mark.nightly
 def test_readers_behind_the_gate_do_not_run_where_a_rule_is_broken(
     spark: SparkSession, run_dag: RunDag, tmp_path: Path
 ) -> None:

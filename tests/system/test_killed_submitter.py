@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.request.change_options import AlterColumnsOptions
@@ -15,6 +16,8 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from demo.airflow_home import AirflowHome
 from tests.system.process_tree import ProcessTree, names_of, running, wait_for, with_descendants
 from tests.tables import log
+
+pytestmark = pytest.mark.nightly
 
 COLUMNS = 60
 

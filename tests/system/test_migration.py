@@ -14,6 +14,8 @@ from tests.system.lake import MIGRATED, ROWS, logged, make_tables, rows
 from tests.system.orders_table import orders
 from tests.tables import log
 
+pytestmark = pytest.mark.nightly
+
 
 def example_states(tables: Sequence[str] = ("products", "stock"), *, asked: Sequence[str]) -> dict[str, list[str]]:
     """Return the states of the tasks of ``migrate_lake`` after a run that migrated all tables.

@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.engine.spark_library import LEAN_JAVA_OPTIONS
 from scripts import dist
 from tests.system.orders_table import ROW_TRACKING, orders
+
+pytestmark = pytest.mark.nightly
 
 
 def test_spark_submit_runs_it_where_the_package_is_not_installed(spark: SparkSession, tmp_path: Path) -> None:

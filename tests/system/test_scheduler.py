@@ -21,6 +21,7 @@ from tests.tables import log
 before_3_3 = version("apache-airflow").split(".")[:2] in (["3", "1"], ["3", "2"])
 
 
+@pytest.mark.nightly
 def test_wait_for_feature_is_deferred_and_goes_on_when_somebody_enables_it(
     spark: SparkSession, services: AirflowServices, tmp_path: Path
 ) -> None:
@@ -36,6 +37,7 @@ def test_wait_for_feature_is_deferred_and_goes_on_when_somebody_enables_it(
     assert log.user_metadata(table, log.newest(table))["dag_id"] == "wait_for_feature"
 
 
+@pytest.mark.nightly
 def test_nightly_audit_of_a_schema_tells_what_is_new_once(
     spark: SparkSession, services: AirflowServices, tmp_path: Path
 ) -> None:
@@ -92,6 +94,7 @@ def test_retry_does_only_the_table_that_failed_and_a_cleared_task_does_all(
     assert earlier not in run.task_log("enable", 3)
 
 
+@pytest.mark.nightly
 @pytest.mark.soak
 @pytest.mark.parametrize("point", ["driver remembered", "worker remembered"])
 def test_audit_that_is_killed_with_its_spark_loses_no_alert(
@@ -159,6 +162,7 @@ def _broken(record: Record) -> set[int]:
     return {version for one in record.of("broken") for _, version in one}
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(before_3_3, reason="Airflow keeps no state of assets before 3.3")
 def test_asset_watched_examples_react_to_a_schema_change_and_audit_each_commit(services: AirflowServices) -> None:
     table = WatchedTable(Path(services.environment["WATCHED_TABLE"]))
@@ -175,6 +179,7 @@ def test_asset_watched_examples_react_to_a_schema_change_and_audit_each_commit(s
     wait_for(lambda: all(run.state == "success" for run in services.runs("audit_each_commit")), "the audits", every=1)
 
 
+@pytest.mark.nightly
 def test_gate_before_readers_opens_once_the_table_passes(services: AirflowServices, tmp_path: Path) -> None:
     table = WatchedTable(tmp_path / "t")
     arguments = {"table": str(table.path), "state_path": str(tmp_path / "state")}

@@ -13,6 +13,8 @@ from tests.system.orders_table import orders
 from tests.system.spark_cluster import SparkCluster
 from tests.tables import log
 
+pytestmark = pytest.mark.nightly
+
 
 def test_widening_runs_on_the_cluster_and_its_report_comes_back(
     spark: SparkSession,

@@ -25,6 +25,8 @@ from tests.system.orders_table import ROW_TRACKING, orders
 from tests.tables import log
 from tests.tables.paimon.archive import table_of, unpack
 
+pytestmark = pytest.mark.nightly
+
 LAKE = "viewfs://lake/tables"
 #: Fewer files are read one by one, as on this machine; the copies ahead are for more.
 MANY = 8

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from airflow_delta_provider.domain.changes import usage_tracking as enabling
-from airflow_delta_provider.domain.changes.alter_columns.schema import disable_in_schema
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
 from airflow_delta_provider.domain.changes.disable_mapping.plan import check_can_disable, prove_disabling
-from airflow_delta_provider.domain.changes.own_commit import Edit, edit_of
+from airflow_delta_provider.domain.changes.schema import disable_in_schema
+from airflow_delta_provider.domain.changes.step import Edit
 from airflow_delta_provider.domain.changes.steps import DropFeature, MapColumns
 from airflow_delta_provider.domain.changes.usage_tracking import altering_edit, plan_altering_tracked
 from airflow_delta_provider.domain.delta.table_state import Replay, advance
@@ -105,7 +105,7 @@ class TrackedTable:
         return None
 
     def map(self) -> None:
-        self.commit(lambda base: edit_of(MapColumns(), base))
+        self.commit(lambda base: MapColumns().edit(base))
 
     def unmap(self) -> str | None:
         """Take the mapping away where the history proves that it can go; return why not."""
@@ -126,13 +126,13 @@ class TrackedTable:
 
     def track_again(self) -> None:
         """Drop the feature and enable it anew; no file has a column that was dropped, or else the table says so."""
-        self.commit(lambda base: edit_of(DropFeature(FEATURE), base))
+        self.commit(lambda base: DropFeature(FEATURE).edit(base))
         options = EnableFeatureOptions(features=(FEATURE,), acknowledge_writer_lockout=True)
         evidence = enabling.Evidence(read_past_columns(self.disk.opened.log), foreign_columns="")
         planned = enabling.plan_tracking(TABLE, options, self.disk.opened.log.read_state(), evidence)
         assert planned.plan is not None
         (step,) = planned.plan.steps
-        self.commit(lambda base: edit_of(step, base))
+        self.commit(lambda base: step.edit(base))
 
     def commit(self, make: MakeEdit) -> None:
         planned_on = self.disk.opened.log.read_state()

@@ -1,6 +1,7 @@
 """Changes of tables: one module or package per kind, each with its plan and its verification.
 
-- ``plan.py``, ``steps.py``: plans, and their steps with SQL and explanation.
+- ``step.py``, ``steps``: steps with their SQL, explanation, effects and edits; ``schema.py``: edits of a schema.
+- ``plan.py``: plans of steps.
 - ``enable_features.py``, ``drop_features.py``, ``widen_types.py``, ``usage_tracking.py``, ``alter_columns``,
   ``disable_mapping``: one kind of change each.
 - ``own_commit.py``: the actions of commits that this provider writes itself.
@@ -13,6 +14,5 @@ plan.
 
 - A new change: a module like ``widen_types.py``, with ``plan_widening`` and ``verify_widened``; its options in
   ``request/change_options.py``, its execution in ``jobs/changes``.
-- A new step: a ``Step`` in ``steps.py``, rendered by ``render_sql`` and described by ``action_of``. A step without
-  SQL also needs a case in ``edit_of`` (``own_commit.py``); a step of migrations, cases in ``migrations``.
+- A new step: see ``steps``.
 """

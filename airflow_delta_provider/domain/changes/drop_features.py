@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from airflow_delta_provider.domain.changes.plan import Plan, Planned, check_table, unknown_feature
-from airflow_delta_provider.domain.changes.steps import DropFeature, counted, size_text
+from airflow_delta_provider.domain.changes.step import counted, size_text
+from airflow_delta_provider.domain.changes.steps import DropFeature
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.data_files.schema_walk import SchemaWalk

@@ -7,24 +7,21 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.changes.drop_features import protocol_after
 from airflow_delta_provider.domain.changes.plan import Plan, check_upgrade, use_release_with
 from airflow_delta_provider.domain.changes.steps import (
-    AddColumns,
     ClusterBy,
     DropFeature,
-    RewriteTable,
     SetProperties,
     Step,
-    WidenColumns,
     each_step,
 )
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.delta.data_type import DataType, PrimitiveType, StructField, StructType, all_columns
+from airflow_delta_provider.domain.delta.data_type import PrimitiveType, StructField, StructType, all_columns
 from airflow_delta_provider.domain.delta.features.feature import FeatureAccess
 from airflow_delta_provider.domain.delta.features.log import CLUSTERING
 from airflow_delta_provider.domain.delta.features.registry import feature_named
@@ -123,14 +120,5 @@ def _special(table: str, special: Sequence[str], engine: Engine) -> Finding:
 
 def written_types(each: Iterable[Step]) -> frozenset[PrimitiveType]:
     """Return the primitive types, nested ones included, of columns that steps add or change."""
-    new = StructType(tuple(StructField("c", data_type) for step in each for data_type in _new_types(step)))
+    new = StructType(tuple(StructField("c", parse_sql_type(name)) for step in each for name in step.new_types))
     return frozenset(c.data_type for c in all_columns(new) if isinstance(c.data_type, PrimitiveType))
-
-
-def _new_types(step: Step) -> Iterator[DataType]:
-    if isinstance(step, AddColumns):
-        yield from (parse_sql_type(column.type) for column in step.columns)
-    elif isinstance(step, WidenColumns):
-        yield from (parse_sql_type(column.new) for column in step.columns)
-    elif isinstance(step, RewriteTable):
-        yield from (parse_sql_type(cast.new) for cast in step.casts)

@@ -7,28 +7,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past import PastLog
-from airflow_delta_provider.domain.changes.alter_columns.schema import disable_in_schema, map_by_name
-from airflow_delta_provider.domain.changes.steps import DisableMapping, DropFeature, MapColumns, Step, TrackUsage
+from airflow_delta_provider.domain.changes.step import Edit
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.delta.commit import ENGINE_INFO, Action, Commit, parse_commit
-from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING, USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.log import IN_COMMIT_TIMESTAMP, IN_COMMIT_TIMESTAMP_PREVIEW
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.protocol import (
     READER_FEATURES_VERSION,
     WRITER_FEATURES_VERSION,
-    Protocol,
-    weakest_protocol,
 )
 from airflow_delta_provider.domain.delta.table_features import iceberg_settings, is_active, managing
-from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import CommitBase, Replay, TableState
 from airflow_delta_provider.domain.report.report import Finding
 
@@ -53,25 +48,6 @@ def timestamp_of(commit: Commit) -> int:
     if type(value) is not int:
         raise NoTimestampError(f"commit {commit.version} has no inCommitTimestamp")
     return value
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A change of protocol and metadata, in one commit.
-
-    :param operation: name of the operation, Delta Spark's own if it has one
-    :param parameters: parameters of the operation; values that are not strings are written as JSON strings, as Delta
-        Spark does
-    :param protocol: new protocol; None if it stays
-    :param schema_string: new schema, as JSON; None if it stays
-    """
-
-    operation: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    protocol: Protocol | None = None
-    schema_string: str | None = None
-    set_properties: Mapping[str, str] = field(default_factory=dict)
-    unset_properties: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,52 +125,6 @@ def _metadata(edit: Edit, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _FEATURE_LISTS = ("readerFeatures", "writerFeatures")
-
-
-def edit_of(step: Step, base: CommitBase) -> Edit:
-    """Return the edit for a step without SQL, on a table with usage tracking.
-
-    No engine writes to such a table.
-
-    :raises BrokenLogError: if the schema is damaged
-    """
-    state = base.state
-    match step:
-        case TrackUsage():
-            properties = {DROPPED_OR_RENAMED: step.dropped_or_renamed}
-            return Edit(
-                "SET TBLPROPERTIES",
-                {"properties": {USAGE_TRACKING.support_property: "supported", **properties}},
-                protocol=state.protocol.supporting([USAGE_TRACKING.name]),
-                set_properties=properties,
-            )
-        case MapColumns():
-            schema_string, mapping = map_by_name(state.metadata.schema_string)
-            return Edit(
-                "SET TBLPROPERTIES",
-                {"properties": {COLUMN_MAPPING_MODE: mapping[COLUMN_MAPPING_MODE]}},
-                protocol=state.protocol.supporting([COLUMN_MAPPING.name]),
-                schema_string=schema_string,
-                set_properties=mapping,
-            )
-        case DisableMapping():
-            schema_string, gone = disable_in_schema(state.metadata.schema_string)
-            return Edit(
-                "SET TBLPROPERTIES",
-                {"properties": {COLUMN_MAPPING_MODE: "none"}},
-                schema_string=schema_string,
-                unset_properties=gone,
-            )
-        case DropFeature(feature=USAGE_TRACKING.name):
-            # Column mapping stays as it is, with its ids and physical names.
-            return Edit(
-                "DROP FEATURE",
-                {"featureName": step.feature},
-                protocol=weakest_protocol(state.protocol.features - {step.feature}),
-                unset_properties=(DROPPED_OR_RENAMED,),
-            )
-        case _:
-            raise TypeError(f"no edit for {step!r} after version {state.version}")
 
 
 _RENAMING = frozenset({"file", "hdfs", "viewfs", "webhdfs", "swebhdfs"})

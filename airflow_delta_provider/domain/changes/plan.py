@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from airflow_delta_provider.domain.changes.steps import Step, explain, render_sql
+from airflow_delta_provider.domain.changes.steps import SetProperties, Step
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.rule import Prose
+from airflow_delta_provider.domain.delta.feature_traces import REMOVALS
 from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.protocol import Protocol, reader_features
@@ -73,7 +74,7 @@ class Plan:
         return {
             "digest": self.digest,
             "commits": self.commits,
-            "steps": [{"sql": render_sql(step, self.table), "explanation": explain(step)} for step in self.steps],
+            "steps": [{"sql": step.sql(self.table), "explanation": step.explanation} for step in self.steps],
             "notes": list(self.notes),
         }
 
@@ -179,7 +180,7 @@ def check_upgrade(plan: Plan, *, allowed: bool) -> Iterator[Finding]:
         before=plan.protocol_before,
         after=plan.protocol_after,
         added=sorted(plan.protocol_after.features - plan.protocol_before.features),
-        steps=Prose("; ".join(map(explain, plan.steps))),
+        steps=Prose("; ".join(step.explanation for step in plan.steps)),
     )
 
 
@@ -234,3 +235,32 @@ def check_tracked(table: str, state: TableState) -> Iterator[Finding]:
             property=DROPPED_OR_RENAMED,
             value=value,
         )
+
+
+def left_behind(done: Sequence[Step], before: TableState, after: Protocol) -> str:
+    """Return the effects of the first steps of a plan and how to undo them, in sentences.
+
+    :param done: steps that succeeded
+    :param before: state that the plan was made on
+    :param after: current protocol
+    """
+    return " ".join(_sentences(done, before, after))
+
+
+def _sentences(done: Sequence[Step], before: TableState, after: Protocol) -> Iterator[str]:
+    if done:
+        yield f"Done: {'; '.join(step.action for step in done)}."
+    if after != before.protocol:
+        yield f"The protocol was {before.protocol} and is now {after}."
+    added = sorted(after.features - before.protocol.features)
+    if removable := [name for name in added if name in REMOVALS]:
+        yield f"To give the change up, drop {', '.join(removable)} (drop-feature)."
+    if lasting := [name for name in added if name not in REMOVALS]:
+        yield f"{', '.join(lasting)} cannot be dropped."
+    undos = dict.fromkeys(step.effects(before).undo for step in done if not _only_enables(step))
+    if undos:
+        yield f"To undo these steps: {' '.join(undos)}"
+
+
+def _only_enables(step: Step) -> bool:
+    return isinstance(step, SetProperties) and bool(step.enables)

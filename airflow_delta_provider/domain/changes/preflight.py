@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
-from airflow_delta_provider.domain.changes import steps
 from airflow_delta_provider.domain.changes.expected_protocol import written_types
 from airflow_delta_provider.domain.changes.lockouts import kept_engines, lockouts, unreadable_demands
 from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.steps import SetProperties, Step, WidenColumns, each_step, literal
+from airflow_delta_provider.domain.changes.step import literal
+from airflow_delta_provider.domain.changes.steps import SetProperties, Step, WidenColumns, each_step
+from airflow_delta_provider.domain.changes.steps.table import OF_OTHERS
 from airflow_delta_provider.domain.changes.widen_types import Widening
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.compatibility import (
@@ -217,14 +218,6 @@ NOT_REHEARSED = (
     "Not rehearsed: this plan was made without Spark. Before the plan is applied, the engine tries its steps on an "
     "empty table with the same schema."
 )
-#: Steps for which the engine reads history or data files, which an empty table does not have.
-_ABOUT_FILES = (steps.DropFeature, steps.RewriteWithoutMapping)
-#: Steps that this provider commits and checks itself, without SQL.
-_NOT_BY_ENGINE = (steps.TrackUsage, steps.CreateTable, steps.MapColumns, steps.Alteration, steps.DisableMapping)
-#: Steps whose expressions the engine may store, and then fail to evaluate.
-_WITH_EXPRESSIONS = (steps.AddConstraint, steps.SetDefaults)
-#: Prefixes of properties that publish a table elsewhere or redirect it. A scratch table must not have them.
-_OF_OTHERS = ("delta.universalformat.", "delta.redirect", "delta.coordinatedcommits.", "io.unitycatalog.")
 #: Metadata keys of columns that the engine fills.
 _FILLED = frozenset({GENERATED_COLUMNS.field_key, CURRENT_DEFAULT, START})
 
@@ -236,19 +229,12 @@ def steps_to_rehearse(planned: Sequence[Step]) -> tuple[Step, ...]:
     """
     if sum(step.commits for step in planned) < 2 and not stores_expressions(planned):
         return ()
-    return tuple(takewhile(_can_be_tried, planned))
-
-
-def _can_be_tried(step: Step) -> bool:
-    """Return True if an engine can execute a step on a private empty table."""
-    if isinstance(step, steps.SetProperties):
-        return not any(name.lower().startswith(_OF_OTHERS) for name, _ in step.properties)
-    return not isinstance(step, (*_ABOUT_FILES, *_NOT_BY_ENGINE))
+    return tuple(takewhile(lambda step: step.can_be_rehearsed, planned))
 
 
 def stores_expressions(planned: Iterable[Step]) -> bool:
     """Return True if steps add expressions that writers will evaluate."""
-    return any(isinstance(step, _WITH_EXPRESSIONS) for step in each_step(planned))
+    return any(step.stores_expressions for step in each_step(planned))
 
 
 def empty_copy(protocol: Mapping[str, Any], metadata: Mapping[str, Any], domains: Mapping[str, str]) -> list[Action]:
@@ -261,7 +247,7 @@ def empty_copy(protocol: Mapping[str, Any], metadata: Mapping[str, Any], domains
     kept = {
         name: value
         for name, value in (metadata.get("configuration") or {}).items()
-        if not name.lower().startswith(_OF_OTHERS)
+        if not name.lower().startswith(OF_OTHERS)
     }
     now = int(time.time() * 1000)
     info = {

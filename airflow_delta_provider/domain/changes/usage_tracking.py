@@ -13,20 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_plan, resolve_allowed
-from airflow_delta_provider.domain.changes.alter_columns.schema import (
-    Json,
-    Mapper,
-    Naming,
-    PastColumns,
-    SchemaText,
-    added,
-    altered,
-    random_name,
-    statistics_columns_after,
-    taken_paths,
-)
 from airflow_delta_provider.domain.changes.own_commit import (
-    Edit,
     Stamp,
     check_first_commit,
     check_writable,
@@ -34,6 +21,17 @@ from airflow_delta_provider.domain.changes.own_commit import (
     lines_of,
 )
 from airflow_delta_provider.domain.changes.plan import Plan, Planned, check_not_tracked, check_tracked, is_tracked
+from airflow_delta_provider.domain.changes.schema import (
+    Mapper,
+    Naming,
+    PastColumns,
+    SchemaText,
+    added,
+    random_name,
+    statistics_columns_after,
+    taken_paths,
+)
+from airflow_delta_provider.domain.changes.step import Edit, Json
 from airflow_delta_provider.domain.changes.steps import Alteration, MapColumns, NewColumn, Step, TrackUsage
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.protocol.missing_features import used_features
@@ -227,14 +225,14 @@ def alter_tracked(
     """
     before = MappedSchema.of(metadata)
     if not before.is_mapped:
-        return TrackedSchema(altered(schema, alteration), {})
+        return TrackedSchema(alteration.altered(schema), {})
     says_used = metadata.properties.has_dropped_or_renamed
     used = alteration.drops_or_renames or says_used or past.ever_used
     paths = past.paths.union(field.path for field in before.fields if field.path is not None)
     taken = taken_paths(paths, (*metadata.partition_columns, *reserved))
     naming = Naming(unique=used or not past.is_complete, taken=taken, new_name=new_name)
     mapper = Mapper(naming, max([before.max_column_id or 0, *before.ids]))
-    after = altered(schema, alteration, mapper)
+    after = alteration.altered(schema, mapper)
     properties = {MAX_COLUMN_ID: str(mapper.max_column_id)}
     return TrackedSchema(after, properties | {DROPPED_OR_RENAMED: "true"} if used else properties)
 

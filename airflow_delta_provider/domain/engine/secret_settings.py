@@ -53,9 +53,9 @@ _ABOUT = re.compile(
 _HARMLESS = frozenset({"spark.kerberos.renewal.credentials", "spark.ui.reverseProxy"})
 
 #: The part before the value, and the value: for ``name=value``, for ``"name": "value"``, for the same in a string of
-#: JSON, for ``name: value`` at the start of a line and within one, and for ``--name value``. A name begins only where no other name
-#: continues, and a repetition ends where the next name begins, so that no part of a text is read again for each other
-#: part.
+#: JSON, for ``name: value`` at the start of a line and within one, and for ``--name value``. A name begins only where
+#: no other name continues, and a repetition ends where the next name begins, so that no part of a text is read again
+#: for each other part.
 _PAIRS = (
     (r"(?<![/\w.-])([\w.-]+)\s*=\s*", r"""(["'])(?P<secret>[^"']+)|(?P<plain>[^\s,;&"']+)"""),
     (r"(?<=/)([\w.-]+)=", r"(?P<plain>[^/\s,;&\"']+)"),  # a partition's folder: the path goes on after it

@@ -2,8 +2,7 @@
 
 - ``planner.py``: plans the parts of a migration in order; ``parts.py``: columns, metadata, features, rows.
 - ``difference.py``: differences between spec and table; ``drift.py``: findings about them, and their commits.
-- ``plan.py``: the plan, its digest and its approval; ``edit.py``: metadata after a step; ``effects.py``: ways to
-  undo.
+- ``plan.py``: the plan, its digest and its approval; ``draft.py``: the table while it is planned.
 - ``casting.py``, ``disproof.py``: casts, and steps that statistics disprove.
 
 The top of ``domain``: it may import all other folders. ``jobs/migrations`` and ``jobs/changes`` import it, and for
@@ -11,7 +10,5 @@ plans and quiet windows ``operators/apply_migration.py`` and ``sensors/quiet_win
 
 - A new part of a spec to carry out: a function like ``set_properties`` in ``parts.py``, entered in ``_PARTS``
   (``planner.py``), and its comparison in ``drift.py``.
-- A new step: cases in ``edit.py``, ``effects_of`` (``effects.py``) and ``_effects`` (``planner.py``); see
-  ``changes``.
 - A new warning about plans: a rule in ``domain/checks/migrations``.
 """

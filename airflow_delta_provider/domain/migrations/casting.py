@@ -12,7 +12,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
-from airflow_delta_provider.domain.changes.steps import Cast, ClusterBy, Parts, Step, literal
+from airflow_delta_provider.domain.changes.step import literal
+from airflow_delta_provider.domain.changes.steps import Cast, ClusterBy, Parts, Step
 from airflow_delta_provider.domain.delta.data_type import (
     DATE,
     DOUBLE,

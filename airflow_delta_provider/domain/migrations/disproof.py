@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.changes import steps
-from airflow_delta_provider.domain.changes.steps import Parts, Step, each_step
+from airflow_delta_provider.domain.changes.steps import Parts, Step, each_step, earlier_path
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, COUNTS, read_statistics
 from airflow_delta_provider.domain.delta.data_type import (
@@ -32,7 +32,7 @@ from airflow_delta_provider.domain.delta.data_type import (
 from airflow_delta_provider.domain.delta.metadata import physical_parts
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.migrations.difference import earlier_path, forbidden_nulls
+from airflow_delta_provider.domain.migrations.difference import forbidden_nulls
 from airflow_delta_provider.domain.report.report import Finding
 
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from airflow_delta_provider.domain.changes.steps.columns import renamed_path
 from airflow_delta_provider.domain.checks import drift as rules
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.drift import Difference, Origin
@@ -30,7 +31,6 @@ from airflow_delta_provider.domain.migrations.difference import (
     new_properties,
     old_constraints,
     old_properties,
-    renamed_path,
 )
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.spec.table_spec import Path, TableSpec

@@ -12,7 +12,6 @@ from datetime import datetime, timezone
 
 from airflow_delta_provider.domain.changes import steps
 from airflow_delta_provider.domain.changes.alter_columns.plan import alter
-from airflow_delta_provider.domain.changes.alter_columns.schema import map_by_name
 from airflow_delta_provider.domain.changes.drop_features import plan_drop
 from airflow_delta_provider.domain.changes.enable_features import (
     check_enabling,
@@ -21,6 +20,7 @@ from airflow_delta_provider.domain.changes.enable_features import (
     enabling_statements,
 )
 from airflow_delta_provider.domain.changes.plan import check_needed
+from airflow_delta_provider.domain.changes.schema import map_by_name
 from airflow_delta_provider.domain.changes.steps import Alteration
 from airflow_delta_provider.domain.changes.widen_types import (
     Widening,
@@ -66,7 +66,7 @@ from airflow_delta_provider.domain.migrations.difference import (
     old_constraints,
     old_properties,
 )
-from airflow_delta_provider.domain.migrations.edit import MigrationDraft
+from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.request.change_options import DropFeatureOptions, EnableFeatureOptions
 from airflow_delta_provider.domain.request.option import option

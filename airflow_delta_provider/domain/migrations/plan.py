@@ -10,16 +10,13 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from airflow_delta_provider.domain.changes import steps
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.steps import (
     InOneCommit,
     Parts,
     Step,
     each_step,
-    explain,
-    render_sql,
-    rewrites_files,
+    earlier_path,
 )
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.rule import Prose
@@ -27,9 +24,6 @@ from airflow_delta_provider.domain.delta.data_type import lowered, path_text
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.casting import declared_lines, diff
-from airflow_delta_provider.domain.migrations.difference import earlier_path
-from airflow_delta_provider.domain.migrations.edit import edited
-from airflow_delta_provider.domain.migrations.effects import effects_of
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.spec.table_spec import TableSpec, View
 
@@ -72,7 +66,7 @@ class MigrationPlan(Plan):
     @property
     def permissions(self) -> tuple[str, ...]:
         """Names of options that must be set to apply the plan."""
-        rewrites = any(map(rewrites_files, self.steps))
+        rewrites = any(step.rewrites_files for step in self.steps)
         needed = {
             "allow_protocol_upgrade": self.upgrades_protocol,
             "allow_rewrite": rewrites,
@@ -85,7 +79,7 @@ class MigrationPlan(Plan):
         """The metadata after the plan, without values that the engine assigns."""
         wire = self.before.metadata.to_json()
         for step in self.steps:
-            wire = edited(step, wire)
+            wire = step.edited(wire)
         return Metadata.from_json(wire)
 
     @property
@@ -121,12 +115,12 @@ class MigrationPlan(Plan):
         for number, step in enumerate(self.steps, start=1):
             digest = step_digest(step)
             for each in each_step([step]):
-                effects = effects_of(each, self.before)
+                effects = each.effects(self.before)
                 views = broken_views(each, done, self.spec.views)
                 done.append(each)
                 yield {
-                    "sql": render_sql(each, self.table),
-                    "explanation": explain(each),
+                    "sql": each.sql(self.table),
+                    "explanation": each.explanation,
                     "step": number,
                     "digest": digest,
                     **replace(effects, breaks=(*effects.breaks, *views)).to_json(),
@@ -178,7 +172,7 @@ def broken_views(step: Step, earlier: Sequence[Step], views: Sequence[View]) -> 
     """
     if not views:
         return
-    for parts, change in _changes(step).items():
+    for parts, change in step.for_readers.items():
         path = earlier_path(parts, earlier)
         for view in views if path is not None else ():
             if path is not None and _reads(view, path):
@@ -191,26 +185,6 @@ def _reads(view: View, path: Parts) -> bool:
         return True
     wanted = lowered(path)
     return any(wanted[: len(read)] == read[: len(wanted)] for read in map(lowered, view.columns))
-
-
-_DROPPED = "is dropped: it fails"
-_RENAMED = "is renamed to {}: it fails until it is created again"
-_RETYPED = "becomes {}: it fails or overflows until it is created again"
-
-
-def _changes(step: Step) -> Mapping[Parts, str]:
-    """Return the columns that a step changes for their readers, each with the end of a sentence."""
-    match step:
-        case steps.DropColumns():
-            return dict.fromkeys(step.columns, _DROPPED)
-        case steps.RenameColumns():
-            return {column.parts: _RENAMED.format(column.new) for column in step.columns}
-        case steps.WidenColumns():
-            return {column.parts: _RETYPED.format(column.new) for column in step.columns}
-        case steps.RewriteTable():
-            return {cast.parts: _RETYPED.format(cast.new) for cast in step.casts}
-        case _:
-            return {}
 
 
 class PlanFileError(ValueError):

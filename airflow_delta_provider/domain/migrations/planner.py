@@ -9,26 +9,19 @@ from functools import partial
 from typing import Any
 
 from airflow_delta_provider.domain.changes import steps
-from airflow_delta_provider.domain.changes import steps as steps_of
 from airflow_delta_provider.domain.changes.drop_features import DropSurvey
 from airflow_delta_provider.domain.changes.plan import Planned, check_not_tracked, check_table
-from airflow_delta_provider.domain.changes.steps import ColumnName, ColumnType, Parts, Step, action_of, each_step
+from airflow_delta_provider.domain.changes.steps import Parts, RenameColumns, Step, each_step, earlier_path
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.migrations.planned import (
-    Added,
-    DroppedFeature,
     PlannedMigration,
-    Renamed,
-    Retyped,
 )
 from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.spark_library import Engine
-from airflow_delta_provider.domain.migrations.difference import before_renames, earlier_path, renamed_path
-from airflow_delta_provider.domain.migrations.edit import MigrationDraft
+from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 from airflow_delta_provider.domain.migrations.parts import (
     add_constraints,
     change_columns,
@@ -94,28 +87,6 @@ _PARTS: Sequence[Callable[[MigrationDraft], None]] = (
     drop_features,
     check_engine_rules,
 )
-#: Metadata changes that are made together, in one commit.
-_TOGETHER = (
-    steps.AddColumns,
-    steps.RenameColumns,
-    steps.WidenColumns,
-    steps.OrderFields,
-    steps.AllowNulls,
-    steps.CommentColumns,
-    steps.SetDefaults,
-    steps.CommentTable,
-    steps.DropConstraint,
-    steps.DropColumns,
-)
-#: Changes that break no reader or writer.
-_ADDITIVE = (
-    steps.AddColumns,
-    steps.AllowNulls,
-    steps.CommentColumns,
-    steps.CommentTable,
-    steps.OrderFields,
-    steps.SetDefaults,
-)
 #: Stand-in if no engine is given: it has all features that engines have.
 _ANY_ENGINE = Engine("4.2.0", "4.4.0", frozenset(name.casefold() for name in FEATURES if name != USAGE_TRACKING.name))
 
@@ -172,10 +143,10 @@ def _in_one_commit(planned: Iterable[Step]) -> Iterator[Step]:
     """Yield the steps, with consecutive metadata changes combined into one commit."""
     together: list[Step] = []
     for step in planned:
-        if together and (not isinstance(step, _TOGETHER) or _is_default_of_new_column(step, together)):
+        if together and (not step.joins_others or _is_default_of_new_column(step, together)):
             yield steps.InOneCommit(tuple(together))
             together = []
-        if isinstance(step, _TOGETHER):
+        if step.joins_others:
             together.append(step)
         else:
             yield step
@@ -193,9 +164,8 @@ def _is_default_of_new_column(step: Step, before: Sequence[Step]) -> bool:
 
 def _not_additive(planned: Iterable[Step]) -> Iterator[Finding]:
     for step in planned:
-        harmless = isinstance(step, steps.SetProperties) and not step.enables
-        if not (harmless or isinstance(step, _ADDITIVE)):
-            yield requests.NOT_ADDITIVE.found("The plan would {what}.", what=Prose(action_of(step)))
+        if not step.is_additive:
+            yield requests.NOT_ADDITIVE.found("The plan would {what}.", what=Prose(step.action))
 
 
 #: Fields that the last step decides. All other changes add up.
@@ -217,7 +187,7 @@ def planned_migration(
     """
     found: dict[str, Any] = {}
     for step, origin in _with_origins(steps):
-        for name, value in _effects(step, origin).items():
+        for name, value in step.planned(origin).items():
             found[name] = _joined(found[name], value) if name in found and name not in _LAST_DECIDES else value
     added = found.pop("features_added", ()) if features_added is None else features_added
     found["features_added"] = tuple(sorted(set(added) - before.protocol.features))
@@ -230,63 +200,14 @@ def _joined(before: Any, more: Any) -> Any:
 
 def _with_origins(steps: Iterable[Step]) -> Iterator[tuple[Step, Callable[[Parts], Parts]]]:
     """Yield each step with a function from a column's path to its path before all renames."""
-    renames: list[tuple[ColumnName, ...]] = []
+    renames: list[RenameColumns] = []
     for step in each_step(steps):
         yield step, partial(_origin, tuple(reversed(renames)))
-        if isinstance(step, steps_of.RenameColumns):
-            renames.append(step.columns)
+        if isinstance(step, RenameColumns):
+            renames.append(step)
 
 
-def _origin(renames: Iterable[tuple[ColumnName, ...]], path: Parts) -> Parts:
-    for columns in renames:
-        path = before_renames(path, columns)
+def _origin(renames: Iterable[RenameColumns], path: Parts) -> Parts:
+    for step in renames:
+        path = step.path_before(path)
     return path
-
-
-def _effects(step: Step, origin: Callable[[Parts], Parts]) -> dict[str, Any]:
-    """Return the changes of a step, as fields of :class:`PlannedMigration`."""
-    match step:
-        case steps_of.SetProperties():
-            return {"properties": dict(step.properties), "features_added": step.enables}
-        case steps_of.UnsetProperties():
-            return {"properties": dict.fromkeys(step.names)}
-        case steps_of.AddColumns():
-            return {"added": tuple(Added(column.parts, column.data_type) for column in step.columns)}
-        case steps_of.DropColumns():
-            return {"dropped": tuple(map(origin, step.columns))}
-        case steps_of.RenameColumns():
-            renames = {column.parts: column.new for column in step.columns}
-            renamed = (Renamed(origin(parts), renamed_path(parts, renames)) for parts in renames)
-            return {"renamed": tuple(each for each in renamed if each.old != each.new)}
-        case steps_of.WidenColumns():
-            return {"retyped": tuple(_retyped(column, origin) for column in step.columns)}
-        case steps_of.OrderFields():
-            return {"reordered": (origin(step.parent),)}
-        case steps_of.AllowNulls():
-            return {"nulls_allowed": tuple(map(origin, step.columns))}
-        case steps_of.ForbidNulls():
-            return {"nulls_forbidden": tuple(map(origin, step.columns))}
-        case steps_of.SetDefaults():
-            return {"defaults": {origin(c.parts): c.text for c in step.columns if c.text is not None}}
-        case steps_of.AddConstraint():
-            return {"constraints": {step.name: step.expression}}
-        case steps_of.DropConstraint():
-            return {"constraints": {step.name: None}}
-        case steps_of.ClusterBy():
-            return {"cluster_by": step.columns}
-        case steps_of.RewriteTable():
-            partitions = {} if step.partition_by is None else {"partition_by": step.partition_by}
-            retyped = tuple(_retyped(cast, origin, null_on_loss=cast.null_on_loss) for cast in step.casts)
-            return {"retyped": retyped, **partitions, "rewrites_all": True, **_rewritten(step)}
-        case steps_of.DropFeature():
-            return {"features_dropped": (DroppedFeature(step.feature, step.truncate_history),), **_rewritten(step)}
-        case _:
-            return {}
-
-
-def _retyped(column: ColumnType, origin: Callable[[Parts], Parts], *, null_on_loss: bool = False) -> Retyped:
-    return Retyped(origin(column.parts), parse_sql_type(column.old), parse_sql_type(column.new), null_on_loss)
-
-
-def _rewritten(step: steps_of.RewriteTable | steps_of.DropFeature) -> dict[str, int]:
-    return {"rewritten_files": step.files, "rewritten_size": step.size}

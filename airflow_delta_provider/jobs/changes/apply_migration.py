@@ -19,11 +19,8 @@ from airflow_delta_provider.domain.changes.steps import (
     InOneCommit,
     RewriteTable,
     Step,
-    action_of,
     each_step,
-    explain,
-    reads_rows,
-    rewrites_files,
+    earlier_path,
 )
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.migrations.table import still_needed
@@ -35,8 +32,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.row_condition import row_conditions
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.migrations.difference import earlier_path, forbidden_nulls
-from airflow_delta_provider.domain.migrations.edit import edited
+from airflow_delta_provider.domain.migrations.difference import forbidden_nulls
 from airflow_delta_provider.domain.migrations.plan import (
     ApprovedPlan,
     MigrationPlan,
@@ -99,7 +95,7 @@ def find_file_outside(
     :param state: state that the steps were planned on, with or without its files
     :param compares_rows: True if rows are read afterwards, whatever the steps are
     """
-    if not (compares_rows or any(map(reads_rows, each_step(steps)))):
+    if not (compares_rows or any(step.reads_rows for step in each_step(steps))):
         return None
     if state.files is None:
         state = table.log.read_state(with_files=True, version=state.version)
@@ -177,7 +173,7 @@ def _breaking(
 def _metadata_after(state: TableState, steps: Sequence[Step]) -> Metadata:
     wire = state.metadata.to_json()
     for step in steps:
-        wire = edited(step, wire)
+        wire = step.edited(wire)
     return Metadata.from_json(wire)
 
 
@@ -311,11 +307,11 @@ class ApplyMigration(PlannedChange):
     def _not_allowed(self, plan: MigrationPlan) -> Iterator[Finding]:
         yield from check_upgrade(plan, allowed=self.options.allow_protocol_upgrade)
         for step in plan.steps:
-            if rewrites_files(step) and not self.options.allow_rewrite:
+            if step.rewrites_files and not self.options.allow_rewrite:
                 yield requests.REWRITE_NOT_ALLOWED.found(
                     "The plan for {table} would {what}.",
                     table=self.table.name.text,
-                    what=Prose(action_of(step)),
+                    what=Prose(step.action),
                 )
 
     def _not_as_declared(self, after: TableState) -> Iterator[Finding]:
@@ -326,4 +322,4 @@ class ApplyMigration(PlannedChange):
             yield from verify_dropped(options, with_files, {}, promised=promised)
         plan = self._plan_on(after).plan
         left = [step for step in plan.steps if not isinstance(step, DropFeature)] if plan else []
-        yield from still_needed(self.table.name.text, list(map(explain, left)), after.version)
+        yield from still_needed(self.table.name.text, [step.explanation for step in left], after.version)

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from py4j.protocol import Py4JJavaError
 
 from airflow_delta_provider.domain.changes.own_commit import (
-    Edit,
     Stamp,
     actions_of,
     check_commit,
@@ -20,6 +19,7 @@ from airflow_delta_provider.domain.changes.own_commit import (
     check_writable,
     lines_of,
 )
+from airflow_delta_provider.domain.changes.step import Edit
 from airflow_delta_provider.domain.delta.commit import Action, changes_metadata, commit_info
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.delta.table_state import CommitBase, TableState

@@ -25,7 +25,6 @@ from airflow_delta_provider.domain.delta.sql_type import render_sql_type
 from airflow_delta_provider.domain.delta.table_state import CommitBase, TableState
 from airflow_delta_provider.domain.migrations.casting import recast
 from airflow_delta_provider.domain.migrations.difference import forbidden_nulls
-from airflow_delta_provider.domain.migrations.edit import edited
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.text import quote
 from airflow_delta_provider.jobs.changes.commit import CommitRefusedError, TableMovedError
@@ -207,7 +206,7 @@ def commit_metadata(session: SparkDeltaSession, table: OpenTable, since: TableSt
         transaction.bar_new_files()
         if found := find_nulls(session, table, base.state, forbidden):
             raise CommitRefusedError(*found)
-    transaction.update_metadata(edited(step, transaction.metadata))
+    transaction.update_metadata(step.edited(transaction.metadata))
     if (transaction.protocol, transaction.metadata) == old:
         return None
     intended = _intended_actions(transaction, base, old)
@@ -288,7 +287,7 @@ def rewrite_table(session: SparkDeltaSession, table: OpenTable, since: TableStat
             raise CommitRefusedError(*lost)
         types = {field.name: field.data_type for field in state.metadata.schema.fields}
         rows = rows.selectExpr(*recast(types, step.casts))
-    transaction.update_metadata(edited(step, transaction.metadata))
+    transaction.update_metadata(step.edited(transaction.metadata))
     with configured(session.spark, _FEW_FILES):
         files = transaction.write(rows)
     written = Metadata.from_json(transaction.metadata)

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.audit.past import find_version_range
-from airflow_delta_provider.domain.changes.own_commit import Edit, edit_of
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
+from airflow_delta_provider.domain.changes.step import Edit
 from airflow_delta_provider.domain.changes.steps import Step
 from airflow_delta_provider.domain.delta.commit import Action, commit_info, provenance_of
 from airflow_delta_provider.domain.delta.log_files import earliest_version, newest_version
@@ -83,7 +83,7 @@ class PlannedChange(ABC):
 
     def edit(self, step: Step, base: CommitBase) -> Edit:
         """Return the changes of a commit for a step without SQL, relative to the version that it follows."""
-        return edit_of(step, base)
+        return step.edit(base)
 
     @abstractmethod
     def verify(self, after: TableState, commits: Mapping[int, list[Action]]) -> tuple[Finding, ...]:

@@ -26,8 +26,6 @@ from airflow_delta_provider.domain.changes.steps import (
     InOneCommit,
     RewriteTable,
     Step,
-    action_of,
-    render_sql,
 )
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.rule import Prose
@@ -190,7 +188,7 @@ def _refused_step(session: SparkDeltaSession, scratch: OpenTable, steps: Sequenc
             session.sql(f"DESCRIBE {scratch.name.sql}")  # raises if SQL does not reach the scratch table at all
             return requests.ENGINE_REFUSED.found(
                 "The engine refused to {what}, in a rehearsal on an empty table with the same schema: {why}",
-                what=Prose(action_of(step)),
+                what=Prose(step.action),
                 why=Prose(masked_text(_reason(meaning))),
                 condition=meaning.condition,
             )
@@ -210,7 +208,7 @@ def _do(session: SparkDeltaSession, scratch: OpenTable, step: Step) -> None:
         commit_metadata(session, scratch, scratch.log.read_state(), step)
     elif isinstance(step, RewriteTable):
         rewrite_table(session, scratch, scratch.log.read_state(), step)
-    elif statement := render_sql(step, scratch.name):
+    elif statement := step.sql(scratch.name):
         session.sql(statement)
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_delta_provider.domain.changes.expected_protocol import with_expected_protocol
-from airflow_delta_provider.domain.changes.plan import Plan
+from airflow_delta_provider.domain.changes.plan import Plan, left_behind
 from airflow_delta_provider.domain.changes.preflight import Cleared, with_lockouts
-from airflow_delta_provider.domain.changes.steps import RewriteTable, Step, explain, render_sql
+from airflow_delta_provider.domain.changes.steps import RewriteTable, Step
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.registry import rule_of
 from airflow_delta_provider.domain.checks.rule import Prose
@@ -19,7 +19,6 @@ from airflow_delta_provider.domain.delta.history_events import events_after, his
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.spark_library import FILE_CONFLICTS
-from airflow_delta_provider.domain.migrations.effects import left_behind
 from airflow_delta_provider.domain.report.report import Finding, TableReport, Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.changes.apply_migration import find_file_outside
@@ -210,7 +209,7 @@ class TableChange:
         with self.timings.phase("apply"), self.session.labelled(labels):
             try:
                 for step in plan.steps:
-                    self.progress(f"{self._name}: {explain(step)}")
+                    self.progress(f"{self._name}: {step.explanation}")
                     follows = self._last_harmless(planned_on, labels)
                     sent = sent.begin(follows)
                     change = self._execute(change, step, follows)
@@ -286,7 +285,7 @@ class TableChange:
 
     def _execute(self, change: PlannedChange, step: Step, version: int) -> PlannedChange:
         """Do a step on ``version``, or on a later version that differs in files only."""
-        statement = None if isinstance(step, change.own_commits) else render_sql(step, self.table.name)
+        statement = None if isinstance(step, change.own_commits) else step.sql(self.table.name)
         tries = 1 if isinstance(step, RewriteTable) else _TRIES
         for attempt in range(1, tries + 1):
             self.session.submitter.check()

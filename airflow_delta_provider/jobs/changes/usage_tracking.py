@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.schema import PastColumns
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.plan import check_disabling_tracked, plan_disabling_tracked
-from airflow_delta_provider.domain.changes.own_commit import Edit, Stamp
+from airflow_delta_provider.domain.changes.own_commit import Stamp
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
-from airflow_delta_provider.domain.changes.steps import Alteration, CreateTable, Step, explain
+from airflow_delta_provider.domain.changes.schema import PastColumns
+from airflow_delta_provider.domain.changes.step import Edit
+from airflow_delta_provider.domain.changes.steps import Alteration, CreateTable, Step
 from airflow_delta_provider.domain.changes.usage_tracking import (
     Evidence,
     NewTable,
@@ -171,7 +172,7 @@ class _Creation:
             return self._refused(unsafe, **known)
         if request.dry_run:
             return TableReport.judged(self.name.text, **known)
-        self.progress(f"{self.name.text}: {explain(step)}")
+        self.progress(f"{self.name.text}: {step.explanation}")
         labels = {**request.labels, "plan_digest": plan.digest}
         try:
             with self.timings.phase("apply"), self.session.labelled(labels):

@@ -231,6 +231,17 @@ def test_checkpoint_without_the_statistics_of_the_commits_is_found() -> None:
     assert finding.facts["files"] > 1
 
 
+@pytest.mark.parametrize("text", ["null", "{}"])
+def test_statistics_that_say_nothing_are_not_missed(text: str) -> None:
+    table = history()
+    for actions in table.commits:
+        for add in (action["add"] for action in actions if "add" in action):
+            add["stats"] = text
+    storage = Kept(table.commits)
+    storage.files[classic_name(AT)] = as_parquet(at(table, no_statistics))
+    assert "LG27" not in {finding.code for finding in found(storage)}
+
+
 @pytest.mark.parametrize("as_struct", ["false", None])
 def test_statistics_that_properties_turn_off_are_no_loss(as_struct: str | None) -> None:
     off = {"delta__checkpoint__writeStatsAsJson": "false", "delta__checkpoint__writeStatsAsStruct": as_struct}
@@ -429,6 +440,7 @@ def test_malformed_name_is_found(name: str) -> None:
     storage = Kept(table.commits)
     storage.files[name] = content_of(table.commits[2])
     assert codes(found(storage)) == error("LG16")
+    assert [finding.version for finding in found(storage)] == [int(name.partition(".")[0])]
 
 
 @pytest.mark.parametrize(

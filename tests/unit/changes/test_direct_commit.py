@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.alter_columns.schema import SchemaText
-from airflow_delta_provider.domain.changes.own_commit import Edit, check_log_store
+from airflow_delta_provider.domain.changes.own_commit import check_log_store
+from airflow_delta_provider.domain.changes.schema import SchemaText
+from airflow_delta_provider.domain.changes.step import Edit
 from airflow_delta_provider.domain.delta.commit import ENGINE_INFO, commit_info
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.protocol import Protocol

@@ -9,8 +9,7 @@ import pytest
 
 from airflow_delta_provider.domain.changes.alter_columns.plan import plan_altering, verify_altered
 from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_past_columns, resolve
-from airflow_delta_provider.domain.changes.alter_columns.schema import PastColumns
-from airflow_delta_provider.domain.changes.steps import explain, render_sql
+from airflow_delta_provider.domain.changes.schema import PastColumns
 from airflow_delta_provider.domain.changes.usage_tracking import plan_altering_tracked
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
@@ -63,7 +62,7 @@ def plan(state=None, *, memory=None, engine=ENGINE, **asked):
 
 def statements(planned):
     assert planned.refusals == ()
-    return [(render_sql(step, TABLE) or "").removeprefix("ALTER TABLE delta.`/lake/t` ") for step in planned.plan.steps]
+    return [(step.sql(TABLE) or "").removeprefix("ALTER TABLE delta.`/lake/t` ") for step in planned.plan.steps]
 
 
 def refusal(planned):
@@ -92,8 +91,8 @@ def test_table_with_usage_tracking_is_changed_in_one_commit_without_sql():
     state = sql_table(protocol=TRACKING, **{DROPPED_OR_RENAMED: "false"})
     planned = plan(state, add={"note": "string"}, rename={"qty": "quantity"}, drop=["`a.b`"])
     (step,) = planned.plan.steps
-    assert render_sql(step, TABLE) is None
-    assert explain(step) == (
+    assert step.sql(TABLE) is None
+    assert step.explanation == (
         "drop `a.b`, then rename qty to quantity, then add note string, in one commit by this provider (1 commit)"
     )
     assert planned.plan.notes == ()

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from airflow_delta_provider.domain.changes.drop_features import DropSurvey, RewriteCost, plan_drop, verify_dropped
-from airflow_delta_provider.domain.changes.steps import explain, render_sql
 from airflow_delta_provider.domain.delta.data_type import PrimitiveType
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.feature_traces import REMOVALS, in_order
@@ -50,7 +49,7 @@ def codes(planned):
 
 def test_features_are_dropped_one_statement_each_those_that_need_others_first():
     planned = plan(table("rowTracking", "typeWidening"), "domainMetadata", "typewidening", "rowTracking", **EVERYTHING)
-    assert [render_sql(step, TABLE) for step in planned.plan.steps] == [
+    assert [step.sql(TABLE) for step in planned.plan.steps] == [
         "ALTER TABLE delta.`/lake/t` DROP FEATURE `typeWidening`",
         "ALTER TABLE delta.`/lake/t` DROP FEATURE `rowTracking`",
         "ALTER TABLE delta.`/lake/t` DROP FEATURE `domainMetadata`",
@@ -112,7 +111,7 @@ def test_plan_adds_the_protection_of_history_exactly_where_the_engine_does(name)
     assert name not in planned.plan.protocol_after.features
     truncated = plan(table(name), name, truncate_history=True, **EVERYTHING)
     assert truncated.plan.protocol_after == weakest_protocol(table(name).protocol.features - {name})
-    assert ("TRUNCATE HISTORY" in render_sql(truncated.plan.steps[0], TABLE)) == removal.truncates
+    assert ("TRUNCATE HISTORY" in truncated.plan.steps[0].sql(TABLE)) == removal.truncates
 
 
 @pytest.mark.parametrize("name", sorted(FEATURES.keys() - REMOVALS.keys() - {*CATALOG_MANAGED}))
@@ -166,8 +165,8 @@ def test_feature_that_no_sql_can_drop_is_a_step_without_one():
     planned = plan(state, "columnMappingUsageTracking", **EVERYTHING)
     assert planned.refusals == ()
     (step,) = planned.plan.steps
-    assert render_sql(step, TABLE) is None
-    assert explain(step) == "drop columnMappingUsageTracking (1 commit)"
+    assert step.sql(TABLE) is None
+    assert step.explanation == "drop columnMappingUsageTracking (1 commit)"
     assert planned.plan.protocol_after.features == state.protocol.features - {"columnMappingUsageTracking"}
 
 
@@ -189,7 +188,7 @@ def test_plan_says_what_is_rewritten_and_what_stays_behind():
     )
     assert "domainMetadata stays" in planned.plan.notes[2]
     assert planned.plan.notes[3].startswith("Writers that do not know")
-    assert explain(planned.plan.steps[0]) == (
+    assert planned.plan.steps[0].explanation == (
         "drop typeWidening, which rewrites 1,200 data files (5.0 MB) (about 4 commits)"
     )
 

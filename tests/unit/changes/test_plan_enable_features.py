@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.changes.enable_features import looks_at_files, plan_enabling, verify_enabled
-from airflow_delta_provider.domain.changes.steps import literal, render_sql
+from airflow_delta_provider.domain.changes.step import literal
 from airflow_delta_provider.domain.delta.features.registry import WRITER_OWNED_PROPERTIES
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -32,7 +32,7 @@ def codes(planned):
 
 def statements(planned):
     assert planned.refusals == ()
-    return [render_sql(step, TABLE) for step in planned.plan.steps]
+    return [step.sql(TABLE) for step in planned.plan.steps]
 
 
 def test_several_features_are_one_statement_with_sorted_properties():

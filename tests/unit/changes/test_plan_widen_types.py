@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_delta_provider.domain.changes.steps import explain, render_sql
 from airflow_delta_provider.domain.changes.widen_types import plan_widening, resolve_widenings, verify_widened
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType, parse_path
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -30,7 +29,7 @@ def plan(columns, state=READY, engine=ENGINE, **options):
 
 def statements(planned):
     assert planned.refusals == ()
-    return [render_sql(step, TABLE) for step in planned.plan.steps]
+    return [step.sql(TABLE) for step in planned.plan.steps]
 
 
 def refusal(planned):
@@ -221,13 +220,13 @@ def test_catalog_managed_table_is_refused():
 def test_awkward_names_are_quoted_in_the_statement_and_read_in_the_explanation(name):
     state = state_of(struct(field(name, "integer")), protocol=WIDENING, configuration=WIDENING_ON)
     (step,) = plan({"`" + name.replace("`", "``") + "`": "bigint"}, state).plan.steps
-    sql = render_sql(step, TABLE)
+    sql = step.sql(TABLE)
     assert sql.startswith("ALTER TABLE delta.`/lake/t` ALTER COLUMN `")
     assert sql.endswith("` TYPE bigint")
     assert parse_path(sql.removeprefix("ALTER TABLE delta.`/lake/t` ALTER COLUMN ").removesuffix(" TYPE bigint")) == (
         name,
     )
-    assert explain(step).endswith("int -> bigint (1 commit)")
+    assert step.explanation.endswith("int -> bigint (1 commit)")
 
 
 # -- verifying ------------------------------------------------------------------------------------

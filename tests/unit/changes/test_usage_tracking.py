@@ -10,16 +10,15 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.alter_columns.schema import disable_in_schema, map_by_name
-from airflow_delta_provider.domain.changes.own_commit import Edit, Stamp, edit_of
+from airflow_delta_provider.domain.changes.own_commit import Stamp
 from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.schema import disable_in_schema, map_by_name
+from airflow_delta_provider.domain.changes.step import Edit
 from airflow_delta_provider.domain.changes.steps import (
     DisableMapping,
     DropFeature,
     MapColumns,
     TrackUsage,
-    explain,
-    render_sql,
 )
 from airflow_delta_provider.domain.changes.usage_tracking import (
     Evidence,
@@ -81,7 +80,7 @@ def enabled(disk: OnDisk, *features: str, foreign: str | None = None) -> OnDisk:
     assert plan.refusals == ()
     (step,) = plan.plan.steps
     wrong = {finding.code for finding in audited(disk.commits())}
-    write(disk, lambda base: edit_of(step, base))
+    write(disk, lambda base: step.edit(base))
     assert disk.opened.log.read_state().protocol == plan.plan.protocol_after
     assert {finding.code for finding in audited(disk.commits())} <= wrong
     return disk
@@ -89,7 +88,7 @@ def enabled(disk: OnDisk, *features: str, foreign: str | None = None) -> OnDisk:
 
 def left(disk: OnDisk) -> OnDisk:
     """Drop the feature again."""
-    write(disk, lambda base: edit_of(DropFeature("columnMappingUsageTracking"), base))
+    write(disk, lambda base: DropFeature("columnMappingUsageTracking").edit(base))
     return disk
 
 
@@ -319,7 +318,7 @@ def test_mapping_of_a_tracked_table_is_taken_away_and_nothing_else(on_disk):
     disk = enabled(on_disk(Table(*NESTED).append()))
     before = disk.opened.log.read_state()
     enabled(disk, "columnMapping")
-    write(disk, lambda base: edit_of(DisableMapping("no files"), base))
+    write(disk, lambda base: DisableMapping("no files").edit(base))
     after = disk.opened.log.read_state().metadata
     assert (after.configuration, json.loads(after.schema_string)) == (
         before.metadata.configuration,
@@ -331,7 +330,7 @@ def test_mapping_of_a_tracked_table_is_taken_away_and_nothing_else(on_disk):
 
 def test_mapping_of_a_tracked_table_without_files_is_taken_away_whatever_its_columns_were_called(on_disk):
     disk = enabled(on_disk(Table(*NESTED, features=["columnMapping"], properties={MODE: "name"})))
-    write(disk, lambda base: edit_of(DisableMapping("no files"), base))
+    write(disk, lambda base: DisableMapping("no files").edit(base))
     enabled(disk, "columnMapping")
     schema = json.loads(body(disk.newest, "metaData")["schemaString"])
     assert [wire["metadata"][NAME] for wire in fields_of(schema)] == ["a", "s", "x", "y", "z"]
@@ -360,8 +359,8 @@ def test_dropping_it_takes_property_and_feature_away_and_nothing_else(on_disk, t
 
 def test_steps_have_no_sql_and_say_so():
     for step in (TrackUsage("false"), MapColumns()):
-        assert render_sql(step, TABLE) is None
-        assert "1 commit, not by SQL" in explain(step)
+        assert step.sql(TABLE) is None
+        assert "1 commit, not by SQL" in step.explanation
 
 
 # -- a new table ----------------------------------------------------------------------------------

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.alter_columns.schema import PastColumns
 from airflow_delta_provider.domain.changes.enable_features import plan_enabling
-from airflow_delta_provider.domain.changes.own_commit import edit_of
+from airflow_delta_provider.domain.changes.schema import PastColumns
 from airflow_delta_provider.domain.changes.steps import Alteration, NewColumn
 from airflow_delta_provider.domain.changes.usage_tracking import Evidence, alter_tracked, new_table, plan_tracking
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -52,7 +51,7 @@ def turned_on(tmp_path: Path) -> Callable[[Table], Actions]:
         planned = plan_tracking(TABLE, options, state, Evidence(read_past_columns(disk.opened.log)))
         assert planned.plan is not None
         (step,) = planned.plan.steps
-        DirectCommit(disk.opened, LocalStore(disk.log), state, None).write(lambda now: edit_of(step, now))
+        DirectCommit(disk.opened, LocalStore(disk.log), state, None).write(lambda now: step.edit(now))
         assert audited(disk.commits()) == []
         return disk.newest
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.alter_columns.schema import PastColumns, map_by_name
+from airflow_delta_provider.domain.changes.schema import PastColumns, map_by_name
 from airflow_delta_provider.domain.changes.usage_tracking import alter_tracked, plan_altering_tracked
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState

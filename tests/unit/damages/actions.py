@@ -38,6 +38,7 @@ from tests.unit.damages.histories import (
     timed,
     timed_late,
     tracked,
+    variants,
     vectors_off,
     with_a_vector,
     with_vectors,
@@ -286,6 +287,10 @@ CASES = (
     Case("AC18", plain, append, bound("minValues", "v", "1"), "minValues", column="v", healed_by=FILES, name="type"),
     Case(
         "AC18", plain, append, bound("maxValues", "v", 1 << 31), "maxValues", column="v", healed_by=FILES, name="range"
+    ),
+    Case("AC18", plain, append, added(stats="0"), '"0"', healed_by=FILES, name="a number"),
+    Case(
+        "AC18", variants, append, bound("minValues", "w", "000001"), "000001", column="w", healed_by=FILES, name="Z85"
     ),
     Case("AC19", plain, append, bound("minValues", "v", 10), "minValues", column="v", healed_by=FILES),
     Case("AC19", plain, append, bound("nullCount", "v", 11), "nullCount", column="v", healed_by=FILES, name="nulls"),

@@ -151,6 +151,15 @@ def required() -> Table:
     return Table(replace(KEY, nullable=False), V).append(2)
 
 
+def structured() -> Table:
+    return Table(KEY, S).append(2)
+
+
+def nested_required() -> Table:
+    """With structs that cannot be NULL, one of them in an array."""
+    return Table(KEY, replace(S, nullable=False), field("a", ArrayType(struct(field("x", "integer"))))).append(2)
+
+
 def variants() -> Table:
     features = ["variantType", "generatedColumns", "allowColumnDefaults"]
     return Table(KEY, field("w", "variant"), features=features).append(2)

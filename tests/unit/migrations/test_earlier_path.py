@@ -12,8 +12,8 @@ from airflow_delta_provider.domain.changes.steps import (
     NewColumn,
     Parts,
     RenameColumns,
+    earlier_path,
 )
-from airflow_delta_provider.domain.migrations.difference import earlier_path
 
 STEPS = (
     DropColumns((("gone",),)),

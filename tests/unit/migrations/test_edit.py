@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.changes import steps
-from airflow_delta_provider.domain.migrations.edit import edited
 
 
 def field(name: str, data_type: Any, *, nullable: bool = True, **metadata: Any) -> dict[str, Any]:
@@ -43,7 +42,7 @@ def metadata(schema: Any = SCHEMA, partition_by: tuple[str, ...] = ("day",), **c
 
 def schema_after(step: steps.Step) -> Any:
     before = metadata()
-    after = edited(step, before)
+    after = step.edited(before)
     assert before == metadata()
     return json.loads(after["schemaString"])
 
@@ -80,7 +79,7 @@ def test_names_are_exchanged_and_nested_ones_changed_at_once() -> None:
             steps.ColumnName(("day",), "date"),
         )
     )
-    after = edited(step, metadata())
+    after = step.edited(metadata())
     fields = json.loads(after["schemaString"])["fields"]
     assert [each["name"] for each in fields] == ["Id", "date", "items", "scores"]
     assert [each["name"] for each in fields[2]["type"]["elementType"]["fields"]] == ["price", "qty"]
@@ -149,7 +148,7 @@ def test_properties_constraints_and_comment() -> None:
             steps.CommentTable(None),
         )
     )
-    after = edited(step, metadata(**{"delta.constraints.old": "x", "kept": "y"}))
+    after = step.edited(metadata(**{"delta.constraints.old": "x", "kept": "y"}))
     assert after["configuration"] == {"a": "1", "kept": "y", "delta.constraints.positive": "Id > 0"}
     assert "description" not in after
 
@@ -158,7 +157,7 @@ def test_rewritten_columns_have_no_record_of_changes() -> None:
     step = steps.RewriteTable(
         (steps.Cast(("Id",), "int", "string"), steps.Cast(("scores", "key"), "string", "int")), ()
     )
-    after = edited(step, metadata())
+    after = step.edited(metadata())
     fields = json.loads(after["schemaString"])["fields"]
     assert fields[0] == field("Id", "string", nullable=False, comment="old")
     assert fields[3]["type"]["keyType"] == "integer"
@@ -175,7 +174,7 @@ def test_rewriting_forgets_only_what_is_recorded_of_the_type_that_changes() -> N
         {**field("v", "string"), "metadata": {**kept, "__CHAR_VARCHAR_TYPE_STRING": "varchar(9)"}},
     )
     casts = (steps.Cast(("m", "key"), "bigint", "string"), steps.Cast(("v",), "string", "date"))
-    after = edited(steps.RewriteTable(casts), {"schemaString": json.dumps(schema)})
+    after = steps.RewriteTable(casts).edited({"schemaString": json.dumps(schema)})
     fields = json.loads(after["schemaString"])["fields"]
     assert [each["metadata"] for each in fields] == [{**kept, "delta.typeChanges": [of_value]}, kept]
 
@@ -183,7 +182,7 @@ def test_rewriting_forgets_only_what_is_recorded_of_the_type_that_changes() -> N
 @pytest.mark.parametrize("parts", [("gone",), ("lines", "qty"), ("Id", "x"), ("lines", "element", "gone")])
 def test_a_column_that_does_not_exist(parts: tuple[str, ...]) -> None:
     with pytest.raises(LookupError):
-        edited(steps.CommentColumns((steps.ColumnText(parts, "x"),)), metadata())
+        steps.CommentColumns((steps.ColumnText(parts, "x"),)).edited(metadata())
 
 
 @pytest.mark.parametrize(
@@ -202,4 +201,4 @@ def test_list_of_columns_with_statistics_follows_the_columns(step: steps.Step, l
     inner = struct(field("x", "integer"), field("y", "integer"))
     schema = struct(*(field(name, "integer") for name in ("id", "qty", "odd,name")), field("s", inner))
     before = metadata(schema, (), **{"delta.dataSkippingStatsColumns": "qty,S.x,s,`odd,name`"})
-    assert edited(step, before)["configuration"] == {"delta.dataSkippingStatsColumns": listed}
+    assert step.edited(before)["configuration"] == {"delta.dataSkippingStatsColumns": listed}

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.changes import steps as steps_of
-from airflow_delta_provider.domain.changes.steps import explain, render_sql
 from airflow_delta_provider.domain.delta.data_type import ArrayType
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -42,7 +41,7 @@ def by_name(**configuration: str) -> TableState:
 
 
 def told(state: TableState, *columns: Any, **known: Any) -> list[str]:
-    return [explain(step).rpartition(" (")[0] for step in flat(steps(state, *columns, **known))]
+    return [step.explanation.rpartition(" (")[0] for step in flat(steps(state, *columns, **known))]
 
 
 def test_nothing_to_do() -> None:
@@ -79,7 +78,7 @@ def test_changes_of_columns_are_one_commit_in_their_order() -> None:
         "CommentTable",
         "DropColumns",
     ]
-    assert [explain(step).rpartition(" (")[0] for step in commit.steps] == [
+    assert [step.explanation.rpartition(" (")[0] for step in commit.steps] == [
         "add note binary, s.z date, lines.element.vat int",
         "rename qty to quantity",
         "widen quantity int -> bigint, s.x int -> bigint, lines.element.tax float -> double",
@@ -231,7 +230,7 @@ def test_an_engine_that_cannot_widen_rewrites_where_it_may() -> None:
     spec = TableSpec(columns=(col("qty", "bigint", rewrite=True), col("lines", "array<struct<tax:double>>")))
     plan = plan_migration(TABLE, spec, state, old).plan
     assert plan is not None
-    assert [explain(step) for step in plan.steps] == [
+    assert [step.explanation for step in plan.steps] == [
         "rewrite 0 data files (0 bytes) with qty int -> bigint, lines.element.tax float -> double (1 commit)"
     ]
     assert [type(step) for step in plan_migration(TABLE, spec, state, ENGINE).plan.steps] == [  # type: ignore[union-attr]  # it is not refused
@@ -249,8 +248,8 @@ def test_what_depends_on_a_time_zone_needs_one_that_the_plan_then_names(types: t
     (step,) = steps(state, *columns, time_zone="Europe/Berlin")
     assert isinstance(step, steps_of.RewriteTable)
     assert step.time_zone == "Europe/Berlin"
-    assert "times in the zone Europe/Berlin" in explain(step)
-    assert (render_sql(step, TABLE) or "").startswith("SET TIME ZONE 'Europe/Berlin';\nREPLACE TABLE")
+    assert "times in the zone Europe/Berlin" in step.explanation
+    assert (step.sql(TABLE) or "").startswith("SET TIME ZONE 'Europe/Berlin';\nREPLACE TABLE")
     digests = {
         planned(state, *columns, time_zone=zone).plan.digest  # type: ignore[union-attr]  # it is not refused
         for zone in ("UTC", "Europe/Berlin")

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.resolution import resolve
-from airflow_delta_provider.domain.changes.alter_columns.schema import BELOW, CHANGE_DATA_NAMES, PastColumns, altered
 from airflow_delta_provider.domain.changes.plan import Draft, Plan, Planned, check_not_tracked, check_table
+from airflow_delta_provider.domain.changes.schema import BELOW, CHANGE_DATA_NAMES, PastColumns
 from airflow_delta_provider.domain.changes.steps import (
     AddColumns,
     Alteration,
@@ -73,7 +73,7 @@ def _without(drops: Sequence[Parts], state: TableState) -> TableState:
     """Return the state after columns are dropped: drops come before renames."""
     if not drops:
         return state
-    schema = altered(parse_json(state.metadata.schema_string), Alteration(tuple(drops)))
+    schema = Alteration(tuple(drops)).altered(parse_json(state.metadata.schema_string))
     return replace(state, metadata=replace(state.metadata, schema_string=json.dumps(schema)))
 
 
@@ -201,7 +201,7 @@ def _needed(column: Column, is_renamed: bool, why: str, remedy: str, **facts: An
 
 def _leaves_nothing(alteration: Alteration, state: TableState) -> Iterator[Finding]:
     """Refuse to drop the last field of a struct, or the last column that is not a partition column."""
-    schema = altered(parse_json(state.metadata.schema_string), Alteration(alteration.drops))
+    schema = Alteration(alteration.drops).altered(parse_json(state.metadata.schema_string))
     for parts in alteration.drops:
         above = _struct_at(schema, parts[:-1])
         partitions = {lowered((name,)) for name in state.metadata.partition_columns} if len(parts) == 1 else set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.schema import PastColumns, dropped, renamed
+from airflow_delta_provider.domain.changes.schema import PastColumns, dropped, renamed
 from airflow_delta_provider.domain.changes.steps import Alteration, ColumnName, NewColumn, Parts
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.rule import Prose, Rule

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_delta_provider.domain.changes.alter_columns.schema import CHANGE_DATA_NAMES
+from airflow_delta_provider.domain.changes.schema import CHANGE_DATA_NAMES
 from airflow_delta_provider.domain.checks.data_files.stored_types import (
     ChildrenByName,
     FileNode,

@@ -9,18 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_delta_provider.domain.changes.alter_columns.schema import disable_in_schema
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns, MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.changes.disable_mapping.usage import has_made_up_name, listed, moved_fields
 from airflow_delta_provider.domain.changes.own_commit import check_writable
 from airflow_delta_provider.domain.changes.plan import Plan, Planned, check_table, check_tracked
+from airflow_delta_provider.domain.changes.schema import disable_in_schema
+from airflow_delta_provider.domain.changes.step import files_text, size_text
 from airflow_delta_provider.domain.changes.steps import (
     DisableMapping,
     RewriteWithoutMapping,
     Step,
-    files_text,
-    size_text,
 )
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.column_mapping import disabling as rules

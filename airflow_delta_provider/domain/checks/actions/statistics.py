@@ -77,7 +77,7 @@ def check_statistics(
             "The statistics of {path} are not JSON: {problem}.", path=path, problem=Prose(error)
         )
         return
-    if columns is None or is_sound(stats, columns):
+    if columns is None or stats is None or is_sound(stats, columns):  # Databricks Runtime 7 wrote null for none
         return
     wrong = None if not isinstance(stats, Mapping) else next(_malformed(stats), None)
     if not isinstance(stats, Mapping) or wrong is not None:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
-from airflow_delta_provider.domain.changes.steps import literal as text_literal
+from airflow_delta_provider.domain.changes.step import literal as text_literal
 from airflow_delta_provider.domain.checks.data_files.files import BrokenCondition
 from airflow_delta_provider.domain.delta.data_type import sql_name
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError

@@ -8,12 +8,12 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
-from airflow_delta_provider.domain.changes.steps import Alteration, ColumnName, NewColumn, Parts
+from airflow_delta_provider.domain.changes.step import ColumnName, Json, NewColumn, Parts
 from airflow_delta_provider.domain.delta.data_type import StructField, folded, lowered, path_text, type_to_json
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import (
@@ -25,11 +25,14 @@ from airflow_delta_provider.domain.delta.metadata import (
     PhysicalPath,
     is_plain_name,
 )
-from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID
+from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID, STATISTICS_COLUMNS
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.text import SqlNameError, split_name
 
-Json = dict[str, Any]
+Change = TypeVar("Change")
+#: Edits the nearest struct field of a path, given the rest of the path below it.
+FieldEdit = Callable[[Json, Parts], Json]
 
 #: JSON keys of the types within arrays and maps, by path step.
 BELOW: Mapping[str, str] = {"element": "elementType", "key": "keyType", "value": "valueType"}
@@ -144,21 +147,6 @@ class Mapper:
         return {ID: self.max_column_id, PHYSICAL_NAME: self._naming.physical_name(name, above)}
 
 
-def altered(schema: Json, alteration: Alteration, mapper: Mapper | None = None) -> Json:
-    """Return the schema after the change; ``schema`` itself is not modified.
-
-    :param mapper: mapper for a table with column mapping; None without column mapping
-    :raises LookupError: if a path does not exist
-    """
-    for parts in alteration.drops:
-        schema = dropped(schema, parts)
-    for rename in alteration.renames:
-        schema = renamed(schema, rename)
-    for add in alteration.adds:
-        schema = added(schema, add, mapper)
-    return schema
-
-
 def dropped(schema: Json, parts: Parts) -> Json:
     def drop(struct: Json, _: PhysicalPath) -> Json:
         gone = field_of(struct, parts[-1])
@@ -212,6 +200,66 @@ def statistics_columns_after(listed: str, drops: Iterable[Parts], renames: Itera
 
 #: An entry of a list of columns. A comma in backticks does not separate entries.
 _ENTRY = re.compile(r"(?:`(?:[^`]|``)*`|[^,`])+")
+
+
+def with_schema(metadata: Json, edit: Callable[[Json, Change], Json], changes: Iterable[Change]) -> Json:
+    schema = reduce(edit, changes, json.loads(metadata["schemaString"]))
+    return {**metadata, "schemaString": json.dumps(schema, ensure_ascii=False, separators=(",", ":"))}
+
+
+def with_fields(metadata: Json, edits: Iterable[tuple[Parts, FieldEdit]]) -> Json:
+    return with_schema(metadata, lambda schema, edit: _at_field(schema, *edit), edits)
+
+
+def with_statistics(metadata: Json, drops: Iterable[Parts] = (), renames: Iterable[ColumnName] = ()) -> Json:
+    """Return the metadata with an updated list of columns with statistics.
+
+    The update is the same as by the engine's ALTER TABLE.
+    """
+    configuration = metadata.get("configuration") or {}
+    listed = configuration.get(STATISTICS_COLUMNS)
+    if not isinstance(listed, str):
+        return metadata
+    after = statistics_columns_after(listed, drops, renames)
+    return {**metadata, "configuration": {**configuration, STATISTICS_COLUMNS: after}}
+
+
+def _at_field(schema: Json, parts: Parts, edit: FieldEdit) -> Json:
+    """Return a schema after ``edit`` of the nearest struct field of a path.
+
+    ``edit`` also gets the rest of the path below that field.
+    """
+    depth = _depth_of_field(schema, parts)
+
+    def change(struct: Json, _: PhysicalPath) -> Json:
+        return with_field(struct, parts[depth], lambda field: edit(field, parts[depth + 1 :]))
+
+    return with_struct(schema, parts[:depth], change)
+
+
+def _depth_of_field(schema: Any, parts: Parts) -> int:
+    """Return the index of the last of ``parts`` that names a field of a struct."""
+    found = 0
+    for index, part in enumerate(parts):
+        if not isinstance(schema, dict):
+            raise LookupError(f"there is no column {'.'.join(parts)!r}")
+        if schema["type"] == "struct":
+            found = index
+            schema = field_of(schema, part)["type"]
+        else:
+            schema = schema[BELOW[part]]
+    return found
+
+
+def cast_field(new: str, field: Json, below: Parts) -> Json:
+    return {**field, "type": _with_type(field["type"], below, str(parse_sql_type(new)))}
+
+
+def _with_type(wire: Any, below: Parts, name: str) -> Any:
+    if not below:
+        return name
+    key = BELOW[below[0]]
+    return {**wire, key: _with_type(wire[key], below[1:], name)}
 
 
 def _new_field(mapper: Mapper | None, field: StructField, above: PhysicalPath) -> Json:
