@@ -189,7 +189,6 @@ def _reused_id(transition: Transition) -> Iterator[Finding]:
             continue
         yield REUSED_ID.found(
             "The commit adds {column} with the id {id}, although ids up to {max_column_id} were already assigned.",
-            severity=None if new.mode is MappingMode.ID else Severity.WARNING,
             column=field.column,
             id=number,
             max_column_id=old.max_column_id,
