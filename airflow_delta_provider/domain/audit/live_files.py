@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import Change, Effect
@@ -265,6 +266,7 @@ class LiveFileTracker:
         """
         writer = writer_of(info)
         mapped = state.metadata.properties.is_mapped
+        stored_before = cache(lambda: self._log.stored_names_before(state.version))
         clustered = clustering_paths(state) if CLUSTERING_DOMAIN in state.domains else ()
         for action in actions:
             add = action.get("add")
@@ -274,9 +276,9 @@ class LiveFileTracker:
                         yield from check_other_partition_values(kind, body, metadata)
                 continue
             current = mapped and add["path"] not in old and ":" not in add["path"]
-            found = list(check_added_file(add, state.metadata, current=current))
+            found = list(check_added_file(add, state.metadata, stored_before, current=current))
             if found and current and self._begun_late and self._log.added_before(state.version, [add["path"]]):
-                found = list(check_added_file(add, state.metadata))
+                found = list(check_added_file(add, state.metadata, stored_before))
             yield from found
             yield from check_partition_values(add, state.metadata)
             if clustered and add["path"] not in old and not is_absolute(add["path"]):  # others may be older

@@ -341,6 +341,10 @@ class PastLog:
         """
         return {}
 
+    def stored_names_before(self, version: int) -> frozenset[str] | None:
+        """Return the lower-case names of columns in files before ``version``; None if the log begins later."""
+        return None
+
     def adds_between(self, after: int, version: int) -> Iterable[Mapping[str, Any]]:
         """Yield the ``add`` actions of the kept commits after one version and up to another, as in the log.
 

@@ -58,7 +58,7 @@ CAUSES: Mapping[str, Causes] = {
     "AC14": causes("LG04", "AC16"),
     "AC18": causes("MD27", later=True),
     "AC22": causes("AC10", "AC15"),
-    "AC24": causes("MD11", "MD17", "AC08", "AC12", later=True),
+    "AC24": causes("MD11", "MD17", "AC08", "AC12", "CM14", later=True),
     "TF03": causes("TF28"),
     "TF04": causes("TF28"),
     "TF05": causes("TF28"),

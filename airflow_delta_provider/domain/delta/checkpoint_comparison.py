@@ -250,7 +250,7 @@ def transaction_differences(
 
 def file_differences(logged: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Return the names of the fields that differ between two ``add`` actions of a file."""
-    found = [field for field in _FIELDS if (logged.get(field) or None) != (other.get(field) or None)]
+    found = [field for field in _FIELDS if _unless_empty(logged.get(field)) != _unless_empty(other.get(field))]
     for field, empty in (("partitionValues", None), ("tags", "")):
         ours, theirs = (
             {name: value or empty for name, value in (add.get(field) or {}).items()} for add in (logged, other)
@@ -261,6 +261,11 @@ def file_differences(logged: Mapping[str, Any], other: Mapping[str, Any]) -> lis
     if all(stats) and not statistics_agree(*map(str, stats)):
         found.append("stats")
     return found
+
+
+def _unless_empty(value: Any) -> Any:
+    """Return a value, or None for an empty text or object, which engines write for none; 0 is a value."""
+    return None if value in ("", {}) else value
 
 
 def _of_each(kind: str, expected: Mapping[str, Any], found: Mapping[str, Any], *, more_allowed: bool) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from airflow_delta_provider.domain.audit.file_findings import ConditionOrigins, condition_origins
@@ -164,9 +165,11 @@ class DataLevel(LogLevel):
         tracking = state.row_tracking
         column = tracking.row_id_column if tracking.relied_upon else None
         data = self._session.data_files(self._table.location)
+        stored_before = cache(lambda: KeptLog(self._table.log).stored_names_before(state.version + 1))
+        schemas = FileSchemas(state.metadata, state.protocol, stored_before)
         with self._timings.phase("footers"):
             self._progress(f"{self._name}: reading the footers of {counted(len(files), 'file')}")
-            surveyed = survey(data, files, column, FileSchemas(state.metadata, state.protocol), self._budget)
+            surveyed = survey(data, files, column, schemas, self._budget)
         found = surveyed.findings
         evidence: dict[str, Any] = {"files": len(files), "rows": live_rows(files, surveyed)}
         ids = LiveIds(data, files, surveyed, tracking)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.delta.checkpoint_comparison import file_differences, statistics_agree
 from airflow_delta_provider.domain.delta.derived_files import canonical_form, checksum_name, json_checksum
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.report import Finding, Severity
@@ -146,6 +147,7 @@ OF_CHECKPOINT: dict[str, tuple[str, Damage]] = {
     "file: tags": ("LG07", edit("add", 1, tags={"x": "y"})),
     "file: base row id": ("LG07", edit("add", baseRowId=70)),
     "file: no base row id": ("LG07", edit("add", baseRowId=None)),
+    "file: no base row id 0": ("LG07", edit("add", 1, baseRowId=None)),
     "file: commit version": ("LG07", edit("add", defaultRowCommitVersion=70)),
     "file: number of rows": ("LG07", stats(numRecords=70)),
     "file: bounds": ("LG07", stats(minValues={"id": 2, "v": 1})),
@@ -692,3 +694,22 @@ def test_older_checkpoints_are_compared_as_long_as_that_costs_little(monkeypatch
     (finding,), _, judging = told(storage)
     assert finding.version == table.version - 1
     assert judging.checkpoints.left_out == {"checkpoints": 5, "checkpoints_compared": 1}
+
+
+@pytest.mark.parametrize("field", ["size", "modificationTime", "baseRowId", "defaultRowCommitVersion"])
+def test_0_is_a_value(field: str) -> None:
+    assert file_differences({"path": "a", field: 0}, {"path": "a"}) == [field]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "agree"),
+    [
+        ('{"numRecords":5000000}', '{"numRecords":5000001}', False),
+        ('{"nullCount":{"a":0}}', '{"nullCount":{"a":1}}', False),
+        ('{"maxValues":{"a":9007199254740993}}', '{"maxValues":{"a":9007199254740992}}', False),
+        ('{"maxValues":{"a":1.5}}', '{"maxValues":{"a":1.50}}', True),
+        ('{"maxValues":{"a":2}}', '{"maxValues":{"a":2.0}}', True),
+    ],
+)
+def test_integers_are_compared_exactly(one: str, other: str, agree: bool) -> None:
+    assert statistics_agree(one, other) == agree

@@ -60,7 +60,12 @@ def check_partition_values(add: Mapping[str, Any], metadata: Metadata) -> Iterat
     :param add: the body of the ``add`` action, as in the log
     :param metadata: the table's metadata after the commit
     """
-    yield from _columns(add, metadata)
+    if not metadata.properties.is_mapped:
+        yield from _columns(add, metadata)
+    elif (
+        add.get("partitionValues") is None and not metadata.partition_columns and metadata.readable_columns is not None
+    ):
+        yield _missing(add)  # the family of column mapping compares the names
     found = list(_values(add, metadata))
     yield from found or _readings(add, metadata)
 
@@ -104,41 +109,46 @@ def _are_columns(extra: list[str] | None, metadata: Metadata) -> bool:
 
     :param extra: additional names; None if the names are not wrong
     """
-    columns = {column.field.name.lower() for column in metadata.readable_columns or ()}
+    mode = metadata.properties.mapping_mode
+    columns = {physical_name(column.field, mode).lower() for column in metadata.readable_columns or ()}
     return extra is not None and {name.lower() for name in extra} <= columns
 
 
 def _columns(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
-    """Yield findings about the names of partition columns.
-
-    For a mapped table, only a missing map is reported: the family of column mapping compares the names.
-    """
+    """Yield findings about the names of partition columns in files."""
     values = add.get("partitionValues")
-    if metadata.properties.is_mapped:
-        if values is None and not metadata.partition_columns and metadata.readable_columns is not None:
-            yield _missing(add)
-        return
     if not isinstance(values, Mapping):
         if values is None:
             yield _missing(add)
         return
     if not values and not metadata.partition_columns:
         return
-    columns = {str(name).lower(): str(name) for name in metadata.partition_columns}
+    logical = _stored_partition_columns(metadata)
+    columns = {name.lower(): name for name in logical}
     names = {str(name).lower(): str(name) for name in values}
     if columns.keys() == names.keys():
         return
-    missing = sorted(columns[name] for name in columns.keys() - names.keys())
+    missing = [columns[name] for name in sorted(columns.keys() - names.keys())]
     extra = sorted(names[name] for name in names.keys() - columns.keys())
     found = [text for text, some in (("lacks {missing}", missing), ("has {extra}", extra)) if some]
     yield NO_PARTITION_VALUES.found(
         f"The partition columns are {{expected}}, but partitionValues of {{path}} {' and '.join(found)}.",
         path=_path(add),
-        column=(missing or extra)[0],
+        column=logical.get((missing or extra)[0], (missing or extra)[0]),
         expected=sorted(columns.values()) or "none",
         missing=missing,
         extra=extra,
     )
+
+
+def _stored_partition_columns(metadata: Metadata) -> dict[str, str]:
+    """Return the partition columns by their names in files."""
+    mode = metadata.properties.mapping_mode
+    if mode is MappingMode.NONE:
+        return {str(name): str(name) for name in metadata.partition_columns}
+    fields = {c.field.name.lower(): c.field for c in metadata.readable_columns or () if len(c.parts) == 1}
+    named = ((str(name), fields.get(str(name).lower())) for name in metadata.partition_columns)
+    return {name if field is None else physical_name(field, mode): name for name, field in named}
 
 
 def _missing(add: Mapping[str, Any]) -> Finding:
