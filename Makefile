@@ -208,6 +208,7 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.audit_protocol
 	$(BIN)/python -m benchmarks.file_statistics
 	$(BIN)/python -m benchmarks.without_jvm
+	$(BIN)/python -m benchmarks.start_up
 	$(BIN)/python -m benchmarks.read_log
 	$(BIN)/python -m benchmarks.object_store
 	$(BIN)/python -m benchmarks.store_requests

@@ -43,12 +43,12 @@ collect_seldom()
 report = run(JobRequest((sys.argv[1],), AuditOptions()), python_session())
 assert report.verdict is Verdict.PASS
 """
-_OPEN = "import sys, deltalake; deltalake.DeltaTable(sys.argv[1])"
+OPEN = "import sys, deltalake; deltalake.DeltaTable(sys.argv[1])"
 #: By contender, the arguments of Python, but for the table.
 _CONTENDERS = {
     "audit": ["-c", _AUDIT],
     "delta-provider audit": ["-m", "airflow_delta_provider", "audit", "-q"],
-    "deltalake, opening": ["-c", _OPEN],
+    "deltalake, opening": ["-c", OPEN],
 }
 _OURS = ("audit", "delta-provider audit")
 
@@ -83,10 +83,10 @@ def _contest(name: str, table: Path) -> None:
     contenders = {each: script for each, script in _CONTENDERS.items() if each in _OURS or find_spec("deltalake")}
     taken: dict[str, list[Spent]] = {each: [] for each in contenders}
     for script in contenders.values():  # which compiles the package
-        _run(script, str(table))
+        run([*script, str(table)])
     for _ in range(RUNS):
         for each, script in contenders.items():
-            taken[each].append(_run(script, str(table)))
+            taken[each].append(run([*script, str(table)]))
     medians = {each: Spent(*map(statistics.median, zip(*spent, strict=True))) for each, spent in taken.items()}
     for each, middle in medians.items():
         ratio = "" if each in _OURS else f"   audit / this {medians['audit'].wall / middle.wall:.2f}"
@@ -98,19 +98,18 @@ def _many(folder: Path) -> None:
     write_log(first, TABLE_COMMITS)
     for number in range(1, TABLES):
         shutil.copytree(first, folder / f"t{number}")
-    spent = [_run(_CONTENDERS["audit"], f"{folder}/*") for _ in range(RUNS)]
+    spent = [run([*_CONTENDERS["audit"], f"{folder}/*"]) for _ in range(RUNS)]
     middle = Spent(*map(statistics.median, zip(*spent, strict=True)))
     print(f"{TABLES} tables of {TABLE_COMMITS} commits in one process: {1000 * middle.wall / TABLES:.1f} ms a table")
 
 
-def _run(script: Sequence[str], table: str) -> Spent:
+def run(arguments: Sequence[str]) -> Spent:
     """Run Python in a process of its own.
 
-    :param script: its arguments, but for the table
     :raises RuntimeError: if it fails
     """
     started = time.monotonic()
-    process = subprocess.Popen([sys.executable, *script, table], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from airflow_delta_provider.command_line.invocation import read_invocation
 from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.run.command_line import parse
+from airflow_delta_provider.domain.request.kinds import KINDS
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, worst_first
 from airflow_delta_provider.notifications.text import render as render_alert
 from demo.damage import copy_with_colliding_ids
@@ -40,7 +41,7 @@ class Sample:
     """A job whose report a page shows.
 
     :param table: name of the table
-    :param arguments: further arguments of the command line, after ``--table``
+    :param arguments: further arguments of the command line, after the table
     :param shown: how the report is shown
     """
 
@@ -52,8 +53,9 @@ class Sample:
 
     def request(self, lake: Path) -> JobRequest:
         """Return the request that the command line makes of it."""
-        where = ["--table", str(lake / self.table), "--report", str(lake / "report.json")]
-        return parse([self.command, *where, *self.arguments.split()])[0]
+        words = [str(lake / self.table), *self.arguments.split(), "--no-config"]
+        invocation = read_invocation(self.command, KINDS[self.command], words)
+        return JobRequest(tuple(invocation.tables), invocation.options, dry_run=invocation.parsed.dry_run)
 
 
 SAMPLES = (

@@ -1,4 +1,4 @@
-"""Renders the reference pages of both command lines from their parsers: ``make docs``."""
+"""Renders the reference page of the command line from its parsers: ``make docs``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from airflow_delta_provider.command_line.parser import (
     table_parser,
     warm_up_parser,
 )
-from airflow_delta_provider.jobs.run.command_line import parser
 
-_REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
-PAGE, JOBS_PAGE = _REFERENCE / "command-line.md", _REFERENCE / "job-command.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "command-line.md"
 _INTRODUCTION = """\
 # Command line
 
@@ -37,27 +35,6 @@ With several tables, the worst counts for the exit code, in this order:
 | exit code | meaning |
 |---|---|\
 """
-_JOBS_INTRODUCTION = """\
-# Command line of jobs
-
-<!-- Written by `make docs` from the parser of `python -m airflow_delta_provider.jobs`: change it there. -->
-
-```console
-$ python -m airflow_delta_provider.jobs COMMAND --table URI --report FILE [OPTIONS]
-```
-
-This command runs one job on Spark and always writes a report. [Running without Airflow](../guides/without-airflow.md)
-shows an example of each command. People and CI use [`delta-provider`](command-line.md).
-
-Standard output has only the result; with `--format json` it is the [report](report.md).
-
-| exit code | meaning |
-|---|---|
-| 0 | the report was written, with any verdict |
-| 1 | every table ended as `FAULT`, or there is no report |
-| 2 | the command line is invalid |\
-"""
-
 
 _Commands = Mapping[str, tuple[str, argparse.ArgumentParser]]
 
@@ -75,13 +52,6 @@ def render() -> str:
         *_sections(on_tables),
         *(block for name, known in others.items() for block in _section(name, *known, _options(known[1]))),
     ]
-    return "\n\n".join(blocks) + "\n"
-
-
-def render_jobs() -> str:
-    """Return the page of ``python -m airflow_delta_provider.jobs``."""
-    known = _commands(parser())
-    blocks = [_JOBS_INTRODUCTION, _overview(known), "## Options of all commands", *_sections(known)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -103,13 +73,6 @@ def _section(name: str, about: str, _: argparse.ArgumentParser, options: Sequenc
     yield f"## {name}"
     yield f"{_text(about)}."
     yield _table(options) if options else "This command has no options of its own."
-
-
-def _commands(whole: argparse.ArgumentParser) -> _Commands:
-    """Return what each command does, and its parser."""
-    choice = next(action for action in whole._actions if isinstance(action, argparse._SubParsersAction))
-    about = {action.dest: action.help or "" for action in choice._choices_actions}
-    return {name: (about[name], command) for name, command in choice.choices.items()}
 
 
 def _options(command: argparse.ArgumentParser) -> list[argparse.Action]:

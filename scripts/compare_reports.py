@@ -84,7 +84,8 @@ def run(checkout: Path, job: Sequence[str], directory: Path, tables: Sequence[st
     """
     named = [argument for table in tables for argument in ("--table", str(directory / table))]
     known = {"PYTHONPATH": str(checkout.resolve()), "SPARK_DRIVER_MEMORY": "2g", "TZ": "UTC"}
-    command = [sys.executable, "-m", "airflow_delta_provider.jobs", *job, *named, "--report", str(file)]
+    command = [sys.executable, "-m", "airflow_delta_provider", *job, *named, "--report", str(file)]
+    command += ["--engine", "spark", "--exit-zero"]
     print(f"{checkout}: {' '.join(job)}, {len(tables)} tables", file=sys.stderr)
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryDirectory() as elsewhere:
         ended = subprocess.run(

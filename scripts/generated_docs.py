@@ -28,7 +28,6 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     rules_catalogue.CATALOGUE: rules_catalogue.render,
     coverage_page.PAGE: coverage_page.render,
     command_line_page.PAGE: command_line_page.render,
-    command_line_page.JOBS_PAGE: command_line_page.render_jobs,
     compatibility_page.PAGE: compatibility_page.render,
     configuration_page.PAGE: configuration_page.render,
     engines_page.PAGE: engines_page.render,

@@ -10,7 +10,7 @@ from scripts.sample_blocks import CHECKOUT, all_shown
 
 PICTURE = CHECKOUT / "docs" / "images" / "report.svg"
 _SAMPLE = "row-ids"
-_COMMAND = "$ python -m airflow_delta_provider.jobs check-row-tracking --table s3a://lake/flights_damaged …"
+_COMMAND = "$ delta-provider check-row-tracking s3a://lake/flights_damaged …"
 _TITLE = "Two files of a table share row ids: the report names the commit, the files, the effect and the remedy"
 
 _CHARACTER, _LINE, _MARGIN, _BAR = 8.4, 20, 22, 34

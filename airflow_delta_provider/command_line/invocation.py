@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from airflow_delta_provider.command_line.arguments import flags_of, read_document, read_options
 from airflow_delta_provider.command_line.exit_code import UsageError
 from airflow_delta_provider.command_line.parser import table_parser
-from airflow_delta_provider.domain.engine.spark_library import MasterError, SparkMaster
 from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.rendering.links import SourceTree
 from airflow_delta_provider.domain.request.check_options import AuditOptions
@@ -26,7 +26,6 @@ from airflow_delta_provider.domain.request.config_file import (
     renamed_entries,
 )
 from airflow_delta_provider.domain.request.kinds import Kind, load
-from airflow_delta_provider.domain.request.migration_options import InitSpecOptions
 from airflow_delta_provider.domain.request.option import Document
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.table_name import (
@@ -37,7 +36,6 @@ from airflow_delta_provider.domain.table_name import (
     is_relative,
     place_of,
 )
-from airflow_delta_provider.jobs.run.arguments import flags_of, read_document, read_options
 
 
 def find_config(start: Path) -> Path | None:
@@ -228,6 +226,7 @@ class Invocation:
     :param fail_on: lowest severity that fails: ``error``, ``warning`` or ``never``
     :param strict: True if undetermined tables fail
     :param project: start of relative table names
+    :param as_jobs: True for ``python -m airflow_delta_provider.jobs``
     """
 
     kind: Kind
@@ -239,27 +238,33 @@ class Invocation:
     fail_on: str
     strict: bool
     project: ProjectFolder
+    as_jobs: bool = False
 
 
-def read_invocation(command: str, kind: Kind, words: Sequence[str]) -> Invocation:
+#: Defaults of ``python -m airflow_delta_provider.jobs``.
+_OF_JOBS = ("--engine", "spark", "--no-config")
+
+
+def read_invocation(command: str, kind: Kind, words: Sequence[str], *, as_jobs: bool = False) -> Invocation:
     """Read a command line and its configuration file.
 
+    :param as_jobs: True for ``python -m airflow_delta_provider.jobs``: with its defaults, and with table names as given
     :raises UsageError: if they are invalid
     :raises SystemExit: with 2 if argparse finds an error, with 0 after ``--help``
     """
-    parsed = table_parser(command, kind).parse_intermixed_args(words)
+    parsed = table_parser(command, kind).parse_intermixed_args([*words, *_OF_JOBS] if as_jobs else words)
     config, project = _configured(parsed, load(kind.options))
     fail_on = parsed.fail_on or config.fail_on or "error"
     options = _options(kind, parsed, config, fail_on, project)
     schemas = [f"{schema}.*" for schema in getattr(parsed, "schema", ())]
-    named = read_names([*parsed.tables, *parsed.named, *schemas] or options.declared_tables)
-    tables, exclude = list(map(project.typed, named)), []
+    named = [*parsed.tables, *parsed.named, *schemas] or [*options.declared_tables]
+    tables, exclude = named if as_jobs else list(map(project.typed, read_names(named))), []
     if not options.changes:
         tables = tables or list(config.tables)
         exclude = [*map(project.typed, parsed.exclude), *config.exclude]
     _check(options, tables, parsed)
     strict = bool(config.strict if parsed.strict is None else parsed.strict)
-    return Invocation(kind, options, tables, exclude, parsed, config, fail_on, strict, project)
+    return Invocation(kind, options, tables, exclude, parsed, config, fail_on, strict, project, as_jobs)
 
 
 def _configured(parsed: argparse.Namespace, options: type[Options]) -> tuple[Config, ProjectFolder]:
@@ -278,7 +283,7 @@ def _configured(parsed: argparse.Namespace, options: type[Options]) -> tuple[Con
     if path is None:
         return config, here
     project = ProjectFolder(folder_of(path).as_posix())
-    if project != here and (options.names_tables or issubclass(options, InitSpecOptions)):
+    if project != here and (options.names_tables or "out" in options.declared()):
         return config.with_absolute_names(project.path), here
     return config.renamed(project.written), project
 
@@ -344,12 +349,15 @@ def _check(options: Options, tables: Sequence[str], parsed: argparse.Namespace) 
         )
     try:
         check_tables(tables, patterns=not options.changes, relative=True)
-        if parsed.master is not None:
-            SparkMaster.parse(parsed.master)
     except (RequestError, TableNameError) as error:
         raise UsageError(str(error)) from None
-    except MasterError as error:
-        raise UsageError(f"--master: {error}") from None
+    if parsed.master is not None:
+        from airflow_delta_provider.domain.engine.spark_library import MasterError, SparkMaster  # late: rarely needed
+
+        try:
+            SparkMaster.parse(parsed.master)
+        except MasterError as error:
+            raise UsageError(f"--master: {error}") from None
     for flag, settings in (("--conf", parsed.conf), ("--storage", parsed.storage)):
         for setting in settings:
             if not setting.partition("=")[0] or "=" not in setting:

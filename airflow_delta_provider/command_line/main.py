@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from io import TextIOWrapper
 from types import FrameType
 from typing import NoReturn
 
-from airflow_delta_provider.command_line import parser, rules
+from airflow_delta_provider.command_line import parser
 from airflow_delta_provider.command_line.exit_code import ExitCode, UsageError
 from airflow_delta_provider.command_line.terminal import PROGRAM, Terminal, is_terminal
 from airflow_delta_provider.domain.request.kinds import Kind
@@ -19,14 +18,15 @@ from airflow_delta_provider.domain.text import did_you_mean
 from airflow_delta_provider.jobs.process import collect_seldom
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], *, as_jobs: bool = False) -> int:
     """Run a command line and return its exit code.
 
+    :param as_jobs: True for ``python -m airflow_delta_provider.jobs``, with its defaults
     :raises SystemExit: with 2 if argparse finds an error, with 0 after ``--help`` and ``--version``
     """
     terminal = Terminal()
     try:
-        return _run(list(arguments), terminal)
+        return _run(list(arguments), terminal, as_jobs=as_jobs)
     except UsageError as error:
         terminal.error(str(error))
         return ExitCode.USAGE
@@ -40,10 +40,14 @@ def main(arguments: Sequence[str]) -> int:
 
 def _traceback(arguments: Sequence[str]) -> list[str]:
     """Return the traceback of the current error if ``--verbose`` is given."""
-    return [traceback.format_exc()] if {"-v", "--verbose"} & set(arguments) else []
+    if not {"-v", "--verbose"} & set(arguments):
+        return []
+    import traceback  # slow to import
+
+    return [traceback.format_exc()]
 
 
-def _run(words: list[str], terminal: Terminal) -> int:
+def _run(words: list[str], terminal: Terminal, *, as_jobs: bool) -> int:
     command = words[0] if words else "--help"
     if command.startswith("-"):
         parser.whole_parser().parse_args([command])
@@ -62,10 +66,12 @@ def _run(words: list[str], terminal: Terminal) -> int:
         )
     from airflow_delta_provider.command_line.table_command import run_table_command  # late: others need no rules
 
-    return run_table_command(command, kind, words[1:])
+    return run_table_command(command, kind, words[1:], as_jobs=as_jobs)
 
 
 def _run_rules(command: str, words: Sequence[str], terminal: Terminal) -> int:
+    from airflow_delta_provider.command_line import rules  # late: other commands need none of it
+
     parsed = parser.rules_parser(command).parse_args(words)
     if command == "explain":
         shown = rules.explain(parsed.rules, parsed.format)
@@ -75,17 +81,27 @@ def _run_rules(command: str, words: Sequence[str], terminal: Terminal) -> int:
 
 
 _SHOW_CURSOR = "\x1b[?25h"
+_RENAMED = (
+    "python -m airflow_delta_provider.jobs is now delta-provider, and the next release removes the former name. Run "
+    "`delta-provider` with the same arguments and --engine spark --no-config; --exit-zero ignores findings."
+)
 
 
-def run() -> NoReturn:
-    """Run this process's command line, and exit."""
+def run(*, as_jobs: bool = False) -> NoReturn:
+    """Run this process's command line, and exit.
+
+    :param as_jobs: True for ``python -m airflow_delta_provider.jobs``, with its defaults and exit codes
+    """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # ignored for example in a script's background jobs
         signal.signal(signal.SIGINT, _interrupted)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for an encoding that lacks a character
     collect_seldom()
-    sys.exit(main(sys.argv[1:]))
+    if as_jobs:
+        Terminal().note(_RENAMED)
+    code = main(sys.argv[1:], as_jobs=as_jobs)
+    sys.exit(1 if as_jobs and code == ExitCode.FAULT else code)
 
 
 def _interrupted(_: int, __: FrameType | None) -> None:

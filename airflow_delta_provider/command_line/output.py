@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from airflow_delta_provider.command_line.arguments import ReportFile
 from airflow_delta_provider.command_line.exit_code import UsageError
 from airflow_delta_provider.command_line.invocation import Invocation, ProjectFolder
 from airflow_delta_provider.command_line.terminal import Terminal, is_terminal, wants_colour
@@ -19,7 +20,6 @@ from airflow_delta_provider.domain.rendering.presentation import ANSI, FORMATS, 
 from airflow_delta_provider.domain.rendering.report_document import totals
 from airflow_delta_provider.domain.report.confirmation import Reported
 from airflow_delta_provider.domain.report.report import DamagedReportError, JobReport, TableReport
-from airflow_delta_provider.jobs.run.arguments import ReportFile
 from airflow_delta_provider.jobs.tables.session import TableSession
 
 _JSON = "json"

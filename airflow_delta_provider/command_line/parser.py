@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from airflow_delta_provider import __version__
-from airflow_delta_provider.command_line import rules
 from airflow_delta_provider.command_line.exit_code import MEANINGS, ExitCode
 from airflow_delta_provider.command_line.terminal import PROGRAM
 from airflow_delta_provider.domain.request.kinds import KINDS, Kind, load
@@ -80,6 +79,8 @@ def _exit_codes() -> str:
 
 def rules_parser(command: str) -> argparse.ArgumentParser:
     """Return the parser of ``explain`` or ``rules``."""
+    from airflow_delta_provider.command_line import rules  # late: other commands need none of it
+
     parser = argparse.ArgumentParser(
         prog=f"{PROGRAM} {command}", description=f"{RULE_COMMANDS[command]}.", allow_abbrev=False
     )
@@ -132,7 +133,7 @@ def warm_up_parser() -> argparse.ArgumentParser:
 def table_parser(command: str, kind: Kind) -> argparse.ArgumentParser:
     """Return the parser of a command that works on tables."""
     # Imported late: the overview of all commands needs none of it.
-    from airflow_delta_provider.jobs.run.arguments import add_options
+    from airflow_delta_provider.command_line.arguments import add_options
 
     options: type[Options] = load(kind.options)
     parser = argparse.ArgumentParser(
@@ -263,7 +264,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="option of an object store without Spark, such as region or endpoint; never a secret",
     )
-    from airflow_delta_provider.jobs.run.arguments import add_allowed_locations
+    from airflow_delta_provider.command_line.arguments import add_allowed_locations
 
     add_allowed_locations(group)
     group.add_argument("--master", help="Spark master (default: spark-defaults, else local[*])")

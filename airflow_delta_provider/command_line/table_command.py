@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 
+from airflow_delta_provider.command_line.arguments import SpecFile, flags_of
 from airflow_delta_provider.command_line.engine import EngineUnavailableError, choose, opened
 from airflow_delta_provider.command_line.exit_code import ExitCode, UsageError, exit_code
 from airflow_delta_provider.command_line.invocation import Invocation, read_invocation
@@ -13,12 +14,11 @@ from airflow_delta_provider.command_line.output import Baseline, Output
 from airflow_delta_provider.command_line.terminal import ProgressBar, Terminal
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.errors import RequestError
-from airflow_delta_provider.domain.report.report import JobReport, TableReport
+from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import Kind
 from airflow_delta_provider.domain.table_name import is_catalog_name
 from airflow_delta_provider.jobs.delta.session import DeltaSession
-from airflow_delta_provider.jobs.run.arguments import SpecFile, flags_of
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.run.tables import DELTA_MARKS, matches
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
@@ -28,12 +28,13 @@ from airflow_delta_provider.jobs.tables.session import TableError
 _PAIMON_MARKS = frozenset({"schema", "snapshot"})
 
 
-def run_table_command(command: str, kind: Kind, words: Sequence[str]) -> int:
+def run_table_command(command: str, kind: Kind, words: Sequence[str], *, as_jobs: bool = False) -> int:
     """Run a command, print its result and return the exit code.
 
+    :param as_jobs: True for ``python -m airflow_delta_provider.jobs``: only a fault of every table fails
     :raises UsageError: if the command line is invalid
     """
-    invocation = read_invocation(command, kind, words)
+    invocation = read_invocation(command, kind, words, as_jobs=as_jobs)
     parsed = invocation.parsed
     terminal = Terminal(quiet=parsed.quiet, verbose=parsed.verbose)
     output = Output(invocation, terminal)
@@ -126,7 +127,7 @@ def _request(invocation: Invocation, tables: Sequence[str]) -> JobRequest:
             tuple(tables),
             options,
             dry_run=invocation.parsed.dry_run,
-            receipt=uuid.uuid4().hex,
+            receipt=os.urandom(16).hex(),
             allowed_locations=tuple(invocation.parsed.allowed_locations),
         )
     except RequestError as error:
@@ -145,6 +146,8 @@ def _hint(invocation: Invocation, report: JobReport, terminal: Terminal) -> None
 
 
 def _end(invocation: Invocation, report: JobReport, *, missed: bool) -> ExitCode:
+    if invocation.as_jobs:
+        return ExitCode.FAULT if all(table.verdict is Verdict.FAULT for table in report.tables) else ExitCode.OK
     new_only = invocation.parsed.baseline is not None
     code = exit_code(report, fail_on=invocation.fail_on, strict=invocation.strict, new_only=new_only)
     if invocation.parsed.exit_zero:
@@ -178,7 +181,7 @@ def _tables(
 
     A folder that cannot be listed is among the tables.
     """
-    if invocation.options.changes:
+    if invocation.options.changes or invocation.as_jobs:  # then the job expands patterns
         return list(invocation.tables), [], {}
     project = invocation.project
     exclusion = project.exclusion(invocation.exclude)

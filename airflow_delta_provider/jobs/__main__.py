@@ -1,11 +1,8 @@
-"""Entry point of ``python -m airflow_delta_provider.jobs``."""
+"""The former name of ``delta-provider``: ``python -m airflow_delta_provider.jobs``. The next release removes it."""
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 
-from airflow_delta_provider.jobs.process import collect_seldom
-from airflow_delta_provider.jobs.run.command_line import main
-
-collect_seldom()
-sys.exit(main())
+# By name, because nothing in this folder may import the command line.
+import_module("airflow_delta_provider.command_line.main").run(as_jobs=True)

@@ -22,9 +22,9 @@ from airflow_delta_provider.report_store import check_report_path, read_report
 class DeltaReportOperator(Reporting, BaseOperator):
     """Apply the policies to a report of a job that ran elsewhere: on Databricks, EMR, Dataproc, or from a shell.
 
-    Runs nothing and reads no table. The report is the file written by ``--report`` of
-    ``python -m airflow_delta_provider.jobs``, or by ``--format json --output`` of ``delta-provider``. The task then
-    treats it like a report of its own job: same XComs, links, alerts, asset events, and the same success or failure.
+    Runs nothing and reads no table. The report is the file written by ``--report`` of ``delta-provider``, or by its
+    ``--format json --output``. The task then treats it like a report of its own job: same XComs, links, alerts, asset
+    events, and the same success or failure.
 
     If the report is missing, cut off, or older than ``not_before``, the task fails and is retried: the job may still be
     writing it.

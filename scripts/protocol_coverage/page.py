@@ -8,7 +8,7 @@ from pathlib import Path
 
 from airflow_delta_provider.domain.rendering.links import anchor
 from scripts.protocol_coverage.entries import REASONS, Entry, Place, entries, places
-from scripts.protocol_coverage.sentences import COMMIT, REPOSITORY
+from scripts.protocol_coverage.sentences import COMMIT, DOCUMENTS, NOT_COVERED, REPOSITORY
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "protocol-coverage.md"
 _INTRODUCTION = """\
@@ -16,11 +16,16 @@ _INTRODUCTION = """\
 
 <!-- Written by `make docs` from scripts/protocol_coverage: change it there. -->
 
-This page paraphrases every sentence of Delta's protocol that requires or forbids something. For each it names the
-[rule](rules.md) that checks it and the damage in the tests that breaks it, or the reason why an audit cannot check
-it. Links lead to the [version of the documents]({repository}/tree/{commit}) that was read.
+This page paraphrases every row of a table in Delta's protocol, and every sentence that defines, requires or forbids
+something. For each it names the [rule](rules.md) that checks it and the damage in the tests that breaks it, or the
+reason why an audit cannot check it. Links lead to the [version of the documents]({repository}/tree/{commit}) that was
+read. A sentence of an accepted RFC that `PROTOCOL.md` repeats is listed once.
 
-{judged} of {all} sentences are checked. The others bind readers or catalogs, explain, or leave no trace in a table.\
+{judged} of {all} sentences are checked. The others bind readers or catalogs, explain, or leave no trace in a table.
+
+| document | covered |
+| --- | --- |
+{documents}\
 """
 _HEAD = ("| requirement | rules | damage, or the reason why it is not checked |", "| --- | --- | --- |")
 
@@ -30,7 +35,11 @@ def render() -> str:
     known = entries()
     listed = [place for place in places() if place.digest in known]
     judged = sum(bool(known[place.digest].rules) for place in listed)
-    blocks = [_INTRODUCTION.format(repository=REPOSITORY, commit=COMMIT, judged=judged, all=len(listed))]
+    covered = [f"| `{name}` | yes |" for name in DOCUMENTS]
+    covered += [f"| `{name}` | no: {why} |" for name, why in NOT_COVERED.items()]
+    documents = "\n".join(covered)
+    known_as = {"repository": REPOSITORY, "commit": COMMIT, "documents": documents}
+    blocks = [_INTRODUCTION.format(judged=judged, all=len(listed), **known_as)]
     for document, of_document in groupby(listed, key=lambda place: place.document):
         blocks.append(f"## {document}")
         for _, of_section in groupby(of_document, key=lambda place: place.anchor):

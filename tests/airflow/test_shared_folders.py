@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from airflow_delta_provider.command_line.arguments import ReportFile
 from airflow_delta_provider.hooks.jars import DeltaJars
 from airflow_delta_provider.hooks.workspace import Workspace
 from airflow_delta_provider.jobs.process import Submitter
-from airflow_delta_provider.jobs.run.arguments import ReportFile
 from airflow_delta_provider.jobs.storage import local_storage
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from airflow_delta_provider.notifications.memory import StateFile

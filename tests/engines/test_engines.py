@@ -66,7 +66,7 @@ def test_result_stands_alone_in_the_output_though_ivy_may_print_there(pair: Pair
     command = [
         str(pair.binaries / "python"),
         "-m",
-        "airflow_delta_provider.jobs",
+        "airflow_delta_provider",
         "enable-feature",
         "--dry-run",
     ]

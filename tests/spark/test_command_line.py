@@ -9,22 +9,18 @@ import sys
 from pathlib import Path
 
 import pyspark
-import pytest
 
+from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.domain.engine.spark_library import delta_coordinates
-from airflow_delta_provider.jobs.run.command_line import main
 from tests.tables import broken_logs, log
 from tests.tables.protocols import legacy
 from tests.tables.widening import flat
 from tests.unit.report_contract import violations
 
-#: A check of row tracking that lacks nothing.
-CHECK = ("check-row-tracking", "--table", "t", "--report", "r.json")
-
 
 def call(*arguments, cwd=None):
     done = subprocess.run(
-        [sys.executable, "-m", "airflow_delta_provider.jobs", *map(str, arguments)],
+        [sys.executable, "-m", "airflow_delta_provider", *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
@@ -41,11 +37,11 @@ def report_in(path):
     return wire
 
 
-def test_several_tables_by_relative_path_give_a_report_and_exit_0_whatever_the_verdict(table, tmp_path):
+def test_several_tables_by_relative_path_give_a_report_and_the_exit_code_of_the_worst(table, tmp_path):
     good, broken = table(legacy, "good"), table(broken_logs.gap, "broken")
     options = ("--feature", "typeWidening", "--property", "note=a=b", "--allow-protocol-upgrade", "--report", "r.json")
     done = call("enable-feature", "--table", "./good", "--table", broken, *options, cwd=tmp_path)
-    assert done.returncode == 0
+    assert done.returncode == 3
     wire = report_in(tmp_path / "r.json")
     assert [(t["table"], t["verdict"], t["changed"]) for t in wire["tables"]] == [
         ("./good", "PASS", True),
@@ -58,12 +54,12 @@ def test_several_tables_by_relative_path_give_a_report_and_exit_0_whatever_the_v
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["r.json"]
 
 
-def test_refusal_is_reported_with_its_plan_and_exit_0(table, tmp_path, capsys):
+def test_refusal_is_reported_with_its_plan_and_exit_3(table, tmp_path, capsys):
     path = table(flat, enabled=False)
     before = log.contents(path)
     columns = ("--column", "q=bigint", "--enable-type-widening")
     code = main(["widen-types", "--table", str(path), *columns, "--report", str(tmp_path / "r.json")])
-    assert code == 0
+    assert code == 3
     wire = report_in(tmp_path / "r.json")
     assert wire["verdict"] == "REFUSED"
     assert [finding["code"] for finding in wire["tables"][0]["findings"]] == ["RQ09"]
@@ -72,9 +68,9 @@ def test_refusal_is_reported_with_its_plan_and_exit_0(table, tmp_path, capsys):
     assert log.contents(path) == before
 
 
-def test_fault_of_all_tables_is_reported_with_exit_1(session, tmp_path, capsys):
+def test_fault_of_all_tables_is_reported_with_exit_4(session, tmp_path, capsys):
     arguments = ("--feature", "typeWidening", "--report", str(tmp_path / "r.json"))
-    assert main(["enable-feature", "--table", "hologram://x/y", *arguments]) == 1
+    assert main(["enable-feature", "--table", "hologram://x/y", *arguments]) == 4
     assert report_in(tmp_path / "r.json")["verdict"] == "FAULT"
     printed = capsys.readouterr()
     assert "Traceback" not in printed.out + printed.err
@@ -103,8 +99,8 @@ def test_report_to_a_storage_that_spark_does_not_know_is_refused_before_anything
 
 def test_report_that_cannot_be_written_is_printed_all_the_same(session, table, tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    detail = ("detail", "--table", str(table(legacy)), "--format", "json")
-    assert main([*detail, "--report", (tmp_path / "file" / "r.json").as_uri()]) == 1
+    detail = ("detail", "--table", str(table(legacy)), "--format", "json", "--engine", "spark")
+    assert main([*detail, "--report", (tmp_path / "file" / "r.json").as_uri()]) == 4
     printed = capsys.readouterr()
     assert json.loads(printed.out)["verdict"] == "PASS"
     assert "could not be written" in printed.err
@@ -113,16 +109,16 @@ def test_report_that_cannot_be_written_is_printed_all_the_same(session, table, t
 
 def test_java_that_is_not_there_is_said_with_what_the_start_of_spark_printed(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", "/nonexistent")
-    done = call("detail", "--table", "/t", "--report", tmp_path / "r.json")
-    assert (done.returncode, done.stdout) == (1, "")
+    done = call("detail", "--table", "/t", "--report", tmp_path / "r.json", "--engine", "spark")
+    assert (done.returncode, done.stdout) == (4, "")
     assert "there is no Spark session" in done.stderr
     assert "/nonexistent/bin/java: No such file" in done.stderr
 
 
-def test_spark_without_delta_is_said_in_a_sentence_with_exit_1(tmp_path):
+def test_spark_without_delta_is_said_in_a_sentence_with_exit_4(tmp_path):
     arguments = ("--feature", "typeWidening", "--report", tmp_path / "r.json", "--delta-jars", "provided")
     done = call("enable-feature", "--table", "/nowhere", *arguments)
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert "Delta Lake is not on Spark's classpath" in done.stderr
     assert not (tmp_path / "r.json").exists()
 
@@ -133,7 +129,7 @@ def test_under_spark_submit_the_master_and_the_settings_are_those_of_spark_submi
     script.write_text(
         "import sys\n"
         "from pyspark.sql import SparkSession\n"
-        "from airflow_delta_provider.jobs.run.command_line import main\n"
+        "from airflow_delta_provider.command_line.main import main\n"
         "code = main(sys.argv[1:])\n"
         "spark = SparkSession.getActiveSession()\n"
         "print('master', spark.sparkContext.master, spark.conf.get('spark.sql.shuffle.partitions'))\n"
@@ -151,70 +147,14 @@ def test_under_spark_submit_the_master_and_the_settings_are_those_of_spark_submi
     assert report_in(tmp_path / "r.json")["verdict"] == "PASS"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "COMMAND"),
-        (("enable-features", "--table", "t"), "invalid choice"),
-        (("enable-feature", "--table", "t", "--report", "r.json"), "--feature"),
-        (("enable-feature", "--feature", "x", "--report", "r.json"), "--table"),
-        (("enable-feature", "--feature", "x", "--table", "", "--report", "r.json"), "does not name a table"),
-        (("enable-feature", "--feature", "x", "--table", "t", "--property", "a", "--report", "r.json"), "NAME=VALUE"),
-        (
-            (
-                "enable-feature",
-                "--feature",
-                "x",
-                "--table",
-                "t",
-                "--property",
-                "a=1",
-                "--property",
-                "a=2",
-                "--report",
-                "r",
-            ),
-            "--property names 'a' more than once",
-        ),
-        (("widen-types", "--table", "t", "--column", "q", "--report", "r.json"), "PATH=TYPE"),
-        (
-            ("widen-types", "--table", "t", "--column", "a=b=int", "--column", "a=b=long", "--report", "r.json"),
-            "--column names 'a=b' more than once",
-        ),
-        (("widen-types", "--table", "t", "--column", "q=int", "--report", "no/such/r.json"), "no directory no/such"),
-        (("widen-types", "--table", "t", "--column", "q=int", "--report", "."), "that is a directory"),
-        (("widen-types", "--table", "t", "--column", "q=int", "--verify", "never", "--report", "r.json"), "--verify"),
-        ((*CHECK, "--level", "full"), "--level: invalid choice: 'full'"),
-        ((*CHECK, "--dry-run"), "unrecognized arguments: --dry-run"),
-        (("audit", "--table", "t", "--report", "r.json", "--rule", "XX01"), "--rule names 'XX01'"),
-        (("audit", "--table", "t", "--report", "r.json", "--waivers", "no.yaml"), "no.yaml cannot be read"),
-        (("audit", "--table", "t", "--report", "r.json", "--format", "xml"), "invalid choice: 'xml'"),
-    ],
-)
-def test_command_line_that_makes_no_sense_exits_2_and_says_why(tmp_path, monkeypatch, capsys, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == 2
-    assert message in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_process_whose_command_line_makes_no_sense_exits_2_and_writes_nothing(tmp_path):
-    done = call("enable-feature", "--table", "t", "--report", "r.json", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "--feature" in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_audit_of_a_pattern_with_waivers_prints_what_it_writes(table, tmp_path, capsys):
     path = table(legacy, "lake")
     metadata = log.last(path, "metaData")
     log.commit(path, {"metaData": {**metadata, "id": "another"}})
     waivers = tmp_path / "waivers.yaml"
     waivers.write_text("- {code: MD08, owner: ann, reason: a pilot, expires: 2999-12-31}\n")
-    arguments = ["audit", "--table", f"{tmp_path}/la*", "--report", str(tmp_path / "r.json")]
-    assert main([*arguments, "--format", "json"]) == 0
+    arguments = ["audit", "--table", f"{tmp_path}/la*", "--report", str(tmp_path / "r.json"), "--engine", "spark"]
+    assert main([*arguments, "--format", "json"]) == 1
     wire = report_in(tmp_path / "r.json")
     assert json.loads(capsys.readouterr().out) == wire
     assert [(t["table"], t["verdict"]) for t in wire["tables"]] == [(str(path), "VIOLATED")]
@@ -233,9 +173,10 @@ def test_report_that_was_written_is_received_and_one_that_was_not_is_told_again(
     (tmp_path / "file").write_text("")
     log.commit(path, {"metaData": {**log.last(path, "metaData"), "id": "another"}})
     arguments = ["audit", "--table", str(path), "--state-path", str(tmp_path / "state"), "--format", "json"]
+    arguments += ["--engine", "spark"]
     statuses = []
     for file in ("file/r.json", "r.json", "r.json"):
         code = main([*arguments, "--report", (tmp_path / file).as_uri()])
         (finding,) = json.loads(capsys.readouterr().out)["tables"][0]["findings"]
         statuses.append((code, finding["status"]))
-    assert statuses == [(1, "NEW"), (0, "NEW"), (0, "KNOWN")]
+    assert statuses == [(4, "NEW"), (1, "NEW"), (1, "KNOWN")]

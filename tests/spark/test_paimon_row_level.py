@@ -201,6 +201,18 @@ def _again(table: EditedTable, kind: str, operation: str | None) -> None:
     table.commit(kind, operation, new, deleted=[file], nextRowId=next_row_id + rows)
 
 
+def _compact(table: EditedTable) -> None:
+    """Let a compaction write the rows of a file as new ones, where nothing clusters."""
+    table.roll_back(3)
+    _again(table, "COMPACT", None)
+
+
+def _reuse(table: EditedTable) -> None:
+    """Let an INSERT OVERWRITE write other rows under the ids of those that it replaces, stored in their file."""
+    table.roll_back(4)
+    table.snapshot(4, operation="OVERWRITE")
+
+
 def _lose(table: EditedTable) -> None:
     """Let an UPDATE write a row less than it took."""
     table.roll_back(2)
@@ -229,6 +241,13 @@ DAMAGES: dict[str, tuple[str, Damage, list[tuple[str, int, int | None]]]] = {
     "a deleted row that comes back": (DV, _undelete, [("PD07", 3, None)]),
     "deletion vectors that are forgotten": ("big/dv/06_call", _without_vectors, [("PD02", 4, None)]),
     "an UPDATE that gives rows new ids": (W1, _update, [("PD15", 4, None)]),
+    "a compaction that gives rows new ids": (W1, _compact, [("PD15", 4, None)]),
+    "an OVERWRITE that reuses ids": (W1, _reuse, [("PD07", 4, None), ("PM07", 4, None)]),
+    "a DELETE that changes a row": (
+        W1,
+        _rows("57b71cd2", _set(0, data="z", _SEQUENCE_NUMBER=None), max_sequence_number=5),
+        [("PD17", 5, None)],
+    ),
     "an UPDATE that loses rows": (W1, _lose, [("PD16", 2, None)]),
     "a compaction that changed a value": (P, _rows("9a7c8bb8", _set(0, v="z")), [("PD09", 21, None)]),
     "a compaction of column files that changed a value": (
@@ -273,6 +292,7 @@ def test_damages_are_named_by_their_rule_at_the_snapshot_that_did_them_and_the_o
 def _cluster(table: EditedTable) -> None:
     """Let a compaction write the rows of a file again with new ids, as incremental clustering does."""
     table.roll_back(3)
+    table.schema(0, options={"clustering.incremental": "true", "clustering.columns": "id"})
     _again(table, "COMPACT", None)
 
 

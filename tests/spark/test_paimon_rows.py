@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.paimon.changed_rows import Occurrence, groups_of
+from airflow_delta_provider.domain.paimon.changed_rows import Occurrence
+from airflow_delta_provider.domain.paimon.row_groups import groups_of
 from airflow_delta_provider.domain.paimon.table_history import vector_key, vectors_of
 from airflow_delta_provider.jobs.paimon.table import TableFiles
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession

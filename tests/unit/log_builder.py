@@ -633,7 +633,7 @@ def _is_same(add: Json, now: Json | None) -> bool:
 _PARTITIONS = {
     "boolean": "true",
     "date": "2024-01-01",
-    "timestamp": "2024-01-01 00:00:00",
+    "timestamp": "2024-01-01T00:00:00.000000Z",
     "timestamp_ntz": "2024-01-01 00:00:00",
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
 
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import Change, Effect
 from airflow_delta_provider.domain.audit.live_paths import NO_PATHS, LiveCounts
@@ -15,7 +17,7 @@ from airflow_delta_provider.domain.checks.actions.partition_values import (
 from airflow_delta_provider.domain.checks.actions.statistics import check_statistics
 from airflow_delta_provider.domain.checks.column_mapping.names import check_added_file
 from airflow_delta_provider.domain.checks.metadata.domains import check_clustering_statistics, clustering_paths
-from airflow_delta_provider.domain.delta.commit import Action
+from airflow_delta_provider.domain.delta.commit import Action, writer_of
 from airflow_delta_provider.domain.delta.features.log import CLUSTERING_DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import is_absolute, is_any_odd, is_odd, plain_path
@@ -249,14 +251,22 @@ class LiveFileTracker:
         return list(self._spellings.take(transition, is_live))
 
     def descriptions(
-        self, actions: Sequence[Action], before: TableState, state: TableState, old: Container[str]
+        self,
+        actions: Sequence[Action],
+        before: TableState,
+        state: TableState,
+        old: Container[str],
+        info: Mapping[str, Any],
     ) -> Iterator[Finding]:
         """Yield findings about names, partition values and statistics of the files in a commit.
 
         :param state: the state after the commit
         :param old: paths that the commit adds and that were there before
+        :param info: ``commitInfo`` of the commit
         """
+        writer = writer_of(info)
         mapped = state.metadata.properties.is_mapped
+        stored_before = cache(lambda: self._log.stored_names_before(state.version))
         clustered = clustering_paths(state) if CLUSTERING_DOMAIN in state.domains else ()
         for action in actions:
             add = action.get("add")
@@ -266,14 +276,14 @@ class LiveFileTracker:
                         yield from check_other_partition_values(kind, body, metadata)
                 continue
             current = mapped and add["path"] not in old and ":" not in add["path"]
-            found = list(check_added_file(add, state.metadata, current=current))
+            found = list(check_added_file(add, state.metadata, stored_before, current=current))
             if found and current and self._begun_late and self._log.added_before(state.version, [add["path"]]):
-                found = list(check_added_file(add, state.metadata))
+                found = list(check_added_file(add, state.metadata, stored_before))
             yield from found
             yield from check_partition_values(add, state.metadata)
             if clustered and add["path"] not in old and not is_absolute(add["path"]):  # others may be older
                 yield from check_clustering_statistics(add, clustered)
-            yield from check_statistics(add, state.metadata, is_new=add["path"] not in old)
+            yield from check_statistics(add, state.metadata, is_new=add["path"] not in old, writer=writer)
 
 
 def _matters(state: TableState) -> bool:

@@ -7,16 +7,18 @@ states under other operation names.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from airflow_delta_provider.domain.checks.log.history import gap, not_kept
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import FileAspect, Need
 from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.features.columns import HIGH_WATER_MARK, KEY, USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
@@ -30,6 +32,7 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import (
+    DROPPED_OR_RENAMED,
     ENABLEMENT_TIMESTAMP,
     ENABLEMENT_VERSION,
     MAX_COLUMN_ID,
@@ -39,10 +42,19 @@ from airflow_delta_provider.domain.delta.table_properties import (
 from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 from airflow_delta_provider.domain.report.report import Finding, Severity
 
+T = TypeVar("T")
 _MASK = (1 << 64) - 1
-#: Keys that Delta keeps, or records again, when it restores an earlier version: properties, and a key of identity
-#: columns.
-_KEPT = frozenset({MAX_COLUMN_ID, ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN, ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP})
+#: Properties that Delta keeps, or records again, when it restores an earlier version; the last one stays true.
+_KEPT = frozenset(
+    {
+        MAX_COLUMN_ID,
+        ROW_ID_COLUMN,
+        ROW_COMMIT_VERSION_COLUMN,
+        ENABLEMENT_VERSION,
+        ENABLEMENT_TIMESTAMP,
+        DROPPED_OR_RENAMED,
+    }
+)
 
 
 class _Seen(NamedTuple):
@@ -52,12 +64,14 @@ class _Seen(NamedTuple):
     :param version: the newest of them
     :param protocols: their protocols, without duplicates
     :param identities: their table ids with times of creation, without duplicates
+    :param dropped: their values of ``hasDroppedOrRenamed``, without duplicates
     """
 
     lowest: int
     version: int
     protocols: tuple[Protocol, ...]
     identities: tuple[tuple[str, int | None], ...]
+    dropped: tuple[str | None, ...]
 
     @classmethod
     def of(cls, lowest: int, state: TableState, version: int, before: _Seen | None) -> _Seen:
@@ -66,15 +80,20 @@ class _Seen(NamedTuple):
         :param state: the state of that version, or one with the same protocol and metadata
         """
         protocol, identity = state.protocol, identity_of(state.metadata)
+        dropped = state.metadata.properties.dropped_or_renamed
         if before is None:
-            return cls(lowest, version, (protocol,), (identity,))
-        protocols, identities = before.protocols, before.identities
+            return cls(lowest, version, (protocol,), (identity,), (dropped,))
         return cls(
             lowest,
             version,
-            protocols if protocol in protocols else (*protocols, protocol),
-            identities if identity in identities else (*identities, identity),
+            _with(before.protocols, protocol),
+            _with(before.identities, identity),
+            _with(before.dropped, dropped),
         )
+
+
+def _with(known: tuple[T, ...], one: T) -> tuple[T, ...]:
+    return known if one in known else (*known, one)
 
 
 class EarlierStates:
@@ -149,7 +168,8 @@ class EarlierStates:
             return None
         self.had_protocol = after.protocol in seen.protocols
         self.had_identity = identity_of(after.metadata) in seen.identities
-        return seen.version if self._moved and seen.lowest <= self._highest else None
+        is_back = seen.lowest <= self._highest and _keeps_drops(seen.dropped, after)
+        return seen.version if self._moved and is_back else None
 
 
 def leads_back(earlier: TableState, now: TableState) -> bool:
@@ -161,7 +181,14 @@ def leads_back(earlier: TableState, now: TableState) -> bool:
         _essence(earlier.metadata) == _essence(now.metadata)
         and (earlier.files or {}).keys() == (now.files or {}).keys()
         and (earlier.metadata.properties.max_column_id or 0) <= (now.metadata.properties.max_column_id or 0)
+        and _keeps_drops([earlier.metadata.properties.dropped_or_renamed], now)
     )
+
+
+def _keeps_drops(earlier: Collection[str | None], now: TableState) -> bool:
+    """Return True if ``hasDroppedOrRenamed`` is as in an earlier version, or was set in between."""
+    value = now.metadata.properties.dropped_or_renamed
+    return value == "true" or value in earlier
 
 
 def identity_of(metadata: Metadata) -> tuple[str, int | None]:
@@ -314,12 +341,22 @@ class PastLog:
         """
         return {}
 
+    def stored_names_before(self, version: int) -> frozenset[str] | None:
+        """Return the lower-case names of columns in files before ``version``; None if the log begins later."""
+        return None
+
     def adds_between(self, after: int, version: int) -> Iterable[Mapping[str, Any]]:
         """Yield the ``add`` actions of the kept commits after one version and up to another, as in the log.
 
         :param after: version to start after; below 0, the adds of the checkpoint that the log begins with are included
         """
         return ()
+
+    def files_between(self, after: int, version: int) -> Iterator[LiveFile]:
+        """Yield the files of :meth:`adds_between`, without malformed ones."""
+        for add in self.adds_between(after, version):
+            with suppress(KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError):
+                yield LiveFile.from_add(add)
 
     def last_adds(self, version: int, keys: Collection[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
         """Return each file's last ``add`` up to ``version``, as logged, if it has statistics.

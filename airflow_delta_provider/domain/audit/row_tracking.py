@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import (
@@ -27,7 +27,14 @@ from airflow_delta_provider.domain.checks.row_tracking.commits import (
     check_commit,
     suspicious_paths,
 )
-from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import Overlap, RowCount, in_order, last_id, overlaps
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import (
+    AssignedIds,
+    Overlap,
+    RowCount,
+    in_order,
+    last_id,
+    overlaps,
+)
 from airflow_delta_provider.domain.checks.row_tracking.history import check_history
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     MISSING_ROW_IDS,
@@ -66,6 +73,7 @@ class RowTrackingAudit:
     ) -> None:
         self._shortcuts = shortcuts
         self._log = log
+        self._assigned = AssignedIds(log.files_between)
         self._begun_late = begun_late
         self._follow = follow
         self._mark: int | None = None
@@ -156,6 +164,9 @@ class RowTrackingAudit:
         if orderly and restored.version is None and commit.operation != "RESTORE":
             return
         transition = self._with_earlier_ids(transition, again, restored)
+        if suspicious:
+            assigned = partial(self._assigned.has, version=commit.version)
+            transition = replace(transition, past=replace(transition.past, assigned=assigned))
         repaired = {key_of(violation.finding) for violation in healed}
         for finding in (*check_commit(transition, earlier), *check_history(transition)):
             if finding.code == MATERIALIZED_NAMES_CHANGED.code and _has_names_of(

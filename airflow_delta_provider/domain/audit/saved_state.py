@@ -391,7 +391,7 @@ def _may_stand(finding: Finding, names: Collection[str]) -> bool:
 
 
 def _is_judged_anew(finding: Finding) -> bool:
-    if finding.at_or_before or _needs_more(finding):
+    if finding.at_or_before or _needs_more(finding) or finding.code == MALFORMED_NAME.code:
         return False
     return (
         finding.severity is Severity.ERROR

@@ -202,7 +202,8 @@ class TransitionJudge:
         The patterns of :mod:`file_pattern` must cover everything that these findings depend on.
         """
         written = (finding for action in actions for finding in on_action.run(action))
-        return chain(written, self._files.descriptions(actions, transition.before, transition.after, old))
+        before, after, info = transition.before, transition.after, transition.commit.info
+        return chain(written, self._files.descriptions(actions, before, after, old, info))
 
     def _broken_by(
         self,

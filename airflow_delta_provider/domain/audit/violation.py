@@ -26,9 +26,6 @@ Violated = tuple[Key, "int | None"]
 Before = Callable[[], "TableState | None"]
 
 
-_ORDER = {Severity.ERROR: 0, Severity.UNDECIDED: 1, Severity.WARNING: 2}
-
-
 @dataclass(eq=False)
 class Violation:
     """A broken rule.
@@ -119,7 +116,7 @@ def worded(finding: Finding) -> Finding:
 def rank(violation: Violation) -> tuple[int, int, str]:
     """Return the sort key of violations: the worst first, then the oldest."""
     finding = violation.finding
-    return _ORDER[finding.severity], finding.version or 0, finding.code
+    return -finding.severity.rank, finding.version or 0, finding.code
 
 
 def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
@@ -141,6 +138,8 @@ def cause_of(violation: Violation, others: list[Violation]) -> Violation | None:
             columns = how.same_file or RULES[code].of_all_columns or _related(finding.column, cause.column)
             if code in how.afterwards:
                 allowed, columns = (cause.version or 0) < (finding.version or 0), True
+            elif code in how.once_fixed:
+                allowed, columns = other.healed is not None and other.healed == finding.version, True
             if (how.same_file or how.any_commit) and cause.path != finding.path:
                 continue
             if columns and allowed and _has_no_part_in(other, violation):

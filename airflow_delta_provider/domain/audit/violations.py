@@ -338,6 +338,9 @@ class Violations:
             last = max((other.finding.version or 0 for other in others), default=finding.version)
             alike = (more, None if last == finding.version else last) if more else (None, None)
             healed = [violation.healed for violation in (first, *others) if violation.healed is not None]
+            if root.healed is not None and not healed and finding.evidence is not None:
+                cause = f" It follows from {root.finding.code}, which version {root.healed} fixed."
+                finding = replace(finding, evidence=finding.evidence.removesuffix(cause) + cause)
             reported = replace(
                 finding,
                 alike=alike[0],

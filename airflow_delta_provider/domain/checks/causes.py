@@ -19,6 +19,7 @@ class Causes:
     :param same_file: whether it follows only if both are about the same file
     :param any_commit: whether it follows from any error in a commit, as in files derived from the commits
     :param afterwards: codes of further rules that can cause it only in later commits
+    :param once_fixed: codes of further rules that can cause it only in the commit that fixes them
     """
 
     codes: tuple[str, ...] = ()
@@ -27,15 +28,18 @@ class Causes:
     same_file: bool = False
     any_commit: bool = False
     afterwards: tuple[str, ...] = ()
+    once_fixed: tuple[str, ...] = ()
 
     @property
     def all_codes(self) -> tuple[str, ...]:
-        return *self.codes, *self.afterwards
+        return *self.codes, *self.afterwards, *self.once_fixed
 
 
-def causes(*codes: str, afterwards: tuple[str, ...] = (), **conditions: bool) -> Causes:
+def causes(
+    *codes: str, afterwards: tuple[str, ...] = (), once_fixed: tuple[str, ...] = (), **conditions: bool
+) -> Causes:
     """Return causes; see :class:`Causes` for the parameters."""
-    return Causes(codes, afterwards=afterwards, **conditions)
+    return Causes(codes, afterwards=afterwards, once_fixed=once_fixed, **conditions)
 
 
 #: Causes by the code of the consequence.
@@ -45,14 +49,16 @@ CAUSES: Mapping[str, Causes] = {
     "LG08": causes(later=True, any_commit=True),
     "LG12": causes(later=True, any_commit=True),
     "LG14": causes(later=True, any_commit=True),
+    "LG27": causes(later=True, any_commit=True),
     "AC05": causes("TF11", "TF12", "TF08", "RT01", "TF01", "TF02", "TF03", "TF04", "TF05", "TF06", later=True),
     "AC06": causes("TF11", "TF12", "TF01", "TF02", "TF03", "TF04", "TF05", "TF06", later=True),
     "AC08": causes("MD11", "MD05", "CM09", "CM20", "MD17", later=True),
     "AC09": causes("AC10", "AC22", "LG04", later=True),
+    "AC11": causes(once_fixed=("TF11", "TF12", "TF15")),
     "AC14": causes("LG04", "AC16"),
     "AC18": causes("MD27", later=True),
     "AC22": causes("AC10", "AC15"),
-    "AC24": causes("MD11", "MD17", "AC08", "AC12", later=True),
+    "AC24": causes("MD11", "MD17", "AC08", "AC12", "CM14", later=True),
     "TF03": causes("TF28"),
     "TF04": causes("TF28"),
     "TF05": causes("TF28"),
@@ -65,13 +71,14 @@ CAUSES: Mapping[str, Causes] = {
     "TF25": causes("TF11", "TF12", "CM09", "CM11"),
     "TF30": causes("TF25", "TF27", later=True, earlier=True),
     "MD09": causes("MD04", later=True),
-    "MD11": causes("MD17"),
+    "MD11": causes("MD17", once_fixed=("MD11",)),
     "MD12": causes("MD17"),
     "MD14": causes("MD05", "MD11", "MD28"),
     "MD16": causes("CM20", later=True),
     "MD25": causes("MD24", "MD15"),
     "MD28": causes("TF11", "TF12", "AC05", "RT01", "TF01", "TF02", "TF03", "TF04", "TF05", "TF06", later=True),
     "MD29": causes("MD28"),
+    "MD31": causes(once_fixed=("MD16",)),
     "MD32": causes("MD38", "AC18", "CM15", later=True, same_file=True),
     "MD35": causes("MD15", "MD24"),
     "MD36": causes("MD15", "MD24"),
@@ -112,7 +119,7 @@ CAUSES: Mapping[str, Causes] = {
     "TW15": causes("TF11", "TF12"),
     "TW16": causes("TW08", "TW09", "TW12", "CM16", "CM11", "CM12", "CM13", "CM09", later=True, earlier=True),
     "RT01": causes("TF11", "TF12", "TF01", "TF02", "TF03", "TF04", "TF05", "TF06"),
-    "RT05": causes("RT02", "RT13", later=True),
+    "RT05": causes("RT02", "RT13", later=True, once_fixed=("TF11", "TF12", "RT01")),
     "RT06": causes("AC10", "AC18", "MD32"),
     "RT07": causes("RT11", "RT10", "RT14", later=True),
     "RT08": causes("RT15", "RT14", "RT11", "RT10", "RT07", "AC22", later=True, earlier=True),

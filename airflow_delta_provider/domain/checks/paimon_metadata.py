@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_delta_provider.domain.checks.rule import RuleFamily, Scope
-from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _TRACKING = "Apache Paimon, Row Tracking"
 _SNAPSHOT = "Apache Paimon, Specification, Snapshot"
@@ -125,9 +125,14 @@ REASSIGNED = _pair.warning(
 IF_SAME_ROWS = "If these are the same rows, consumers that follow row ids see them as deleted and inserted again."
 
 
-def is_reassigned(finding: Finding) -> bool:
-    """Return True if a finding reports row ids that were reassigned, not only ids that may have been."""
-    return finding.code == REASSIGNED.code and (finding.facts or {}).get("proven") is not False
+def severity_of_reassigned(finding: Finding) -> Severity | None:
+    """Return the severity of reassigned row ids if they are to fail a check; None for other findings.
+
+    Ids that only may have been reassigned are undecided.
+    """
+    if finding.code != REASSIGNED.code:
+        return None
+    return Severity.UNDECIDED if (finding.facts or {}).get("proven") is False else Severity.ERROR
 
 
 UNREADABLE_METADATA = _state.error(
@@ -189,8 +194,25 @@ NOT_READ = _state.undecided(
 )
 
 NEW_IDS_FOR_OLD_ROWS = _pair.error(
-    19, "UPDATE or DELETE assigned new row ids", name="paimon-update-assigns-new-row-ids", effect=_ROWS_SEEM_REPLACED
+    19,
+    "a commit that adds no rows assigned new row ids",
+    name="paimon-update-assigns-new-row-ids",
+    effect=_ROWS_SEEM_REPLACED,
 )
 LOST_ROWS = _pair.error(
     20, "UPDATE lost rows", name="paimon-update-lowers-row-count", effect="Rows that nobody deleted are gone."
+)
+NOT_AS_STATED = _pair.error(
+    23,
+    "a commit contradicts its kind or operation",
+    name="paimon-commit-contradicts-operation",
+    effect="Consumers that trust the kind of a commit, such as incremental reads, miss rows that came or went.",
+    source=_SNAPSHOT,
+)
+ROW_GROUP = _commit.error(
+    24,
+    "files of one row group have other rows",
+    name="paimon-row-group-incomplete",
+    effect="Reading these rows fails, or their columns are NULL, or hold the values of other rows.",
+    source="Apache Paimon, Data Evolution; DataEvolutionSplitRead",
 )

@@ -98,8 +98,17 @@ KEYS_NOT_USABLE = _data.undecided(
     remedy="Set key_columns (--key) to columns whose values identify one row.",
 )
 NEW_IDS_FOR_OLD_ROWS = _data.error(
-    15, "UPDATE or DELETE gave rows new ids", name="paimon-new-ids-for-updated-rows", effect=_ROWS_SEEM_REPLACED
+    15,
+    "a commit that adds no rows gave rows new ids",
+    name="paimon-new-ids-for-updated-rows",
+    effect=_ROWS_SEEM_REPLACED,
 )
 LOST_ROWS = _data.error(
     16, "UPDATE lost rows", name="paimon-rows-missing-after-update", effect="Rows that nobody deleted are gone."
+)
+NOT_AS_STATED = _data.error(
+    17,
+    "rows contradict the kind or operation of their commit",
+    name="paimon-rows-contradict-operation",
+    effect="Consumers that trust the kind of a commit, such as incremental reads, miss changes.",
 )

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.delta.metadata import MappedSchema, column_ch
 from airflow_delta_provider.domain.delta.protocol import WRITER_FEATURES_VERSION
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState, Transition
-from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 SPEC = "RFC Column Mapping Usage Tracking, Usage Tracking"
 WRITERS = "RFC Column Mapping Usage Tracking, Writer Requirements for Usage Tracking"
@@ -169,13 +169,16 @@ SET_BACK = FAMILY.of(Scope.HISTORY).error(
 
 @on_change(SET_BACK)
 def _set_back(transition: Transition) -> Iterator[Finding]:
-    if not transition.after.protocol.supports(USAGE_TRACKING) or transition.replaces_all:
+    if not transition.after.protocol.supports(USAGE_TRACKING):
         return
     # RESTORE is not an excuse: its files may have the dropped columns.
     before, after = (state.metadata.properties.dropped_or_renamed for state in (transition.before, transition.after))
     if after == "false" and before != "false" and (before == "true" or transition.past.ever_dropped):
         yield SET_BACK.found(
-            "The commit sets {property} back to false, after it had been true.", property=DROPPED_OR_RENAMED
+            "The commit sets {property} back to false, after it had been true.",
+            # No live file has a dropped column then, but a RESTORE brings them back.
+            severity=Severity.WARNING if transition.replaces_all else None,
+            property=DROPPED_OR_RENAMED,
         )
 
 

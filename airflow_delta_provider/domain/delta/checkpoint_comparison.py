@@ -12,7 +12,14 @@ from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS, parsed_differences
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.snapshot import FILE_FIELDS, Snapshot, agree, file_digest, file_key
+from airflow_delta_provider.domain.delta.snapshot import (
+    FILE_FIELDS,
+    Snapshot,
+    agree,
+    file_digest,
+    file_key,
+    has_statistics,
+)
 from airflow_delta_provider.domain.formats.json_values import parse_json
 
 _FIELD_KEYS = frozenset({"name", "type", "nullable", "metadata"})
@@ -72,6 +79,7 @@ def _known_part(wire: Any) -> Any:
 
 #: Property with the time that transactions are kept; they are kept forever if it is not set.
 TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
+_AS_JSON, _AS_STRUCT = "delta.checkpoint.writeStatsAsJson", "delta.checkpoint.writeStatsAsStruct"
 #: Limits: differing files that are compared in detail, and files whose parsed fields are compared.
 _MOST, MOST_PARSED = 10_000, 2_000
 _FIELDS = (*FILE_FIELDS, "deletionVector")
@@ -97,6 +105,8 @@ class SnapshotComparison:
         self._parsed = 0
         self._misparsed: dict[FileKey, list[str]] = {}
         self._without_text: dict[FileKey, Mapping[str, Any]] = {}
+        self._described = False
+        self._undescribed: list[str] = []
 
     @cached_property
     def _metadata(self) -> Metadata | None:
@@ -122,6 +132,10 @@ class SnapshotComparison:
             return
         key = file_key(body)
         digest = self._expected.files.get(key)
+        if body.get("stats") or body.get(STATISTICS):
+            self._described = True
+        elif digest is not None and has_statistics(digest):
+            self._undescribed.append(key[0])
         if digest is None:
             self._only_here.append(key[0])
         elif not agree(digest, file_digest(body)) and len(self._unlike) < _MOST:
@@ -138,6 +152,16 @@ class SnapshotComparison:
             self._misparsed[key] = wrong
         elif stats is None and add.get(STATISTICS) and self._looks_up:
             self._without_text[key] = add
+
+    @property
+    def without_statistics(self) -> list[str]:
+        """Paths of the files that have statistics in the commits, if the checkpoint has none at all.
+
+        It is empty if the properties of the table turn off both forms of statistics.
+        """
+        properties = (self._expected.metadata or {}).get("configuration") or {}
+        is_meant = properties.get(_AS_JSON) == "false" and properties.get(_AS_STRUCT) != "true"
+        return [] if self._described or is_meant else self._undescribed
 
     def differences(
         self, files: Container[FileKey], originals: Originals, retained_since: Callable[[], float]
@@ -226,7 +250,7 @@ def transaction_differences(
 
 def file_differences(logged: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Return the names of the fields that differ between two ``add`` actions of a file."""
-    found = [field for field in _FIELDS if (logged.get(field) or None) != (other.get(field) or None)]
+    found = [field for field in _FIELDS if _unless_empty(logged.get(field)) != _unless_empty(other.get(field))]
     for field, empty in (("partitionValues", None), ("tags", "")):
         ours, theirs = (
             {name: value or empty for name, value in (add.get(field) or {}).items()} for add in (logged, other)
@@ -237,6 +261,11 @@ def file_differences(logged: Mapping[str, Any], other: Mapping[str, Any]) -> lis
     if all(stats) and not statistics_agree(*map(str, stats)):
         found.append("stats")
     return found
+
+
+def _unless_empty(value: Any) -> Any:
+    """Return a value, or None for an empty text or object, which engines write for none; 0 is a value."""
+    return None if value in ("", {}) else value
 
 
 def _of_each(kind: str, expected: Mapping[str, Any], found: Mapping[str, Any], *, more_allowed: bool) -> Iterator[str]:
@@ -285,6 +314,8 @@ def _agree(one: Any, other: Any) -> bool:
         if ours is None or theirs is None:
             return False
         return abs(ours - theirs) < 0.001
+    if type(one) is int and type(other) is int:
+        return False
     try:
         return isclose(float(one), float(other), rel_tol=1e-6)
     except (TypeError, ValueError):

@@ -9,7 +9,9 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from decimal import Decimal, InvalidOperation
+from functools import cached_property, lru_cache
+from math import ceil, log2
 from typing import Any, NoReturn
 
 from airflow_delta_provider.domain.delta.data_type import (
@@ -49,6 +51,7 @@ class ColumnKind:
     :param slack: allowed excess of the lower bound over the upper, in units of ``value``'s result
     :param below: fields of a struct by their names in files; None for other types
     :param counted: True if its nulls are counted by row
+    :param decimal: its type, if that is a decimal
     """
 
     name: str
@@ -59,24 +62,38 @@ class ColumnKind:
     slack: int = 0
     below: Columns | None = None
     counted: bool = True
+    decimal: DecimalType | None = None
 
 
-Columns = Mapping[str, ColumnKind]
+class Columns(dict[str, ColumnKind]):
+    """Columns by their names in files."""
+
+    @cached_property
+    def need_exact(self) -> bool:
+        """True if a column's type has more digits than a double: a decimal of more than 15."""
+        return any(
+            kind.below.need_exact if kind.below is not None else Decimal in kind.usual and float not in kind.usual
+            for kind in self.values()
+        )
 
 
-@lru_cache(maxsize=1)
-def read_statistics(text: str) -> Any:
+_Kinds = Mapping[str, ColumnKind]
+
+
+@lru_cache(maxsize=2)
+def read_statistics(text: str, *, exact: bool = False) -> Any:
     """Return the JSON document of statistics.
 
     Several checks of a file share it, so callers must not change it.
 
+    :param exact: True if numbers with a point or an exponent are returned as decimals, with the digits of the text
     :raises ValueError: if it is not JSON
     """
     try:
-        value, end = _SCANNER(text, 0)
+        value, end = (_EXACT_SCANNER if exact else _SCANNER)(text, 0)
         if end == len(text):
             return value
-    except (StopIteration, ValueError, RecursionError):
+    except (StopIteration, ValueError, RecursionError, InvalidOperation):
         pass
     return parse_json(text)
 
@@ -86,7 +103,7 @@ def columns_of(metadata: Metadata) -> Columns | None:
     return _columns_of(metadata.schema_string, metadata.properties.mapping_mode)
 
 
-def is_sound(stats: Any, columns: Columns) -> bool:
+def is_sound(stats: Any, columns: _Kinds) -> bool:
     """Return True if the statistics are of the usual form, so nothing more must be checked. Fast."""
     try:
         rows, low, high = stats["numRecords"], stats.get("minValues"), stats.get("maxValues")
@@ -94,22 +111,22 @@ def is_sound(stats: Any, columns: Columns) -> bool:
             return False
         if stats.get("tightBounds", True) not in (True, False):
             return False
-        return _are_counts(stats["nullCount"], rows, columns) and _are_bounds(low, high, columns)
+        return _are_counts(stats["nullCount"], rows, low, columns) and _are_bounds(low, high, columns)
     except (KeyError, TypeError, AttributeError):
         return False
 
 
-def _are_counts(counts: Mapping[str, Any], rows: int, columns: Columns) -> bool:
+def _are_counts(counts: Mapping[str, Any], rows: int, low: Mapping[str, Any], columns: _Kinds) -> bool:
     for name, count in counts.items():
         if type(count) is int:
-            if not (0 <= count <= rows and name in columns):
+            if not (0 <= count <= rows and name in columns) or (count == rows and name in low):
                 return False
-        elif not _are_counts(count, rows, columns[name].below or {}):
+        elif not _are_counts(count, rows, low.get(name) or {}, columns[name].below or {}):
             return False
     return True
 
 
-def _are_bounds(low: Mapping[str, Any], high: Mapping[str, Any], columns: Columns) -> bool:
+def _are_bounds(low: Mapping[str, Any], high: Mapping[str, Any], columns: _Kinds) -> bool:
     if low.keys() != high.keys():
         return False
     for name, least in low.items():
@@ -130,10 +147,10 @@ def _columns_of(schema_string: str, mode: MappingMode) -> Columns | None:
 
 
 def _columns(struct: StructType, mode: MappingMode, above: tuple[str, ...]) -> Columns:
-    return {
-        physical_name(field, mode): _kind(field.data_type, mode, (*above, field.name), field.metadata)
+    return Columns(
+        (physical_name(field, mode), _kind(field.data_type, mode, (*above, field.name), field.metadata))
         for field in struct.fields
-    }
+    )
 
 
 def _kind(data_type: DataType, mode: MappingMode, parts: tuple[str, ...], metadata: Mapping[str, Any]) -> ColumnKind:
@@ -142,15 +159,17 @@ def _kind(data_type: DataType, mode: MappingMode, parts: tuple[str, ...], metada
         return ColumnKind(name, "struct", below=_columns(data_type, mode, parts), counted=False)
     if isinstance(data_type, (ArrayType, MapType)):
         return ColumnKind(name, of, counted=False)
-    kind = "decimal" if isinstance(data_type, DecimalType) else of
-    if kind == "string" and metadata.get("__COLLATIONS"):
+    if isinstance(data_type, DecimalType):
+        usual, value, plain = _of_decimal(data_type)
+        return ColumnKind(name, of, usual, value, plain, decimal=data_type)
+    if of == "string" and metadata.get("__COLLATIONS"):
         return ColumnKind(name, of)  # ordered differently
-    if kind == "long" and Identity.of(metadata) is not None:
+    if of == "long" and Identity.of(metadata) is not None:
         return ColumnKind(name, of, value=_integer)  # the valid values depend on the commit
-    return ColumnKind(name, of, *_BOUNDS.get(kind, ()))
+    return ColumnKind(name, of, *_BOUNDS.get(of, ()))
 
 
-def walk(stats: Mapping[str, Any], columns: Columns) -> Iterator[tuple[ColumnKind, Any, Any, Any]]:
+def walk(stats: Mapping[str, Any], columns: _Kinds) -> Iterator[tuple[ColumnKind, Any, Any, Any]]:
     """Yield the kind of each column in the statistics, with its bounds and its null count.
 
     Bounds and count are None if missing. Columns of the file that the table does not have are skipped. A value that
@@ -160,7 +179,7 @@ def walk(stats: Mapping[str, Any], columns: Columns) -> Iterator[tuple[ColumnKin
     yield from _walk(low, high, counts, columns)
 
 
-def _walk(low: Any, high: Any, counts: Any, columns: Columns) -> Iterator[tuple[ColumnKind, Any, Any, Any]]:
+def _walk(low: Any, high: Any, counts: Any, columns: _Kinds) -> Iterator[tuple[ColumnKind, Any, Any, Any]]:
     parts = [part if isinstance(part, Mapping) else {} for part in (low, high, counts)]
     for name in dict.fromkeys(name for part in parts for name in part):
         kind = columns.get(name) or _in_another_case(name, columns)
@@ -176,7 +195,7 @@ def _walk(low: Any, high: Any, counts: Any, columns: Columns) -> Iterator[tuple[
         yield from _walk(least, most, count, kind.below)
 
 
-def _in_another_case(name: str, columns: Columns) -> ColumnKind | None:
+def _in_another_case(name: str, columns: _Kinds) -> ColumnKind | None:
     return next((kind for known, kind in columns.items() if known.lower() == name.lower()), None)
 
 
@@ -202,12 +221,54 @@ def _number(value: Any) -> Any:
     """Return a number, or None for a number that JSON cannot express."""
     if isinstance(value, str) and value.lstrip("+-").lower() in ("nan", "inf", "infinity"):
         return None
-    return value if type(value) in (int, float) else _no_value(value)
+    return value if type(value) in (int, float, Decimal) else _no_value(value)
 
 
-def _decimal(value: Any) -> Any:
-    """Return a number; some engines keep its digits in a string."""
-    return float(value) if isinstance(value, str) else _number(value)
+def _of_decimal(data_type: DecimalType) -> tuple[Any, ...]:
+    """Return the form of the bounds of a decimal. Some engines keep its digits in a string."""
+    beyond = 10 ** (data_type.precision - data_type.scale)
+
+    def value(said: Any) -> Any:
+        try:
+            number = Decimal(said) if isinstance(said, str) else _number(said)
+        except InvalidOperation:
+            _no_value(said)
+        if number is None or (isinstance(number, Decimal) and not number.is_finite()):
+            _no_value(said)
+        return number if -beyond < number < beyond else _no_value(said)
+
+    def fit(least: Any, most: Any) -> bool:
+        return bool(-beyond < least and most < beyond)
+
+    if data_type.precision <= _DIGITS_OF_DOUBLE:
+        return _FRACTIONS, value, fit
+
+    def plain(least: Any, most: Any) -> bool:
+        return fit(least, most) and not (is_rounded(least, data_type) or is_rounded(most, data_type))
+
+    return (Decimal, int), value, plain
+
+
+_FRACTIONS = (float, int, Decimal)
+#: Numbers of digits that every double keeps, and that the text of one has at most.
+_DIGITS_OF_DOUBLE, _MOST_DIGITS = 15, 17
+_LONGS = frozenset({(1 << 63) - 1, -(1 << 63)})
+
+
+def is_rounded(bound: Decimal | int, data_type: DecimalType) -> bool:
+    """Return True if a bound may have been a double, which cannot hold the neighbouring values of the decimal.
+
+    A whole number may have been a long, whose greatest value stands for all greater ones.
+    """
+    if isinstance(bound, int):
+        return bound in _LONGS and data_type.precision - data_type.scale >= len(str(bound).lstrip("-"))
+    return abs(bound) >= _first_lost(data_type.scale) and len(bound.as_tuple().digits) <= _MOST_DIGITS
+
+
+@lru_cache(maxsize=64)
+def _first_lost(scale: int) -> Decimal:
+    """Return the least value from which doubles are farther apart than decimals of a scale."""
+    return Decimal(2) ** (52 + ceil(-scale * log2(10)))
 
 
 def _boolean(value: Any) -> bool:
@@ -230,7 +291,10 @@ def _timestamp(value: Any) -> int:
 
 
 def _variant(value: Any) -> None:
-    decode_z85(_string(value))
+    # Delta Spark pads the last block; in the specification's example it is cut.
+    text = _string(value)
+    cut = len(text) % 5
+    decode_z85(text + "#" * (5 - cut) if cut > 1 else text)
 
 
 @lru_cache(maxsize=4096)
@@ -258,7 +322,7 @@ _USUAL_TIMESTAMP = re.compile(
     r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}(?:Z|[+-]\d\d:\d\d)?",
     re.ASCII,
 ).fullmatch
-_NUMBERS = ((float, int), _number)
+_NUMBERS = (_FRACTIONS, _number)
 _TIMESTAMPS = ((str,), _timestamp, _are_moments, _MILLISECOND)
 _BOUNDS: Mapping[str, tuple[Any, ...]] = {
     "byte": _of_bits(8),
@@ -266,7 +330,6 @@ _BOUNDS: Mapping[str, tuple[Any, ...]] = {
     "integer": _of_bits(32),
     "long": ((int,), _integer),
     **dict.fromkeys(("float", "double"), _NUMBERS),
-    "decimal": ((float, int), _decimal),
     "string": ((str,), _string),
     "boolean": ((bool,), _boolean),
     "date": ((str,), _date, _are_days),
@@ -280,7 +343,9 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_SCANNER: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder(parse_constant=_no_constant))["scan_once"]
+_Scanner = Callable[[str, int], tuple[Any, int]]
+_SCANNER: _Scanner = vars(json.JSONDecoder(parse_constant=_no_constant))["scan_once"]
+_EXACT_SCANNER: _Scanner = vars(json.JSONDecoder(parse_constant=_no_constant, parse_float=Decimal))["scan_once"]
 
 
 Parts = tuple[str, ...]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from airflow_delta_provider import __version__
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, MalformedActionError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.formats.json_values import DuplicateKeyError, parse_json, text_of
@@ -190,7 +190,7 @@ def read_actions(
 
     :param kinds: kinds to yield, all of them known; None for all actions
     :param where: description of the commit, for the error message
-    :raises BrokenLogError: if an action lacks a field that its kind requires
+    :raises MalformedActionError: if an action lacks a field that its kind requires
     """
     for action in actions:
         for kind, body in action.items():
@@ -207,7 +207,7 @@ def read_actions(
             except (KeyError, TypeError, ValueError, AttributeError, BrokenDeletionVectorError) as error:
                 what = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
                 article = "an" if kind[0] in "aeiou" else "a"
-                raise BrokenLogError(f"{article} {kind} action{where} is malformed: {what}") from error
+                raise MalformedActionError(f"{article} {kind} action{where} is malformed: {what}") from error
 
 
 def parse_commit(name: str, content: bytes) -> list[Action]:
@@ -269,7 +269,7 @@ def parse_lines(name: str, content: bytes, read: Callable[[str], Iterable[Action
                 continue
             action = parse_line(entry)
             if not isinstance(action, dict):
-                raise BrokenLogError(f"line {number} of commit {name} is no action")
+                raise MalformedActionError(f"line {number} of commit {name} is no action")
             if len(action) > 1:
                 _check_single(action)
             entries.append(action)
@@ -280,7 +280,7 @@ def parse_lines(name: str, content: bytes, read: Callable[[str], Iterable[Action
         number = content.count(b"\n", 0, error.start) + 1
         raise BrokenLogError(f"line {number} of commit {name} is not UTF-8: the file is damaged") from error
     except ValueError as error:
-        raise BrokenLogError(f"line {number} of commit {name} is damaged: {error}") from error
+        raise MalformedActionError(f"line {number} of commit {name} is damaged: {error}") from error
     except MemoryError:  # proves only that the file is large
         raise MemoryError(f"commit {name} of {len(content):,} bytes, once it is parsed,") from None
     if not entries:

@@ -49,6 +49,8 @@ def decode_z85(text: str) -> bytes:
     return bytes(decoded)
 
 
+#: Format version of files of deletion vectors: their first byte.
+_FILE_VERSION = 1
 #: Characters of a UUID in Z85; the random prefix comes before them.
 _ENCODED_UUID = 20
 #: Maximum number of rows if a file's number of rows is unknown: limits the cost of damage to 32 MiB.
@@ -170,6 +172,16 @@ def check_descriptor(vector: DeletionVector, num_rows: int | None) -> None:
         raise BrokenDeletionVectorError(f"{vector.path_or_inline!r} is not an absolute path")
     if vector.storage_type != "u" or not is_uuid(vector.path_or_inline[-_ENCODED_UUID:]):
         _ = vector.file
+
+
+def check_file_version(content: bytes) -> None:
+    """Check the format version of a file of deletion vectors. Delta Spark ignores it, other readers do not.
+
+    :param content: its first bytes
+    :raises BrokenDeletionVectorError: if it is another format
+    """
+    if content and content[0] != _FILE_VERSION:
+        raise BrokenDeletionVectorError(f"its file has the format version {content[0]}, not {_FILE_VERSION}")
 
 
 def bitmap_in_range(content: bytes, vector: DeletionVector) -> bytes:

@@ -121,6 +121,10 @@ class BrokenLogError(BrokenMetadataError):
     """A log whose files do not make up a version; the message names the missing ones."""
 
 
+class MalformedActionError(BrokenLogError):
+    """A line that is no valid action, although the file is whole: its writer wrote it so."""
+
+
 class NoLogError(BrokenLogError):
     """A log without commit and checkpoint: this is not a Delta table."""
 

@@ -267,6 +267,14 @@ NESTED_IDS = "delta.columnMapping.nested.ids"
 PhysicalPath = tuple[str, ...]
 
 
+def stored_names(metadata: Metadata) -> Iterator[str]:
+    """Yield the names that columns, nested ones included, have in data files, in lower case."""
+    is_mapped = metadata.properties.is_mapped
+    for column in metadata.readable_columns or ():
+        physical = field_metadata(column.field).get(PHYSICAL_NAME) if is_mapped else None
+        yield str(physical or column.field.name).lower()
+
+
 @dataclass(frozen=True)
 class MappedField:
     """A struct field.
@@ -353,6 +361,16 @@ class MappedSchema:
         taken = Counter(field.path for field in self.fields)
         return {field.path: field for field in self.fields if field.path is not None and taken[field.path] == 1}
 
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, ...], MappedField]:
+        return {field.column.parts: field for field in self.fields}
+
+    def struct_of(self, field: MappedField) -> int | None:
+        """Return the id of the nearest field that encloses a field; None at the top, or if that field has no id."""
+        parts = field.column.parts
+        above = (self._by_name.get(parts[:length]) for length in range(len(parts) - 1, 0, -1))
+        return next((found.id for found in above if found is not None), None)
+
 
 def is_id(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31
@@ -424,7 +442,9 @@ def column_changes(before: MappedSchema, after: MappedSchema) -> Iterator[Column
         if dropped:
             gone.append(was.column.parts)
             yield ColumnChange(ChangeKind.DROPPED, was)
-        elif now is not None and now.column.field.name != was.column.field.name:
+        elif now is not None and (
+            now.column.field.name != was.column.field.name or after.struct_of(now) != before.struct_of(was)
+        ):
             yield ColumnChange(ChangeKind.RENAMED, was, now)
 
 

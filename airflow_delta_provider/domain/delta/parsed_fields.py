@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from math import isclose, isfinite
 from typing import Any
 
@@ -42,7 +43,7 @@ def parsed_differences(add: Mapping[str, Any], metadata: Metadata, stats: object
     parsed, columns = add.get(STATISTICS), columns_of(metadata)
     if isinstance(parsed, Mapping) and isinstance(stats, str) and columns is not None:
         try:
-            said = read_statistics(stats)
+            said = read_statistics(stats, exact=columns.need_exact)
         except ValueError:
             return found
         if isinstance(said, Mapping):
@@ -74,6 +75,8 @@ def _stands_for(text: Any, value: Any, data_type: DataType) -> bool:
         return False
     if kind == "string":
         return bool(text == value)
+    if kind == "decimal" and isinstance(value, Decimal):
+        return Decimal(text) == value
     try:
         return compare(_meant(text, kind), value)
     except (ValueError, InvalidOperation):
@@ -102,14 +105,15 @@ def _of_statistics(said: Mapping[str, Any], parsed: Mapping[str, Any], columns: 
     for kind, *ours in walk(parsed, columns):
         parts = zip(("minValues", "maxValues"), texts.get(kind.name, ()), ours)
         for part, text, value in parts:
-            if text is not None and value is not None and not _is_bound(text, value, kind):
+            if text is not None and value is not None and not _is_bound(text, value, kind, upper=part == "maxValues"):
                 yield f"{STATISTICS} ({part} of {kind.name} is {_shown(value)}, not {_shown(text)})"
         *_, text = texts.get(kind.name, (None,))
         if type(text) is int and ours[-1] is not None and ours[-1] != text:
             yield f"{STATISTICS} (nullCount of {kind.name} is {_shown(ours[-1])}, not {text})"
 
 
-def _is_bound(text: Any, value: Any, kind: ColumnKind) -> bool:
+def _is_bound(text: Any, value: Any, kind: ColumnKind, *, upper: bool) -> bool:
+    """Return True if a parsed bound is close to its string, and excludes no value that the string includes."""
     of = "decimal" if kind.of.startswith("decimal") else kind.of
     compare = _COMPARED.get(of)
     if compare is None or kind.value is None or kind.below is not None:
@@ -120,21 +124,50 @@ def _is_bound(text: Any, value: Any, kind: ColumnKind) -> bool:
         return True  # reported with the statistics
     if of == "timestamp" and not _has_zone(text):
         return True
+    narrower = _NARROWER.get(of)
     try:
-        return compare(text, value)
+        return compare(text, value) and not (narrower is not None and narrower(text, value, kind, upper))
     except (ValueError, InvalidOperation):
         return False
+
+
+def _is_lower(said: Any, value: Any, kind: ColumnKind, upper: bool) -> bool:
+    """Return True if a decimal excludes at least one value of its scale."""
+    ours, theirs = (number if isinstance(number, Decimal) else Decimal(str(number)) for number in (said, value))
+    excess = theirs - ours if upper else ours - theirs
+    return kind.decimal is not None and -excess >= Decimal(1).scaleb(-kind.decimal.scale)
+
+
+def _is_earlier(said: str, value: str, _: ColumnKind, upper: bool) -> bool:
+    """Return True if a time excludes a millisecond. Engines cut times to milliseconds, and readers allow for that."""
+    ours, theirs = _times(said, value)
+    return (ours - theirs if upper else theirs - ours) >= _MILLISECOND and min(ours, theirs) >= _EARLIEST
+
+
+def _is_shorter(said: str, value: str, _: ColumnKind, upper: bool) -> bool:
+    """Return True if a string excludes longer ones, in UTF-8 and in UTF-16: engines use both orders."""
+    low, high = (value, said) if upper else (said, value)
+    return low < high and low.encode("utf-16-be", "surrogatepass") < high.encode("utf-16-be", "surrogatepass")
+
+
+#: For each type, a function that returns True if a bound excludes values that its string includes.
+_NARROWER: Mapping[str, Callable[[Any, Any, ColumnKind, bool], bool]] = {
+    "decimal": _is_lower,
+    "string": _is_shorter,
+    "timestamp": _is_earlier,
+    "timestamp_ntz": _is_earlier,
+}
 
 
 def _integer(said: Any, value: Any) -> bool:
     return type(value) is int and said == value
 
 
-def _fraction(said: Any, value: Any) -> bool:
+def _fraction(said: Any, value: Any, tolerance: float = 1e-12) -> bool:
     one, other = float(said), float(value)
     if not (isfinite(one) and isfinite(other)):
         return True
-    return not isinstance(value, (str, bool)) and isclose(one, other, rel_tol=1e-6)
+    return not isinstance(value, (str, bool)) and isclose(one, other, rel_tol=tolerance)
 
 
 def _decimal(said: Any, value: Any) -> bool:
@@ -166,8 +199,13 @@ def _clock_time(said: str, value: Any) -> bool:
 
 
 def _are_near(said: str, value: Any, most: int) -> bool:
-    one, other = (parse_timestamp(text if len(text) > 12 else f"{text} 00:00:00") for text in (said, _text(value)))
+    one, other = _times(said, value)
     return abs(one - other) <= most or min(one, other) < _EARLIEST
+
+
+def _times(said: str, value: Any) -> tuple[int, int]:
+    one, other = (parse_timestamp(text if len(text) > 12 else f"{text} 00:00:00") for text in (said, _text(value)))
+    return one, other
 
 
 def _has_zone(text: str) -> bool:
@@ -186,7 +224,8 @@ def _shown(value: Any) -> str:
 
 _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
     **dict.fromkeys(_INTEGERS, _integer),
-    **dict.fromkeys(_FRACTIONS, _fraction),
+    "float": partial(_fraction, tolerance=1e-6),
+    "double": _fraction,
     "decimal": _decimal,
     "string": _string,
     "boolean": _boolean,

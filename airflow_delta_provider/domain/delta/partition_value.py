@@ -114,11 +114,64 @@ def is_partition_value(text: str, data_type: DataType, *, widened: bool = False)
     return check is None or check(text)
 
 
-def is_checked(data_type: DataType) -> bool:
-    """Return True if some strings are not values of the type."""
-    if isinstance(data_type, DecimalType):
-        return True
-    return isinstance(data_type, PrimitiveType) and (data_type.name in _BITS or data_type.name in _CHECKS)
+def readings(text: str, data_type: DataType) -> str | None:
+    """Return the values that engines read from the string of a value, in a sentence; None if they agree.
+
+    Measured with deltalake 0.18.2, 1.0.2 and 1.6.6, Polars 2.1, Daft 0.7, DuckDB 1.5 and Delta Spark 4.4. Before that,
+    the string is a value of the type, or empty.
+    """
+    name = "decimal" if isinstance(data_type, DecimalType) else str(data_type)
+    return next((read for types, is_ambiguous, read in _READINGS if name in types and is_ambiguous(text)), None)
+
+
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+#: Types, test of a string, and how engines read it. The first match counts.
+_READINGS: tuple[tuple[tuple[str, ...], Callable[[str], object], str], ...] = (
+    (
+        ("string", "binary"),
+        lambda text: text == "",
+        "It is NULL by PROTOCOL.md, in DuckDB, in Daft and in deltalake's DataFrames, but an empty value in Delta "
+        "Spark and in deltalake's SQL",
+    ),
+    (
+        ("string",),
+        "__HIVE_DEFAULT_PARTITION__".__eq__,
+        "It is NULL in Polars, but this text in Delta Spark, Daft and deltalake",
+    ),
+    (
+        ("binary",),
+        re.compile(r"\\u[0-9a-fA-F]{4}|[^\x00-\x7f]").search,
+        "By PROTOCOL.md, each character or escape is one byte, but Delta Spark, DuckDB, Daft and deltalake read the "
+        "characters of the text in UTF-8",
+    ),
+    (
+        _TIMES,
+        re.compile(r"\d{5}", re.ASCII).match,
+        "deltalake, Polars and Daft cannot open a table with a year of more than four digits",
+    ),
+    (
+        ("timestamp",),
+        lambda text: not text.endswith(("Z", "z")) and _zone_of(text) is None,
+        "It is a time in UTC in deltalake, Polars and Daft, but one in the session's time zone in Delta Spark",
+    ),
+    (
+        ("timestamp",),
+        lambda text: not text.endswith(("Z", "z")),
+        "Delta Spark, Daft and deltalake convert it to UTC, but DataFrames of deltalake before 1.6 ignore its zone or "
+        "are NULL",
+    ),
+    (
+        ("decimal",),
+        re.compile(r"-.*(?:\..*[1-9]|[eE]-)").match,
+        "Delta Spark, Daft, Polars and deltalake's SQL read it, but deltalake's DataFrames fail on negative decimals "
+        "with a fraction",
+    ),
+)
+
+
+def _zone_of(text: str) -> str | None:
+    found = _MOMENT.fullmatch(text)
+    return None if found is None else found["zone"]
 
 
 def _is_integer(text: str, bits: int) -> bool:

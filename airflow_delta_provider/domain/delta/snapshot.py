@@ -13,7 +13,7 @@ from typing import Any
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.deletion_vector import vector_id
 from airflow_delta_provider.domain.delta.live_file import FileKey
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.log_files import MalformedActionError
 from airflow_delta_provider.domain.formats.json_values import text_of
 
 _HALF = (1 << 32) - 1
@@ -60,7 +60,7 @@ class Snapshot:
     def take(self, actions: Iterable[Action]) -> None:
         """Apply the actions of a commit, or of a checkpoint.
 
-        :raises BrokenLogError: if one is malformed
+        :raises MalformedActionError: if one is malformed
         """
         for action in actions:
             for kind, body in action.items():
@@ -69,7 +69,7 @@ class Snapshot:
                 try:
                     self.take_action(kind, body)
                 except (KeyError, TypeError, ValueError, AttributeError) as error:
-                    raise BrokenLogError(f"an action of kind {kind} is malformed: {error!r}") from error
+                    raise MalformedActionError(f"an action of kind {kind} is malformed: {error!r}") from error
 
     def take_later(
         self, commit: Callable[[], Iterable[Action]], others: Iterable[tuple[str, Mapping[str, Any]]], size: int
@@ -79,7 +79,7 @@ class Snapshot:
         :param commit: function that returns its actions
         :param others: actions that do not describe files, each with its kind
         :param size: size of the commit file, in bytes
-        :raises BrokenLogError: if an action is malformed
+        :raises MalformedActionError: if an action is malformed
         """
         self.take({kind: body} for kind, body in others)
         self._later.append(commit)
@@ -154,6 +154,11 @@ def file_digest(add: Mapping[str, Any]) -> int:
         )
     )
     return (described & _HALF) << 32 | (hash(stats) & _HALF if stats else 0)
+
+
+def has_statistics(digest: int) -> bool:
+    """Return True if an ``add`` action with this digest has statistics that say something."""
+    return digest & _HALF not in (0, *(hash(text) & _HALF for text in ("{}", "null")))
 
 
 def agree(one: int, other: int) -> bool:

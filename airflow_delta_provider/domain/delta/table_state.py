@@ -297,6 +297,8 @@ class Past:
         was not followed
     :param restored_row_ids: function that returns, by path, the row ids of files in the version that the commit
         restores; None if it restores none, or if they are unknown
+    :param assigned: function that returns True if an earlier commit assigned a row id of a new file, or if that is
+        unknown
     """
 
     used_features: frozenset[str] = frozenset()
@@ -306,6 +308,7 @@ class Past:
     previous: Commit | None = None
     row_ids: Mapping[str, RowIds] | None = None
     restored_row_ids: Callable[[], Mapping[str, RowIds]] | None = None
+    assigned: Callable[[LiveFile], bool] | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
 - ``live_files.py``, ``table_history.py``: the files of a table from commit to commit.
 - ``history_check.py``: checks commits in order, by ``change_rules.py``, ``snapshot_rules.py``,
   ``manifest_checks.py``.
+- ``row_groups.py``: files with columns of the same rows, with data evolution.
 - ``changed_rows.py``, ``row_rules.py``: rows to read, and findings about them; ``violations.py``: open violations.
 
 Imports ``checks`` (Paimon's families), ``formats``, ``report``, ``errors`` and ``text``. It imports nothing of Delta:

@@ -33,6 +33,8 @@ class NewIds:
     :param missing: files without any ids
     :param columns: files with columns of other files' rows, under the ids of these rows
     :param data_evolution: True if several files may have columns of the same rows
+    :param stored: files that store ids, although all rows that the commit adds are new
+    :param may_renumber: True if compaction may assign new ids to old rows
     """
 
     first: int | None
@@ -41,10 +43,18 @@ class NewIds:
     missing: tuple[DataFile, ...]
     columns: tuple[DataFile, ...] = ()
     data_evolution: bool = False
+    stored: tuple[DataFile, ...] = ()
+    may_renumber: bool = True
 
     @classmethod
     def of(
-        cls, change: Change, *, tracked_before: bool, data_evolution: bool, restored: Container[FileKey] = ()
+        cls,
+        change: Change,
+        *,
+        tracked_before: bool,
+        data_evolution: bool,
+        restored: Container[FileKey] = (),
+        may_renumber: bool = True,
     ) -> NewIds:
         """Find the new ids among the files that a commit added.
 
@@ -60,16 +70,25 @@ class NewIds:
         first = _first(change, tracked_before)
         if first is None:
             return cls(None, (), (), missing)
-        replaced = {id_range(file) for file in change.deleted}
-        reissued = (
-            file for ids, file in ranged if ids.start < first and ids not in replaced and file.key not in restored
+        snapshot = change.snapshot
+        only_new = snapshot.permits.added and not snapshot.permits.changed
+        names = {file.name for file in change.deleted}
+        replaced = set() if only_new else {id_range(file) for file in change.deleted}
+        others = [file for file in change.added if file.key not in restored and file.name not in names]
+        other_keys = {file.key for file in others}
+        reissued = tuple(
+            file for ids, file in ranged if ids.start < first and ids not in replaced and file.key in other_keys
         )
         assigned = tuple(file for ids, file in ranged if ids.start >= first)
-        if not data_evolution:
-            return cls(first, assigned, tuple(reissued), missing)
-        # Files that replace others have their ids, even if the ranges differ.
-        columns = () if change.deleted else tuple(reissued)
-        return cls(first, assigned, (), missing, columns, data_evolution)
+        if data_evolution and not (only_new and change.deleted):
+            # Files that replace others have their ids, even if the ranges differ.
+            columns = () if change.deleted else reissued
+            return cls(first, assigned, (), missing, columns, data_evolution, may_renumber=may_renumber)
+        # Without data evolution, a commit that appends files cannot take rows from others.
+        only_new |= snapshot.commit_kind == "APPEND" and not data_evolution
+        only_new &= not snapshot.is_branch_merge
+        stored = tuple(file for file in others if only_new and carries_ids(file))
+        return cls(first, assigned, reissued, missing, (), data_evolution, stored, may_renumber)
 
     @property
     def ranges(self) -> list[range]:
@@ -109,6 +128,7 @@ def check_change(change: Change, new: NewIds, highest_sequence: int) -> Iterator
             yield from _check_fresh_sequences((*new.assigned, *new.columns), change.snapshot)
         if change.complete:
             yield from _check_assigned_ids(change, new)
+    yield from _check_removed(change)
     yield from _check_manifests(change)
 
 
@@ -239,6 +259,15 @@ def _check_assigned_ids(change: Change, new: NewIds) -> Iterator[Violation]:
             first=new.first,
             files=listed(f"{file.name} from {file.first_row_id}" for file in new.reissued),
         )
+    if new.stored:
+        yield Violation.of_files(
+            rules.NOT_TILED,
+            "All rows that {operation} adds are new, but files store ids for them: {files}.",
+            new.stored,
+            inherited=True,
+            operation=change.snapshot.name,
+            files=listed(file.name for file in new.stored),
+        )
     now = change.snapshot.next_row_id
     if new.first is None or now is None or now < new.first:
         return
@@ -275,6 +304,25 @@ def _check_assigned_ids(change: Change, new: NewIds) -> Iterator[Violation]:
             )
             return
         expected = ids.stop
+
+
+def _check_removed(change: Change) -> Iterator[Violation]:
+    """Check that a commit removed no file if it only adds rows, or does not change any."""
+    snapshot = change.snapshot
+    stays = snapshot.permits.added and not snapshot.permits.removed
+    if not (stays or snapshot.commit_kind == "ANALYZE") or change.renumbered or not change.complete:
+        return
+    again = {file.name for file in change.added}
+    if gone := [file.name for file in change.deleted if file.name not in again]:
+        yield Violation(
+            rules.NOT_AS_STATED.found(
+                "{operation} ({kind}) removed files, which commits of this kind or operation do not: {files}.",
+                path=gone[0] if len(gone) == 1 else None,
+                operation=snapshot.operation or "The commit",
+                kind=snapshot.commit_kind,
+                files=listed(gone),
+            )
+        )
 
 
 def _check_manifests(change: Change) -> Iterator[Violation]:

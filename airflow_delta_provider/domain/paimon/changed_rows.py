@@ -7,9 +7,8 @@ read.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +16,9 @@ from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.change_rules import NewIds, is_branch_merge
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.row_groups import Ranges, groups_of
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
-from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT
+from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT, may_renumber
 from airflow_delta_provider.domain.paimon.table_history import (
     Step,
     TableHistory,
@@ -27,7 +27,6 @@ from airflow_delta_provider.domain.paimon.table_history import (
     apply,
     carries_ids,
     id_range,
-    joined,
     range_texts,
     vector_key,
     vectors_of,
@@ -38,8 +37,14 @@ from airflow_delta_provider.domain.paimon.violations import Violation, listed
 DeletedRows = Mapping[int, Mapping[str, int]]
 #: Function that reads the live files of branches, by name.
 BranchFiles = Callable[[], Mapping[str, DataFile]]
-#: Function that decides from statistics whether files may have the rows of others that they replace; None if unknown.
-MayBeSame = Callable[[Sequence[DataFile], Sequence[DataFile]], bool | None]
+#: Function that decides from statistics whether files have the rows of others that they replace; None if unknown.
+AreSame = Callable[[Sequence[DataFile], Sequence[DataFile]], bool | None]
+
+
+_BY_OPTIONS = (
+    "If options of a call clustered the table (sys.compact(options => …)), set them in the table too: this is then a "
+    "warning. Otherwise roll the table back to the previous snapshot (sys.rollback), and find the writer of this one."
+)
 
 
 def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Iterator[Violation]:
@@ -64,12 +69,13 @@ def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Ite
             effect=BRANCH_EFFECT,
             sequences=_span(number for file in new.assigned for number in (file.min_sequence, file.max_sequence)),
         )
-    elif new.assigned and snapshot.keeps_ids:
+    elif new.assigned and _must_keep_ids(change, new):
         yield Violation.of_files(
             rules.NEW_IDS_FOR_OLD_ROWS,
             "{operation} wrote {rows:row} under the new row ids {new}.",
             new.assigned,
-            operation=snapshot.operation,
+            remedy=_BY_OPTIONS if snapshot.commit_kind == "COMPACT" else None,
+            operation=snapshot.name,
             rows=new.rows,
             new=listed(range_texts(new.ranges)),
         )
@@ -80,33 +86,35 @@ def vectors_needed(change: Change, new: NewIds) -> tuple[Snapshot, ...]:
 
     Empty if it has nothing to check.
     """
-    previous = change.previous
+    previous, snapshot = change.previous, change.snapshot
     if previous is None or not change.complete or change.renumbered:
         return ()
-    if _is_rewrite(change, new):
-        return (previous,)
-    checked = _is_merge_by_vectors(change, new) or (_is_update(change) and not new.data_evolution)
-    return (previous, change.snapshot) if checked else ()
+    if snapshot.states_changes:
+        others = snapshot.index_manifest != previous.index_manifest
+        rewritten = bool(change.deleted or change.added) and not (snapshot.permits.added or new.data_evolution)
+        if others or rewritten or _is_rewrite(change, new):
+            return previous, snapshot
+    return (previous,) if _is_rewrite(change, new) else ()
 
 
-def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows, may_be_same: MayBeSame) -> Iterator[Violation]:
-    """Yield violations of a commit, if :func:`vectors_needed` returned snapshots for it."""
+def check_rewritten(
+    change: Change, new: NewIds, deleted: DeletedRows, are_same: AreSame, live: Callable[[], Container[str]]
+) -> Iterator[Violation]:
+    """Yield violations of a commit, if :func:`vectors_needed` returned snapshots for it.
+
+    :param live: function that returns the names of the files after the commit
+    """
     if change.previous is None:
         return
     before, after = deleted.get(change.previous.id, {}), deleted.get(change.snapshot.id, {})
-    gone = sum(after.values()) - sum(before.values())
-    if _is_rewrite(change, new):
-        replaced = _replaced(change, new)
+    is_rewrite, replaced = _is_rewrite(change, new), _replaced(change, new)
+    if change.snapshot.states_changes:
+        returned = list(_check_vectors(change, before, after, live))
+        yield from returned or _check_row_count(change, new, _lost(change, new, before, after))
+    if is_rewrite:
         if _count(replaced, before, new.data_evolution) == new.rows and _as_many(replaced, before, new):
-            yield from _written_again(change, replaced, before, new, may_be_same)
-    elif _is_update(change):
-        # The vector of a deleted file disappears with it.
-        lost = _count(change.deleted, {}, False) - _count(change.added, {}, False) + gone
-        if lost > 0:
-            yield Violation(
-                rules.LOST_ROWS.found("UPDATE left the table with {lost:row} fewer than before.", lost=lost)
-            )
-    elif gone > 0:
+            yield from _written_again(change, replaced, before, new, are_same)
+    elif _is_merge_by_vectors(change, new) and (gone := sum(after.values()) - sum(before.values())) > 0:
         yield _reassigned(
             "MERGE deleted {gone:row} by deletion vectors and wrote {rows} with the new ids {new}: on this kind of "
             "table, rows that it updates get new ids. Only if it updated none did every row keep its id.",
@@ -116,8 +124,60 @@ def check_rewritten(change: Change, new: NewIds, deleted: DeletedRows, may_be_sa
         )
 
 
+def _check_vectors(
+    change: Change, before: Mapping[str, int], after: Mapping[str, int], live: Callable[[], Container[str]]
+) -> Iterator[Violation]:
+    """Check that rows which deletion vectors delete do not return."""
+    files = {file.name for file in (*change.deleted, *change.added)}
+    fewer = [name for name, rows in before.items() if after.get(name, 0) < rows and name not in files]
+    if fewer and (fewer := [name for name in fewer if name in live()]):
+        yield Violation(
+            rules.NOT_AS_STATED.found(
+                "{operation} took away deletion vectors, or parts of them: {rows:row is|rows are} there again, in "
+                "{files}.",
+                path=fewer[0] if len(fewer) == 1 else None,
+                operation=change.snapshot.name,
+                rows=sum(before[name] - after.get(name, 0) for name in fewer),
+                files=listed(fewer),
+            )
+        )
+
+
+def _lost(change: Change, new: NewIds, before: Mapping[str, int], after: Mapping[str, int]) -> int:
+    """Return the number of rows that the table has lost by a commit; 0 if files that share rows hide it."""
+    kind = change.snapshot.commit_kind
+    if new.data_evolution and kind == "COMPACT":
+        return _count(_replaced(change, new), before, True) - new.rows if _is_rewrite(change, new) else 0
+    if new.data_evolution:
+        return sum(after.values()) - sum(before.values()) if kind == "APPEND" else 0
+    removed = {file.name: before.get(file.name, 0) - file.row_count for file in change.deleted if file.holds_rows}
+    added = {file.name: file.row_count - after.get(file.name, 0) for file in change.added if file.holds_rows}
+    others = (before.keys() | after.keys()) - removed.keys() - added.keys()
+    by_vectors = sum(after.get(name, 0) - before.get(name, 0) for name in others)
+    return by_vectors - sum(removed.values()) - sum(added.values())
+
+
+def _check_row_count(change: Change, new: NewIds, lost: int) -> Iterator[Violation]:
+    snapshot, permits = change.snapshot, change.snapshot.permits
+    counted = sum(file.row_count for file in change.added) - sum(file.row_count for file in change.deleted)
+    known = snapshot.commit_kind == "ANALYZE" or (new.assigned and _must_keep_ids(change, new))
+    if known or change.strays or snapshot.delta_record_count not in (None, counted):
+        return  # another rule reports it
+    if lost > 0 and snapshot.operation == "UPDATE":
+        yield Violation(rules.LOST_ROWS.found("UPDATE left the table with {lost:row} fewer than before.", lost=lost))
+    elif (lost > 0 and not permits.removed) or (lost < 0 and not permits.added):
+        yield Violation(
+            rules.NOT_AS_STATED.found(
+                "{operation} left the table with {rows:row} {than} than before.",
+                operation=snapshot.name,
+                rows=abs(lost),
+                than="fewer" if lost > 0 else "more",
+            )
+        )
+
+
 def _written_again(
-    change: Change, replaced: list[DataFile], before: Mapping[str, int], new: NewIds, may_be_same: MayBeSame
+    change: Change, replaced: list[DataFile], before: Mapping[str, int], new: NewIds, are_same: AreSame
 ) -> Iterator[Violation]:
     """Yield a violation: a commit wrote rows again.
 
@@ -125,7 +185,7 @@ def _written_again(
     """
     is_overwrite = change.snapshot.commit_kind == "OVERWRITE"
     compared = not any(file.name in before for file in replaced)
-    same = may_be_same(replaced, new.assigned) if is_overwrite and compared else None
+    same = are_same(replaced, new.assigned) if is_overwrite and compared else None
     if not is_overwrite or same:
         yield _reassigned(
             "The commit names no operation, and wrote {rows:row} again with new ids, as sort compaction and "
@@ -171,7 +231,8 @@ def _is_rewrite(change: Change, new: NewIds) -> bool:
 
     These are all rows, or some of them if files may share rows.
     """
-    unnamed = change.snapshot.operation is None and change.snapshot.commit_kind in ("OVERWRITE", "COMPACT")
+    kind = change.snapshot.commit_kind
+    unnamed = (change.snapshot.operation is None and kind == "OVERWRITE") or (kind == "COMPACT" and new.may_renumber)
     whole = len(new.assigned) == sum(file.holds_rows for file in change.added)
     return unnamed and bool(change.deleted) and bool(new.assigned) and (whole or new.data_evolution)
 
@@ -192,8 +253,10 @@ def _is_merge_by_vectors(change: Change, new: NewIds) -> bool:
     )
 
 
-def _is_update(change: Change) -> bool:
-    return change.snapshot.operation == "UPDATE"
+def _must_keep_ids(change: Change, new: NewIds) -> bool:
+    """Return True if nothing permits a commit to assign ids."""
+    snapshot = change.snapshot
+    return snapshot.keeps_ids or (snapshot.commit_kind == "COMPACT" and not new.may_renumber)
 
 
 def _replaced(change: Change, new: NewIds) -> list[DataFile]:
@@ -255,6 +318,7 @@ class Comparison:
 
     :param before: snapshot before; None for the first of all, whose rows are checked on their own
     :param restored: True if the commit brought back files that the table had before
+    :param may_renumber: True if compaction may assign new ids to old rows
     """
 
     number: int
@@ -263,6 +327,7 @@ class Comparison:
     evolution: bool
     occurrences: tuple[Occurrence, ...]
     restored: bool = False
+    may_renumber: bool = True
 
     @property
     def compaction(self) -> bool:
@@ -308,7 +373,8 @@ class ChangedRows:
             older = not step.removed and all(file.max_sequence < start.snapshot.id for file in step.added)
             restored = older or any(file.name in seen for file in step.added)
             if found:
-                yield Comparison(number, step.snapshot, before, evolution, found, restored)
+                renumbers = may_renumber(history.schemas.values(), step.snapshot)
+                yield Comparison(number, step.snapshot, before, evolution, found, restored, renumbers)
             apply(self._live, step)
             seen |= {file.name for file in step.added}
             before, vectors, index_files = step.snapshot, after_vectors, step.index_files
@@ -347,13 +413,13 @@ class ChangedRows:
         there = dict(self._live)
         now = dict(there)
         apply(now, step)
-        ranges = _Ranges(changed)
-        old = [file for file in there.values() if ranges.meet(file)]
+        ranges = Ranges.of(changed)
+        old = [file for file in there.values() if ranges.meet(id_range(file))]
         # Files that replace others may have their rows under other ids; files that are only added have their own rows.
-        compared = ranges if step.removed and not step.renumbered else _Ranges(old)
-        if not old or not any(compared.meet(file) for file in step.added):
+        compared = ranges if step.removed and not step.renumbered else Ranges.of(old)
+        if not old or not any(compared.meet(id_range(file)) for file in step.added):
             return
-        new = [file for file in now.values() if compared.meet(file)]
+        new = [file for file in now.values() if compared.meet(id_range(file))]
         for files, vectors, is_after in ((old, before, False), (new, after, True)):
             for group in groups_of(files).values():
                 without = 0
@@ -368,27 +434,3 @@ class ChangedRows:
             return ()
         changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
         return [file for file in self._live.values() if vector_key(file) in changed] if changed else ()
-
-
-def groups_of(files: Collection[DataFile]) -> dict[tuple[int, int], list[DataFile]]:
-    """Return files that contain columns of the same rows, by their first row id and their number of rows."""
-    groups: dict[tuple[int, int], list[DataFile]] = defaultdict(list)
-    for file in files:
-        if file.first_row_id is not None and file.holds_rows:
-            groups[file.first_row_id, file.row_count].append(file)
-    return groups
-
-
-class _Ranges:
-    """The row ids of files, according to the metadata."""
-
-    def __init__(self, files: Collection[DataFile]) -> None:
-        self._ranges = joined(ids for file in files if (ids := id_range(file)))
-
-    def meet(self, file: DataFile) -> bool:
-        """Return True if a file has one of the ids."""
-        ids = id_range(file)
-        if not ids:
-            return False
-        index = bisect_left(self._ranges, ids.stop, key=lambda other: other.start) - 1
-        return index >= 0 and self._ranges[index].stop > ids.start

@@ -27,8 +27,9 @@ from airflow_delta_provider.domain.paimon.manifest_checks import (
     ListedManifests,
     RecordCounts,
     ValueBounds,
-    may_be_same_rows,
+    are_same_rows,
 )
+from airflow_delta_provider.domain.paimon.row_groups import check_lost_columns, check_row_groups, is_of_new_rows
 from airflow_delta_provider.domain.paimon.schema import TableSchema
 from airflow_delta_provider.domain.paimon.snapshot import KNOWN_VERSIONS, Commit, Damage, DamageKind, Snapshot
 from airflow_delta_provider.domain.paimon.snapshot_rules import (
@@ -37,16 +38,18 @@ from airflow_delta_provider.domain.paimon.snapshot_rules import (
     has_data_evolution,
     is_tracked,
     manifest_format,
+    may_renumber,
     missing_snapshots,
 )
 from airflow_delta_provider.domain.paimon.table_history import IdRanges
 from airflow_delta_provider.domain.paimon.violations import OpenViolation, OpenViolations, Violation, listed
-from airflow_delta_provider.domain.report.report import Finding, Severity
+from airflow_delta_provider.domain.report.report import Finding
 
 _NOT_CHECKED = "This snapshot and those after it are not checked."
 #: Rules about metadata that was not read, by the reason.
 _RULES = {
     DamageKind.UNREADABLE: rules.UNREADABLE_METADATA,
+    DamageKind.CONTRADICTING: rules.CONTRADICTING_MANIFESTS,
     DamageKind.TOO_LARGE: rules.METADATA_NOT_READ,
     DamageKind.OUTSIDE: rules.NOT_READ,
 }
@@ -158,11 +161,14 @@ class HistoryCheck:
         :param bounds: function that returns the statistics of files in the commit, by their names
         """
 
-        def may_be_same(before: Sequence[DataFile], after: Sequence[DataFile]) -> bool | None:
-            return may_be_same_rows(before, after, bounds(), self._schemas)
+        def are_same(before: Sequence[DataFile], after: Sequence[DataFile]) -> bool | None:
+            return are_same_rows(before, after, bounds(), self._schemas)
 
         if self._new is not None:
-            self._add_all(check_rewritten(self._changes[-1], self._new, deleted, may_be_same))
+            self._add_all(check_rewritten(self._changes[-1], self._new, deleted, are_same, self._live_names))
+
+    def _live_names(self) -> set[str]:
+        return {file.name for file in self._live.files.values()}
 
     def add_index_damages(self, damages: Mapping[str, Damage]) -> None:
         """Add the damages of index manifests, by their names."""
@@ -175,7 +181,7 @@ class HistoryCheck:
             if name is not None and name in damages and name not in opened:
                 violation = Violation(
                     _RULES.get(damages[name].kind, rules.UNREADABLE_METADATA).found(
-                        "The index manifest {path} {damage}. Without it, it is unknown which rows are deleted.",
+                        "The index manifest {path} {damage}. So it is unknown which rows are deleted.",
                         path=damages[name].path,
                         damage=damages[name].text,
                     )
@@ -219,7 +225,11 @@ class HistoryCheck:
         before = self._schemas.get(change.previous.schema_id) if change.previous else None
         evolution = has_data_evolution(schema)
         new = self._new = NewIds.of(
-            change, tracked_before=is_tracked(before), data_evolution=evolution, restored=self._restored(change)
+            change,
+            tracked_before=is_tracked(before),
+            data_evolution=evolution,
+            restored=self._restored(change),
+            may_renumber=may_renumber(self._schemas.values(), change.snapshot),
         )
         if is_branch_merge(change, new):
             self._highest_of_branches = max(self._highest_of_branches, *(file.max_sequence for file in change.added))
@@ -234,14 +244,27 @@ class HistoryCheck:
         elif isinstance(before, TableSchema) and not is_tracked(before):
             for violation in check_have_ids(f for f in self._live.files.values() if f.key not in added):
                 self._violations.add(violation, snapshot)
+        if evolution:
+            self._check_groups(change, new, seed)
         self._check_overlaps(self._live.files.values() if seed else change.added, snapshot, evolution, seed)
         return vectors_needed(change, new)
+
+    def _check_groups(self, change: Change, new: NewIds, seed: bool) -> None:
+        live = self._live.files
+        if seed:
+            for violation in check_row_groups(live.values(), live.values()):
+                self._violations.add(violation, change.snapshot, at_or_before=True)
+        elif change.complete and not is_of_new_rows(change, new, live):
+            touched = (*change.added, *change.deleted)
+            groups = list(check_row_groups(touched, live.values(), new, self._schemas))
+            lost = check_lost_columns(change, new, live.values(), self._schemas)
+            self._add_all([*groups, *(one for one in lost if not groups or one.finding.code != rules.ROW_GROUP.code)])
 
     def _add_all(self, violations: Iterable[Violation]) -> None:
         for violation in violations:
             finding = violation.finding
-            if self._fail_on_reassigned and rules.is_reassigned(finding):
-                violation = replace(violation, finding=replace(finding, severity=Severity.ERROR))
+            if self._fail_on_reassigned and (severity := rules.severity_of_reassigned(finding)):
+                violation = replace(violation, finding=replace(finding, severity=severity))
             self._violations.add(violation, self._changes[-1].snapshot)
 
     def _restored(self, change: Change) -> frozenset[FileKey]:

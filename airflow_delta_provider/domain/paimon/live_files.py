@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey, FileKind, ManifestEntry, ManifestFile
 from airflow_delta_provider.domain.paimon.schema import TableSchema
 from airflow_delta_provider.domain.paimon.snapshot import Commit, Snapshot
-from airflow_delta_provider.domain.paimon.table_history import TableHistory, carries_ids, id_range
+from airflow_delta_provider.domain.paimon.table_history import (
+    TableHistory,
+    Vector,
+    carries_ids,
+    id_range,
+    vector_key,
+    vectors_of,
+)
 
 
 @dataclass
@@ -33,6 +40,27 @@ class Lifetimes:
         """Return the snapshots that added files, in order, as far as the history shows."""
         known = self.history.added_by
         return sorted((known[file.key] for file in files if file.key in known), key=lambda snapshot: snapshot.id)
+
+    def brought_by(self, files: Collection[DataFile]) -> Snapshot | None:
+        """Return the last snapshot that added one of the files, or took away a deletion vector of one.
+
+        None if the history shows no such snapshot.
+        """
+        wanted = {vector_key(file): file.key for file in files}
+        last = next(iter(reversed(self.added_by(files))), None)
+        before = vectors_of(self.history.start.index_files)
+        index_files = self.history.start.index_files
+        for step in self.history.steps:
+            if step.index_files != index_files:
+                index_files, after = step.index_files, vectors_of(step.index_files)
+                gone = {file.key for file in step.removed}
+                fewer = any(
+                    _deletes_fewer(before.get(key), after.get(key)) for key in wanted if wanted[key] not in gone
+                )
+                if fewer and (last is None or last.id < step.snapshot.id):
+                    last = step.snapshot
+                before = after
+        return last
 
     def gone_since(self, files: Collection[DataFile]) -> int | None:
         """Return the snapshot since which none of the files is live; None if one still is."""
@@ -61,6 +89,13 @@ class Lifetimes:
                 last = step.snapshot.id
             before = step.index_files
         return last
+
+
+def _deletes_fewer(before: Vector | None, after: Vector | None) -> bool:
+    """Return True if a deletion vector is gone, or its successor deletes fewer rows."""
+    if before is None or after is None:
+        return before is not None
+    return (after.range.cardinality or 0) < (before.range.cardinality or 0)
 
 
 def row_successors(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.formats.avro.projection import Column, Row
 from airflow_delta_provider.domain.paimon.binary_row import read_partition
 from airflow_delta_provider.domain.paimon.layout import manifest_path
 from airflow_delta_provider.domain.paimon.live_files import LiveFiles
-from airflow_delta_provider.domain.paimon.manifest import ENTRY_VERSION, DataFile, read_entries
+from airflow_delta_provider.domain.paimon.manifest import ENTRY_VERSION, DataFile, ManifestEntry, read_entries
 from airflow_delta_provider.domain.paimon.schema import DataField, PaimonFormatError, TableSchema, fields_of
 from airflow_delta_provider.domain.paimon.snapshot import Commit, Snapshot
 from airflow_delta_provider.domain.paimon.violations import OpenViolation, OpenViolations, Violation
@@ -72,6 +72,7 @@ class ListedManifests:
     def __init__(self, violations: OpenViolations) -> None:
         self._open_violations = violations
         self._sizes: dict[str, int] = {}
+        self._row_ids: dict[str, tuple[int, int] | None] = {}
         self._open: dict[tuple[str, str], OpenViolation] = {}
 
     def apply_commit(self, commit: Commit) -> None:
@@ -85,7 +86,18 @@ class ListedManifests:
 
     def _findings(self, commit: Commit) -> Iterator[Finding]:
         base = commit.base or ()
+        self._row_ids |= {name: _row_ids(entries) for name, entries in commit.manifests.items()}
         for manifest in (*base, *(commit.delta or ())):
+            recorded = manifest.min_row_id, manifest.max_row_id
+            known = self._row_ids.get(manifest.name, recorded)
+            if None not in recorded and known != recorded:
+                yield rules.CONTRADICTING_MANIFESTS.found(
+                    "By a list of manifests, {path} has files with the row ids {recorded}, but it has {entries}.",
+                    effect="Queries by _ROW_ID skip manifests by these numbers, and miss rows.",
+                    path=manifest_path(manifest.name),
+                    recorded=" to ".join(map(str, recorded)),
+                    entries="files without known ids" if known is None else " to ".join(map(str, known)),
+                )
             if (size := self._sizes.setdefault(manifest.name, manifest.size)) != manifest.size:
                 yield rules.RECORDED_SIZES.found(
                     "{path} has {size} bytes in one list of manifests and {other} in another.",
@@ -98,6 +110,18 @@ class ListedManifests:
                 yield rules.CONTRADICTING_MANIFESTS.found(
                     "The base of the commit lists {path} {times} times.", path=manifest_path(name), times=times
                 )
+
+
+def _row_ids(entries: Iterable[ManifestEntry]) -> tuple[int, int] | None:
+    """Return the first and the last row id of files, blob and vector files included; None if a file has no known ids.
+
+    A manifest without entries has none either.
+    """
+    ids = [(entry.file.first_row_id, entry.file.row_count) for entry in entries]
+    known = [(first, first + rows - 1) for first, rows in ids if first is not None]
+    if not known or len(known) != len(ids):
+        return None
+    return min(first for first, _ in known), max(last for _, last in known)
 
 
 _STATS = "_FILE._VALUE_STATS"
@@ -144,15 +168,15 @@ def read_value_bounds(
     return read_entries(files, _COLUMNS, ENTRY_VERSION, codecs, _bounds)
 
 
-def may_be_same_rows(
+def are_same_rows(
     before: Collection[DataFile],
     after: Collection[DataFile],
     bounds: Mapping[str, ValueBounds],
     schemas: Mapping[int, TableSchema | PaimonFormatError],
 ) -> bool | None:
-    """Return False if files have other rows than those they replace, True if nothing shows it.
+    """Return False if files have other rows than those they replace, True if they provably have the same.
 
-    None if the statistics do not cover all columns.
+    Equal statistics prove this only if each column has a single value. None if they prove neither.
 
     :param bounds: statistics by the name of the file
     """
@@ -162,17 +186,24 @@ def may_be_same_rows(
         return None
     columns = [_columns_of(file, bounds.get(file.name), schema.fields) for file in files]
     known = set.intersection(*(set(each) for each in columns)) - {field.name for field in _RESERVED}
+    proven = len(known) == len(schema.fields)
     for name in known:
         old, new = (_joined([each[name] for each in part]) for part in (columns[: len(before)], columns[len(before) :]))
         if old != new:
             return False
-    return True if len(known) == len(schema.fields) else None
+        proven &= old is not None and old.is_single
+    return True if proven else None
 
 
 class _Values(NamedTuple):
     least: Any
     most: Any
     nulls: int | None
+
+    @property
+    def is_single(self) -> bool:
+        """Return True if all rows have the same value. Statistics may have only the beginning of a string."""
+        return self.least == self.most and self.nulls == 0 and not isinstance(self.least, (str, bytes))
 
 
 def _columns_of(file: DataFile, bounds: ValueBounds | None, fields: Sequence[DataField]) -> dict[str, _Values]:

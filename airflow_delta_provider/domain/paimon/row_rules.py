@@ -1,4 +1,4 @@
-"""Rules about data files and their rows from one snapshot to the next: PD01 to PD13."""
+"""Rules about data files and their rows from one snapshot to the next."""
 
 from __future__ import annotations
 
@@ -33,11 +33,14 @@ class RowFault(Enum):
     COMPACTED = "compacted"
     LOST = "lost"
     ADDED = "added"
+    TAKEN = "taken"
+    REUSED = "reused"
     INVENTED = "invented"
     WENT_BACK = "went_back"
     SILENT = "silent"
     OTHER_SEQUENCE = "other_sequence"
     NEW_WITH_OTHER_SEQUENCE = "new_with_other_sequence"
+    TOUCHED = "touched"
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,10 @@ _IN_METADATA = {
     rules.REASSIGNED.code: paimon_metadata.REASSIGNED.code,
     rules.NEW_IDS_FOR_OLD_ROWS.code: paimon_metadata.NEW_IDS_FOR_OLD_ROWS.code,
     rules.LOST_ROWS.code: paimon_metadata.LOST_ROWS.code,
+    **dict.fromkeys(
+        (rule.code for rule in (rules.REPEATED_ID, rules.INVENTED_ID, rules.COMPACTION, rules.NOT_AS_STATED)),
+        paimon_metadata.NOT_AS_STATED.code,
+    ),
 }
 #: Operations that replace rows with others. The new rows are not the same rows, although they may look alike.
 _REPLACING = frozenset({"OVERWRITE", "TRUNCATE"})
@@ -189,6 +196,7 @@ def _findings(comparison: Comparison, outcome: Outcome, reassigned: Severity) ->
             )
     yield from _of_compaction(faults)
     known: dict[str, Any] = {
+        "operation": comparison.snapshot.name,
         "own": comparison.snapshot.id,
         "next_row_id": comparison.snapshot.next_row_id,
         "before": comparison.before.next_row_id if comparison.before else None,
@@ -224,11 +232,11 @@ def _of_identities(
 ) -> Iterator[Finding]:
     """Yield problems of rows that returned under other ids, or did not return."""
     moved, keys, snapshot = outcome.moved, outcome.keys, comparison.snapshot
-    if snapshot.keeps_ids and moved.new:
+    if moved.new and (snapshot.keeps_ids or (rewritten and comparison.compaction and not comparison.may_renumber)):
         yield rules.NEW_IDS_FOR_OLD_ROWS.found(
             "{operation} brought {rows:row} under new row ids, {new}; {gone:row id of before is|row ids of before are} "
             "gone.",
-            operation=snapshot.operation,
+            operation=snapshot.name,
             rows=moved.new,
             new=_span(moved.new_ids),
             gone=moved.gone,
@@ -237,7 +245,7 @@ def _of_identities(
         yield rules.REASSIGNED.found(
             "{operation} wrote the rows of {keys:key} again under new row ids.{first}",
             severity=reassigned,
-            operation=_operation(comparison),
+            operation=snapshot.name,
             keys=keys.reassigned,
             first=_pairs(keys),
         )
@@ -245,7 +253,7 @@ def _of_identities(
         yield rules.REASSIGNED.found(
             "{operation} wrote {rows:row} again, values unchanged, under new row ids: {old} became {new}.",
             severity=reassigned,
-            operation=_operation(comparison),
+            operation=snapshot.name,
             rows=moved.new,
             old=_span(moved.gone_ids),
             new=_span(moved.new_ids),
@@ -280,12 +288,16 @@ def _rewritten(comparison: Comparison, moved: Moved) -> bool:
     return bool(moved.new) and moved.new == moved.gone and moved.same_content
 
 
-def _operation(comparison: Comparison) -> str:
-    snapshot = comparison.snapshot
-    return snapshot.operation or f"A commit of kind {snapshot.commit_kind} without operation"
-
-
 _FAULTS: dict[RowFault, tuple[Rule, str]] = {
+    RowFault.TAKEN: (rules.NOT_AS_STATED, "{rows:row is|rows are} gone, but {operation} only adds rows."),
+    RowFault.TOUCHED: (
+        rules.NOT_AS_STATED,
+        "{rows:row has|rows have} other values or another sequence number, but {operation} changes no rows.",
+    ),
+    RowFault.REUSED: (
+        rules.INVENTED_ID,
+        "{rows:row has|rows have} the id of a row that {operation} replaced; new rows get new ids.",
+    ),
     RowFault.NO_ID: (
         rules.NO_ID,
         "{rows:row has|rows have} neither an id in the data file nor one that follows from its first row id.",

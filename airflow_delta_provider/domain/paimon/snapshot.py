@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, map_of, parse_json, text_of
 from airflow_delta_provider.domain.paimon.manifest import ManifestEntry, ManifestFile
@@ -28,6 +28,42 @@ class ManifestListFile:
 
     name: str
     size: int | None
+
+
+class Permitted(NamedTuple):
+    """The changes to rows that a commit permits itself by its kind and its operation.
+
+    :param removed: True if rows may disappear
+    :param added: True if new rows may appear; only they get new ids
+    :param changed: True if rows may get other values, under their ids
+    """
+
+    removed: bool
+    added: bool
+    changed: bool
+
+
+_ANYTHING = Permitted(removed=True, added=True, changed=True)
+#: Changes by the kind of a commit. Paimon commits as OVERWRITE if it removes a file or adds a deletion vector.
+_BY_KIND = {
+    "APPEND": Permitted(removed=False, added=True, changed=True),
+    "COMPACT": Permitted(removed=False, added=False, changed=False),
+    "ANALYZE": Permitted(removed=False, added=False, changed=False),
+}
+_INSERT = Permitted(removed=False, added=True, changed=False)
+_REPLACE = Permitted(removed=True, added=True, changed=False)
+_DELETE = Permitted(removed=True, added=False, changed=False)
+#: Changes by the operation. MERGE may do all.
+_BY_OPERATION = {
+    "WRITE": _INSERT,
+    "CREATE_TABLE_AS_SELECT": _INSERT,
+    "OVERWRITE": _REPLACE,
+    "REPLACE_TABLE_AS_SELECT": _REPLACE,
+    "CREATE_OR_REPLACE_TABLE_AS_SELECT": _REPLACE,
+    "UPDATE": Permitted(removed=False, added=False, changed=True),
+    "DELETE": _DELETE,
+    "TRUNCATE": _DELETE,
+}
 
 
 @dataclass(frozen=True)
@@ -70,9 +106,26 @@ class Snapshot:
     properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def permits(self) -> Permitted:
+        """The changes that its kind and its operation both permit."""
+        kind = _BY_KIND.get(self.commit_kind, _ANYTHING)
+        operation = _BY_OPERATION.get(self.operation or "", _ANYTHING)
+        return Permitted(*(one and other for one, other in zip(kind, operation)))
+
+    @property
+    def states_changes(self) -> bool:
+        """Return True if its kind or operation limits the changes to rows; an OVERWRITE without operation does not."""
+        return self.operation is not None or self.commit_kind in _BY_KIND
+
+    @property
     def keeps_ids(self) -> bool:
-        """Return True if its operation adds no rows, and so must not assign ids."""
-        return self.operation in ("UPDATE", "DELETE")
+        """Return True if it adds no rows, and so must not assign ids. Some compactions assign ids to old rows."""
+        return self.commit_kind != "COMPACT" and not self.permits.added
+
+    @property
+    def name(self) -> str:
+        """The operation, or else the kind, for messages."""
+        return self.operation or f"A commit of kind {self.commit_kind} without operation"
 
     @property
     def is_branch_merge(self) -> bool:
@@ -140,6 +193,7 @@ class DamageKind(Enum):
     MISSING = "is missing"
     OTHER_SIZE = "has another size than is recorded"
     UNREADABLE = "cannot be read"
+    CONTRADICTING = "contradicts itself"
     TOO_LARGE = "was not read"
     OUTSIDE = "must not be read"
 

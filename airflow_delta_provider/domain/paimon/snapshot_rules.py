@@ -5,7 +5,7 @@ This is the case for access through a catalog.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.paimon.change_rules import NewIds, check_chan
 from airflow_delta_provider.domain.paimon.layout import schema_path, snapshot_path
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile
+from airflow_delta_provider.domain.paimon.row_groups import check_row_groups
 from airflow_delta_provider.domain.paimon.schema import KNOWN_VERSIONS, PaimonFormatError, TableSchema
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.table_history import IdRanges, carries_ids, id_range, range_texts
@@ -57,6 +58,9 @@ def check_snapshots(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) ->
         else:
             yield missing_snapshots(before, after, range(before.id + 1, after.id))
     yield from _check_record_counts(snapshots, files)
+    if evolution:
+        for violation in check_row_groups(files, files):
+            yield replace(_at(violation.finding, newest), at_or_before=True)
     ranges = IdRanges()
     for file in files:
         for other in ranges.clashes(file, equal_allowed=evolution):
@@ -87,12 +91,23 @@ def has_column_files(files: Sequence[DataFile]) -> bool:
 def _check_growth(before: Snapshot, after: Snapshot, files: Sequence[DataFile], evolution: bool) -> Iterator[Finding]:
     """Check the ids that a commit assigned, with nextRowId and the number of rows."""
     first, now, rows = before.next_row_id, after.next_row_id, after.delta_record_count
+    fewer = rows is not None and rows < 0 and after.permits.added and not after.permits.removed
+    # An UPDATE by deletion vectors writes rows again, which count twice.
+    more = rows is not None and rows > 0 and not after.permits.added and after.operation != "UPDATE"
+    if fewer or (more and now == first):
+        yield rules.NOT_AS_STATED.found(
+            "{operation} left the files of the table with {rows:row} {than} than before.",
+            operation=after.name,
+            rows=abs(rows or 0),
+            than="fewer" if fewer else "more",
+        )
+        return
     if first is None or now is None or now < first:
         return
     growth, new = now - first, range_texts([range(first, now)])
     if after.keeps_ids and growth:
         yield rules.NEW_IDS_FOR_OLD_ROWS.found(
-            "{operation} assigned the new row ids {new}.", operation=after.operation, new=new
+            "{operation} assigned the new row ids {new}.", operation=after.name, new=new
         )
     elif after.operation is None and growth and after.commit_kind == "COMPACT":
         yield rules.REASSIGNED.found(
@@ -202,6 +217,22 @@ def is_tracked(schema: TableSchema | PaimonFormatError | None) -> bool:
 def has_data_evolution(schema: TableSchema | PaimonFormatError | None) -> bool:
     """Return True if several files may have columns of the same row."""
     return isinstance(schema, TableSchema) and schema.options.get("data-evolution.enabled", "").lower() == "true"
+
+
+def may_renumber(schemas: Iterable[TableSchema | PaimonFormatError], snapshot: Snapshot) -> bool:
+    """Return True if compaction may assign new ids: with clustering, data evolution or deletion vectors.
+
+    The options of any schema count, as an option may have been set and removed since.
+    """
+    if snapshot.index_manifest is not None:
+        return True
+    return any(
+        "clustering." in key
+        or (key in ("data-evolution.enabled", "deletion-vectors.enabled") and value.lower() == "true")
+        for schema in schemas
+        if isinstance(schema, TableSchema)
+        for key, value in schema.options.items()
+    )
 
 
 def manifest_format(schema: TableSchema | PaimonFormatError | None) -> str | None:

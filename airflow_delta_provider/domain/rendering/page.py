@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.rendering.report_document import (
 )
 from airflow_delta_provider.domain.rendering.text import not_checked
 from airflow_delta_provider.domain.rendering.timeline import event_table, timeline
-from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
+from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport, Verdict
 
 #: Maximum number of findings of a table that are shown in full.
 _MAX_FINDINGS_OF_TABLE = 20
@@ -69,10 +69,10 @@ def _body(table: TableReport, kind: str, shown: int, links: RuleLinks) -> Iterat
     answered = "\n".join(line.removeprefix("    ") for line in answers(replace(table, plan=None), _WIDTH))
     if answered:
         yield element("pre", lines(answered), tabindex=0, role="region", aria_label="Answer")
-    ranked = sorted(by_cause(table.findings), key=lambda root: not root[0].is_open)
+    ranked = sorted(by_cause(table.findings), key=lambda root: not _is_open(*root))
     ranked, rest = ranked[:shown], ranked[shown:]
-    counting = [at_table(finding, follows, kind, links) for finding, follows in ranked if finding.is_open]
-    others = [at_table(finding, follows, kind, links) for finding, follows in ranked if not finding.is_open]
+    counting = [at_table(finding, follows, kind, links) for finding, follows in ranked if _is_open(finding, follows)]
+    others = [at_table(finding, follows, kind, links) for finding, follows in ranked if not _is_open(finding, follows)]
     yield joined(*counting)
     if others:
         summary = element("summary", f"Fixed, accepted or resolved ({len(others)})")
@@ -81,6 +81,10 @@ def _body(table: TableReport, kind: str, shown: int, links: RuleLinks) -> Iterat
         codes = counted_codes((finding.code for finding, _ in rest), 20)
         left = counted(len(rest), "more finding" if shown else "finding")
         yield element("p", f"… and {left}, which the report as JSON has: {codes}")
+
+
+def _is_open(finding: Finding, follows: Iterable[Finding]) -> bool:
+    return finding.is_open or any(other.is_open for other in follows)
 
 
 #: Maximum number of features that are listed.

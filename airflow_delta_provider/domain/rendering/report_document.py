@@ -80,9 +80,6 @@ def by_cause(findings: Iterable[Finding]) -> list[tuple[Finding, tuple[Finding, 
     return [(root, tuple(follows[root.fingerprint])) for root in roots]
 
 
-_RANKS = {severity: rank for rank, severity in enumerate((Severity.WARNING, Severity.UNDECIDED, Severity.ERROR))}
-
-
 @dataclass(frozen=True)
 class Occurrence:
     """A finding at its table.
@@ -177,7 +174,7 @@ def problems(tables: Iterable[TableReport], wanted: Callable[[Finding], bool] = 
 
 
 def _order(problem: Problem) -> tuple[int, bool, int, str]:
-    return -_RANKS[problem.severity], is_about_table(problem.first.finding), -len(problem.tables), problem.code
+    return -problem.severity.rank, is_about_table(problem.first.finding), -len(problem.tables), problem.code
 
 
 #: Maximum number of diff lines; the rest is counted.

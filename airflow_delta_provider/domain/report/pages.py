@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from airflow_delta_provider.domain.report.report import Finding, JobReport, ReportPlace, TableReport, Verdict
+from airflow_delta_provider.domain.report.report import JobReport, ReportPlace, TableReport, Verdict, open_first
 
 #: Key of the XCom.
 REPORT_KEY = "delta_report"
@@ -108,13 +108,9 @@ def _shown(table: TableReport, most: int) -> TableReport:
     """
     detail = table.detail and {k: v for k, v in table.detail.items() if k not in ("schema", "data_schema")}
     # The message of a finding is composed of its evidence and the rule's texts.
-    first = _open_first(table.findings)[:most]
+    first = open_first(table.findings)[:most]
     findings = (replace(f, facts=None, message="" if f.evidence else f.message) for f in first)
     return replace(table, findings=tuple(findings), detail=detail, receipt=None)
-
-
-def _open_first(findings: Iterable[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda finding: not finding.is_open)
 
 
 def _without_actions(table: TableReport) -> TableReport:

@@ -19,6 +19,11 @@ class Severity(str, Enum):
     WARNING = "WARNING"
     UNDECIDED = "UNDECIDED"
 
+    @property
+    def rank(self) -> int:
+        """Position from least (0, ``WARNING``) to most serious (2, ``ERROR``)."""
+        return ("WARNING", "UNDECIDED", "ERROR").index(self.value)
+
 
 class Verdict(str, Enum):
     """The result of a table, or of a job over many tables; declared from best to worst."""
@@ -256,6 +261,25 @@ class ReportPlace:
         return {"report_path": self.path, **({} if self.error is None else {"report_error": self.error})}
 
 
+def open_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the open findings and their causes, then the others; the most serious of each first.
+
+    A cause is as serious as the most serious open finding that follows from it.
+    """
+    findings = tuple(findings)
+    worst: dict[str | None, int] = {}
+    for finding in findings:
+        if finding.is_open:
+            for key in {finding.fingerprint, finding.caused_by} - {None}:
+                worst[key] = max(worst.get(key, 0), finding.severity.rank)
+
+    def order(finding: Finding) -> tuple[bool, int]:
+        is_first = finding.is_open or finding.fingerprint in worst
+        return not is_first, -worst.get(finding.fingerprint, finding.severity.rank)
+
+    return sorted(findings, key=order)
+
+
 @dataclass(frozen=True)
 class TableReport:
     """The result of a job for one table.
@@ -315,7 +339,8 @@ class TableReport:
     @classmethod
     def judged(cls, table: str, *findings: Finding, **known: Any) -> TableReport:
         """Return the report of a checked table; its verdict follows from the severities of the open findings."""
-        return cls(table, judge(f.severity for f in findings if f.is_open), findings=findings, **known)
+        verdict = judge(finding.severity for finding in findings if finding.is_open)
+        return cls(table, verdict, findings=tuple(open_first(findings)), **known)
 
     def brief(self) -> TableReport:
         """Return only the parts needed for totals, exit codes and receipts.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from airflow_delta_provider.domain.audit.file_findings import ConditionOrigins, condition_origins
@@ -165,6 +166,8 @@ class DataLevel(LogLevel):
         tracking = state.row_tracking
         column = tracking.row_id_column if tracking.relied_upon else None
         data = self._session.data_files(self._table.location)
+        stored_before = cache(lambda: KeptLog(self._table.log).stored_names_before(state.version + 1))
+        schemas = FileSchemas(state.metadata, state.protocol, stored_before)
         with self._timings.phase("footers"):
             self._progress(f"{self._name}: reading the footers of {counted(len(files), 'file')}")
             has_vectors = any(file.deletion_vector is not None for file in files)
@@ -172,7 +175,7 @@ class DataLevel(LogLevel):
                 data,
                 self._table.log.live_statistics(state),
                 column,
-                FileSchemas(state.metadata, state.protocol),
+                schemas,
                 FileStatistics(state.metadata, has_vectors=has_vectors),
                 self._budget,
             )

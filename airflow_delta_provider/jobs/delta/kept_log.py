@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     earliest_version,
     select_segment,
 )
+from airflow_delta_provider.domain.delta.metadata import Metadata, stored_names
 from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_properties import is_true
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -109,6 +110,19 @@ class KeptLog(PastLog):
             return first_adds(commits, frozenset(paths) - before, base)
         except (BrokenLogError, MissingFileError):
             return {}
+
+    def stored_names_before(self, version: int) -> frozenset[str] | None:
+        """Return the lower-case names of columns in files before ``version``; None if the log begins later."""
+        if commit_name(0) not in self._log.list_names():
+            return None
+        found: set[str] = set()
+        for _, name, content in self._commits_before(version):
+            if b'"metaData"' in content:
+                with suppress(BrokenLogError):  # reported for that commit
+                    for action in parse_commit(name, content):
+                        if action.get("metaData"):
+                            found.update(stored_names(Metadata.from_json(action["metaData"])))
+        return frozenset(found)
 
     def adds_between(self, after: int, version: int) -> Iterator[Mapping[str, Any]]:
         """Yield the ``add`` actions of kept commits after one version and up to another, as logged.

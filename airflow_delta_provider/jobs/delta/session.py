@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
     DeletionVector,
     bitmap_in_range,
+    check_file_version,
     deleted_rows,
     inline_bitmap,
 )
@@ -25,7 +26,7 @@ from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storag
 from airflow_delta_provider.jobs.storage.storages import Storages
 from airflow_delta_provider.jobs.tables.session import TableError, TableSession, parse_table_name
 from airflow_delta_provider.jobs.tables.table import DELTA, PAIMON, format_of
-from airflow_delta_provider.jobs.tables.table_storage import DataFiles, file_location
+from airflow_delta_provider.jobs.tables.table_storage import DataFiles, TableStorage, file_location
 
 
 def file_uri(location: str, path: str) -> str:
@@ -39,6 +40,11 @@ class DeltaFiles(DataFiles):
 
     :param location: the table's location as a URI
     """
+
+    def __init__(self, storage: TableStorage, location: str) -> None:
+        super().__init__(storage, location)
+        self._of_known_version: set[str] = set()
+        """Files of deletion vectors whose format version was checked."""
 
     def uris(self, paths: Iterable[str]) -> list[str]:
         """Return the locations of files, given their paths in the log.
@@ -78,7 +84,16 @@ class DeltaFiles(DataFiles):
         if path is None:
             return inline_bitmap(vector)
         start, end = vector.byte_range
-        return bitmap_in_range(self._storage.read_range(self._place(path), start, end), vector)
+        uri, skipped = self._place(path), start
+        if start == 1:
+            skipped = 0  # one request for the version and the vector
+        elif start and uri not in self._of_known_version:
+            check_file_version(self._storage.read_range(uri, 0, 1))
+            self._of_known_version.add(uri)
+        content = self._storage.read_range(uri, skipped, end)
+        if skipped < start:
+            check_file_version(content)
+        return bitmap_in_range(content[start - skipped :], vector)
 
 
 #: Remedies for tables of other formats.

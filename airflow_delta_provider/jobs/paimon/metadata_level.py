@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from airflow_delta_provider.domain.paimon.history_check import HistoryCheck
 from airflow_delta_provider.domain.paimon.index_manifest import DELETION_VECTORS, IndexFile
+from airflow_delta_provider.domain.paimon.layout import manifest_path
 from airflow_delta_provider.domain.paimon.live_files import Change, History
 from airflow_delta_provider.domain.paimon.manifest import DataFile
-from airflow_delta_provider.domain.paimon.snapshot import Damage, Snapshot
+from airflow_delta_provider.domain.paimon.snapshot import Damage, DamageKind, Snapshot
 from airflow_delta_provider.domain.paimon.snapshot_rules import Schemas
 from airflow_delta_provider.domain.paimon.table_history import LiveState, Step, TableHistory
-from airflow_delta_provider.domain.paimon.violations import Baseline
+from airflow_delta_provider.domain.paimon.violations import Baseline, listed
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 
 
@@ -30,6 +32,7 @@ class MetadataLevel:
         self._schemas = schemas
         self._since = since
         self._fail_on_reassigned = fail_on_reassigned
+        self._vectors: dict[str | None, tuple[Mapping[str, int] | None, Damage | None]] = {None: ({}, None)}
 
     def check(self, ids: Sequence[int]) -> HistoryCheck:
         """Check commits.
@@ -47,14 +50,11 @@ class MetadataLevel:
         return check
 
     def _index_damages(self, check: HistoryCheck) -> Iterator[tuple[str, Damage]]:
-        """Yield the damage of index manifests that are missing, and of the newest one if it cannot be read, by name."""
-        naming = {name: one for one in check.snapshots if (name := one.index_manifest) is not None}
-        there = self._source.manifest_names() if naming else frozenset()
-        for name, snapshot in naming.items():
-            if name not in there or snapshot is check.snapshots[-1]:
-                files = self._source.index_files(snapshot)
-                if isinstance(files, Damage):
-                    yield name, files
+        """Yield the damage of index manifests, by name."""
+        for name, snapshot in {name: one for one in check.snapshots if (name := one.index_manifest)}.items():
+            _, damage = self._vectors_of(snapshot)
+            if damage is not None:
+                yield name, damage
 
     def _are_as_merged(self, check: HistoryCheck, unread: frozenset[str]) -> bool:
         """Return True if the unread merged manifests match the manifests that they replace, in all relevant entries."""
@@ -71,7 +71,6 @@ class MetadataLevel:
             fail_on_reassigned=self._fail_on_reassigned,
             branch_files=self._source.branch_files,
         )
-        vectors: dict[str | None, Mapping[str, int] | None] = {None: {}}
         unread: set[str] = set()
         for commit in self._source.commits(ids, merged=merged):
             if check.ended:
@@ -81,26 +80,44 @@ class MetadataLevel:
                 continue
             unread |= commit.unread
             wanted = check.apply_commit(commit)
-            deleted = {snapshot.id: self._deleted_rows(snapshot, vectors) for snapshot in wanted}
+            deleted = {snapshot.id: self._vectors_of(snapshot)[0] for snapshot in wanted}
             known = {snapshot_id: rows for snapshot_id, rows in deleted.items() if rows is not None}
             if wanted and len(known) == len(deleted):
                 check.add_deleted_rows(known, partial(self._source.value_bounds, commit.delta or ()))
         return check, frozenset(unread)
 
-    def _deleted_rows(
-        self, snapshot: Snapshot, known: dict[str | None, Mapping[str, int] | None]
-    ) -> Mapping[str, int] | None:
-        """Return the number of rows that deletion vectors delete in a snapshot, by data file; None if unknown."""
-        if snapshot.index_manifest not in known:
+    def _vectors_of(self, snapshot: Snapshot) -> tuple[Mapping[str, int] | None, Damage | None]:
+        """Return the number of rows that deletion vectors delete in a snapshot, by data file; None if unknown.
+
+        The second value is the damage of the index manifest.
+        """
+        name = snapshot.index_manifest
+        if name not in self._vectors:
             files = self._source.index_files(snapshot)
-            known[snapshot.index_manifest] = None if isinstance(files, Damage) else _cardinalities(files)
-        return known[snapshot.index_manifest]
+            self._vectors[name] = (
+                (None, files)
+                if isinstance(files, Damage)
+                else (_cardinalities(files), _contradiction(manifest_path(name or ""), files))
+            )
+        return self._vectors[name]
 
 
 def _cardinalities(files: Iterable[IndexFile]) -> dict[str, int] | None:
     vectors = [vector for file in files if file.type == DELETION_VECTORS for vector in file.vectors]
     found = {vector.data_file: vector.cardinality for vector in vectors if vector.cardinality is not None}
     return found if len(found) == len(vectors) else None
+
+
+def _contradiction(path: str, files: Iterable[IndexFile]) -> Damage | None:
+    """Return a damage if data files have more than one deletion vector."""
+    counts = Counter(
+        (file.partition, file.bucket, vector.data_file)
+        for file in files
+        if file.type == DELETION_VECTORS
+        for vector in file.vectors
+    )
+    repeated = [f"{count} deletion vectors for {name}" for (_, _, name), count in counts.items() if count > 1]
+    return Damage(path, DamageKind.CONTRADICTING, f"it has {listed(repeated)}") if repeated else None
 
 
 class UnknownRowsError(Exception):

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.checks.log.checkpoints import check_checkpoin
 from airflow_delta_provider.domain.checks.log.history import why_undecidable
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit
-from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import in_order, trusted_mark
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import AssignedIds, in_order, trusted_mark
 from airflow_delta_provider.domain.checks.row_tracking.keys import find_keys
 from airflow_delta_provider.domain.checks.row_tracking.live_files import check_files, check_fresh_ids
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import impossible_bounds
@@ -157,7 +157,9 @@ class RowTrackingCheck:
             "not_checked": not_checked(self._options.level),
         }
         with self._timings.phase("rules"):
-            steps = [step_of(transition, self._table.log) for transition in compared.history.transitions]
+            log = KeptLog(self._table.log)
+            assigned = AssignedIds(log.files_between)
+            steps = [step_of(transition, log, assigned) for transition in compared.history.transitions]
             findings = [*([compared.lost] if compared.lost else []), *_check_log(compared.history, tracking, steps)]
         findings += self._check_ids(compared, steps, evidence, keys)
         with self._timings.phase("trace"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Protocol
 
@@ -24,6 +25,7 @@ from airflow_delta_provider.domain.checks.data_files.statistics import (
 )
 from airflow_delta_provider.domain.checks.row_tracking.commits import suspicious_paths
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import (
+    AssignedIds,
     FileIds,
     MaterializedTypeError,
     RowFile,
@@ -215,11 +217,14 @@ def read_compared_history(log: TableLog, since: int | None) -> ComparedHistory:
     return ComparedHistory(history, lost=lost_version(since, error, earliest if (earliest or 0) > since else None))
 
 
-def step_of(transition: Transition, log: TableLog) -> CommitStep:
-    """Return a commit, with the files that earlier commits had already added."""
+def step_of(transition: Transition, log: KeptLog, assigned_ids: AssignedIds) -> CommitStep:
+    """Return a commit, with the files and the row ids that earlier commits had already added."""
     paths = suspicious_paths(transition)
-    earlier = KeptLog(log).added_before(transition.commit.version, paths) if paths else frozenset()
-    return CommitStep(transition, paths, earlier)
+    if not paths:
+        return CommitStep(transition)
+    assigned = partial(assigned_ids.has, version=transition.commit.version)
+    transition = replace(transition, past=replace(transition.past, assigned=assigned))
+    return CommitStep(transition, paths, log.added_before(transition.commit.version, paths))
 
 
 @dataclass

@@ -1,12 +1,11 @@
-"""From a request to its report: the kinds of job, the runner, and the command line.
+"""From a request to its report: the kinds of job and the runner.
 
 - ``runner.py``: runs a request table by table, and turns errors into reports; ``tables.py``: patterns of paths.
-- ``submitted.py``: the entry point under spark-submit. ``command_line.py``: the command line of ``jobs/__main__.py``.
-- ``arguments.py``: options as flags, for both command lines. ``warm_up.py``: loads all code that jobs use.
+- ``submitted.py``: the entry point under spark-submit. ``warm_up.py``: loads all code that jobs use.
 - ``table_detail.py``: the kind ``detail``, a small job without a folder of its own.
 
-The top of ``jobs``: it may import all its other folders. ``submitted.py``, ``command_line.py`` and ``warm_up.py``
-import Spark; the other modules do not. It finds jobs by ``KINDS``, and imports none of ``jobs/changes``.
+The top of ``jobs``: it may import all its other folders. ``submitted.py`` and ``warm_up.py`` import Spark; the other
+modules do not. It finds jobs by ``KINDS``, and imports none of ``jobs/changes``.
 ``command_line`` and ``watch/health.py`` import it, and the submitted zip starts here.
 
 - A new kind of job needs no code here, unless it saves state: then an entry in ``_SAVED_STATES`` (``runner.py``).

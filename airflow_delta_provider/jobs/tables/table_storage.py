@@ -10,7 +10,6 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
@@ -323,5 +322,7 @@ class DataFiles:
         if self._storage.is_local(self._location):
             yield from map(function, items)
             return
+        from concurrent.futures import ThreadPoolExecutor  # slow to import
+
         with ThreadPoolExecutor(_THREADS) as pool:
             yield from pool.map(function, items)

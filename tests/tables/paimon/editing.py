@@ -238,16 +238,33 @@ class EditedTable:
         self.all_entries(change)
 
     def mend(self) -> None:
-        """Record the sizes that manifests and lists of them have."""
+        """Record the sizes that manifests and lists of them have, and the row ids in manifests."""
 
         def sizes(records: Records) -> Records:
-            return [{**record, "_FILE_SIZE": self._size(record["_FILE_NAME"])} for record in records]
+            found = []
+            for record in records:
+                name = record["_FILE_NAME"]
+                low, high = self._row_ids(name)
+                found.append({**record, "_FILE_SIZE": self._size(name), "_MIN_ROW_ID": low, "_MAX_ROW_ID": high})
+            return found
 
         for snapshot_id in self.snapshot_ids():
             for which in ("base", "delta"):
                 name = self.list_name(snapshot_id, which)
                 self.records(name, sizes)
                 self.snapshot(snapshot_id, **{f"{which}ManifestListSize": self._size(name)})
+
+    def _row_ids(self, name: str) -> tuple[int | None, int | None]:
+        """Return the lowest and highest row id of a manifest, as Paimon records them."""
+        path = self._manifest(name)
+        try:
+            files = [record["_FILE"] for record in _records(path)[1]]
+        except (OSError, EOFError, ValueError):  # damaged by the test
+            return None, None
+        firsts = [file["_FIRST_ROW_ID"] for file in files]
+        if None in firsts or not files:
+            return None, None
+        return min(firsts), max(file["_FIRST_ROW_ID"] + file["_ROW_COUNT"] - 1 for file in files)
 
     def _net(self, manifests: Collection[str]) -> dict[str, dict[str, Any]]:
         live: dict[str, dict[str, Any]] = {}

@@ -325,6 +325,8 @@ def test_damaged_commit_says_what_is_wrong_where(line, problem):
     assert (finding.code, finding.version) == ("LG09", 0)
     assert finding.path == "_delta_log/00000000000000000000.json"
     assert problem[0].upper() + problem[1:] in finding.message or problem in finding.message
+    is_damaged = any(text in finding.message for text in ("truncated", "not UTF-8"))
+    assert (finding.remedy is None) == is_damaged  # a backup of any other has the same line
 
 
 def test_keys_beside_an_action_that_hold_nothing_or_that_nobody_knows_are_no_damage():

@@ -11,12 +11,30 @@ import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past import PastLog
+from airflow_delta_provider.domain.delta.data_type import ArrayType
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.report import Finding, Severity
 from airflow_delta_provider.jobs.audit.derived_files import check_checksum_of
-from tests.unit.damages.histories import KEY, V
+from tests.unit.damages.edits import added, both, bound, column_of, configured
+from tests.unit.damages.edits import info as info_said
+from tests.unit.damages.histories import (
+    DROPPED,
+    KEY,
+    USAGE,
+    S,
+    V,
+    exact,
+    mapped_late,
+    partitioned,
+    plain,
+    tracked,
+    tracking_usage,
+    variants,
+)
 from tests.unit.log_builder import INDEXED, Table
+from tests.unit.log_builder import audited as log_audited
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME
+from tests.unit.states import field, struct
 
 Action = dict[str, Any]
 
@@ -306,6 +324,41 @@ def test_older_files_with_statistics_of_a_new_clustering_column_are_fine(stats):
     assert audited(*table.commits) == []
 
 
+def test_new_column_that_may_be_null_has_fields_that_may_not():
+    within = struct(replace(field("y", "integer"), nullable=False))
+    table = Table(KEY, S).append().add_column(field("t", within)).append()
+    table.add_column(field("a", ArrayType(within))).append()
+    assert log_audited(table.commits) == []
+
+
+@pytest.mark.parametrize("since", [None, 4, 6])
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_restore_across_a_drop_keeps_that_a_column_was_dropped(mode, since):
+    table = tracking_usage()
+    if mode == "id":
+        table = Table(
+            KEY, V, features=["columnMapping", USAGE], properties={MODE: "id", DROPPED.replace("__", "."): "false"}
+        )
+        table.append(2).append().append()
+    then = table.version
+    table.drop_column("v", **{DROPPED: "true"}).append()
+    table.damaged(configured(**{DROPPED: "true"})).restore(then).append()
+    assert log_audited(table.commits, since) == []
+
+
+@pytest.mark.parametrize("table", [plain, partitioned, mapped_late, tracked])
+def test_statistics_of_databricks_runtime_7_that_are_null_mean_that_there_are_none(table):
+    history = table().damaged(added(stats="null")).append()
+    assert {finding.code for finding in log_audited(history.commits)} <= {"RT06"}
+
+
+def test_bounds_of_variants_are_as_in_the_example_of_the_specification():
+    least = "0S&u501fk+ze0(tB98CpzF6vU0rJl95HpNdvjbtatpi(cu0wW^cTu"
+    most = "0S&u500&]LC42A9vqZe}wb#-i1}-a+cT!xdbWhT9cTx}7v<+K"
+    table = variants().damaged(both(bound("minValues", "w", least), bound("maxValues", "w", most))).append()
+    assert log_audited(table.commits) == []
+
+
 def test_files_that_the_commit_removes_need_no_statistics_of_a_new_clustering_column():
     table = Table(KEY, V, features=["clustering"], properties={INDEXED: "0"}).append()
     (path,) = table.paths
@@ -373,3 +426,14 @@ def test_guards_are_taken_away_by_statements_that_may(last):
 def test_guards_that_a_data_write_takes_away_are_named_in_one_finding(last, lost):
     (finding,) = (finding for finding in _guarded(last) if finding.code == "MD37")
     assert (finding.version, finding.severity, len((finding.facts or {})["lost"])) == (2, Severity.WARNING, lost)
+
+
+@pytest.mark.parametrize(
+    ("engine", "codes"), [("delta-rs:py-1.1.4", ["MD37"]), ("Apache-Spark/4.2.0 Delta-Lake/4.4.0", [])]
+)
+def test_identity_that_an_overwrite_takes_away_is_named_unless_the_user_asked_for_another_schema(engine, codes):
+    table = exact()
+    schema = table.schema
+    column_of(schema, "number")["metadata"].clear()
+    table.damaged(info_said(engineInfo=engine)).overwrite(schema)
+    assert [finding.code for finding in log_audited(table.append().commits)] == codes

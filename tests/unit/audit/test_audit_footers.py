@@ -11,10 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_delta_provider.domain.delta.data_type import StructField
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport, Verdict
 from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.audit.data_level import check_vectors
 from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.process import TimeBudget
 from airflow_delta_provider.jobs.run.runner import run
 from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
 from tests.unit.command_line.tables import write
@@ -202,3 +205,20 @@ def nested_file(table: Table, element: int | None, key: int | None, value: int |
         of_id("key", pa.int32(), key).with_nullable(False), of_id("value", pa.int32(), value), keys_sorted=False
     )
     return in_file(table, "id", "a", a=pa.list_(of_id("element", pairs, element)))
+
+
+@pytest.mark.parametrize(("version", "problem"), [(1, None), (0, "format version 0, not 1"), (2, "format version 2")])
+@pytest.mark.parametrize("offset", [1, 47])
+def test_format_version_of_a_file_of_deletion_vectors_is_checked(tmp_path, version, problem, offset):
+    one = "00000026d1d339640100000000000000000000003a30000001000000000002001000000001000200e7031763fa88"
+    (tmp_path / "v.bin").write_bytes(bytes([version]) + bytes.fromhex(one) * 2)
+    wire = {"storageType": "p", "pathOrInlineDv": f"file:{tmp_path}/v.bin", "sizeInBytes": 38, "cardinality": 3}
+    add = {"path": "a.parquet", "partitionValues": {}, "size": 9, "modificationTime": 1, "dataChange": True}
+    files = [LiveFile.from_add({**add, "deletionVector": {**wire, "offset": offset}})] * 2
+
+    found = list(
+        check_vectors(python_session().data_files(f"file:{tmp_path}"), files, lambda _: 1000, TimeBudget(None))
+    )
+
+    assert {finding.code for finding in found} == ({"DF04"} if problem else set())
+    assert all(str(problem) in finding.message for finding in found)

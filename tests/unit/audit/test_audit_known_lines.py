@@ -88,7 +88,7 @@ STATS = {
         "i": 9,
         "n": {"x": 2},
     },
-    "nullCount": {"k": 0, "d": 1, "v": 7, "s": 0, "t": 0, "b": 0, "i": 0, "n": {"x": 1}},
+    "nullCount": {"k": 0, "d": 1, "v": 6, "s": 0, "t": 0, "b": 0, "i": 0, "n": {"x": 1}},
 }
 TYPES = {"k": "long", "d": "date", "v": "double", "s": "string", "t": "timestamp", "b": "boolean", "i": "byte"}
 ADD = {

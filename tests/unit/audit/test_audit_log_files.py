@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.delta.checkpoint_comparison import file_differences, statistics_agree
 from airflow_delta_provider.domain.delta.derived_files import canonical_form, checksum_name, json_checksum
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.report import Finding, Severity
@@ -146,6 +147,7 @@ OF_CHECKPOINT: dict[str, tuple[str, Damage]] = {
     "file: tags": ("LG07", edit("add", 1, tags={"x": "y"})),
     "file: base row id": ("LG07", edit("add", baseRowId=70)),
     "file: no base row id": ("LG07", edit("add", baseRowId=None)),
+    "file: no base row id 0": ("LG07", edit("add", 1, baseRowId=None)),
     "file: commit version": ("LG07", edit("add", defaultRowCommitVersion=70)),
     "file: number of rows": ("LG07", stats(numRecords=70)),
     "file: bounds": ("LG07", stats(minValues={"id": 2, "v": 1})),
@@ -198,7 +200,6 @@ LEGAL: dict[str, Damage] = {
     "schema with blanks": lambda actions: edit(
         "metaData", schemaString=json.dumps(json.loads(body(actions, "metaData")["schemaString"]), indent=2)
     )(actions),
-    "without statistics": lambda actions: [action["add"].pop("stats") for action in actions if "add" in action],
     "statistics in other words": lambda actions: stats(minValues={"v": 1.0})(actions),
     "no empty tags": edit("add", tags={}),
     "no time of a tombstone": lambda actions: [a["remove"].pop("deletionTimestamp") for a in actions if "remove" in a],
@@ -213,6 +214,42 @@ def test_what_engines_may_write_is_silent(change: Damage) -> None:
     storage.files[classic_name(AT)] = as_parquet(at(table, change))
     for version in (2, 3, table.version):
         storage.checkpoint(table, version)
+    assert found(storage) == []
+
+
+def no_statistics(actions: Actions) -> None:
+    """As an engine writes a checkpoint that does not keep statistics."""
+    for action in actions:
+        action.get("add", {}).pop("stats", None)
+
+
+def test_checkpoint_without_the_statistics_of_the_commits_is_found() -> None:
+    table = history()
+    storage = Kept(table.commits)
+    storage.files[classic_name(AT)] = as_parquet(at(table, no_statistics))
+    (finding,) = found(storage)
+    assert codes([finding]) == warning("LG27")
+    assert finding.facts is not None
+    assert finding.facts["files"] > 1
+
+
+@pytest.mark.parametrize("text", ["null", "{}"])
+def test_statistics_that_say_nothing_are_not_missed(text: str) -> None:
+    table = history()
+    for actions in table.commits:
+        for add in (action["add"] for action in actions if "add" in action):
+            add["stats"] = text
+    storage = Kept(table.commits)
+    storage.files[classic_name(AT)] = as_parquet(at(table, no_statistics))
+    assert "LG27" not in {finding.code for finding in found(storage)}
+
+
+@pytest.mark.parametrize("as_struct", ["false", None])
+def test_statistics_that_properties_turn_off_are_no_loss(as_struct: str | None) -> None:
+    off = {"delta__checkpoint__writeStatsAsJson": "false", "delta__checkpoint__writeStatsAsStruct": as_struct}
+    table = history(**{name: value for name, value in off.items() if value is not None})
+    storage = Kept(table.commits)
+    storage.files[classic_name(AT)] = as_parquet(at(table, no_statistics))
     assert found(storage) == []
 
 
@@ -405,6 +442,7 @@ def test_malformed_name_is_found(name: str) -> None:
     storage = Kept(table.commits)
     storage.files[name] = content_of(table.commits[2])
     assert codes(found(storage)) == error("LG16")
+    assert [finding.version for finding in found(storage)] == [int(name.partition(".")[0])]
 
 
 @pytest.mark.parametrize(
@@ -656,3 +694,22 @@ def test_older_checkpoints_are_compared_as_long_as_that_costs_little(monkeypatch
     (finding,), _, judging = told(storage)
     assert finding.version == table.version - 1
     assert judging.checkpoints.left_out == {"checkpoints": 5, "checkpoints_compared": 1}
+
+
+@pytest.mark.parametrize("field", ["size", "modificationTime", "baseRowId", "defaultRowCommitVersion"])
+def test_0_is_a_value(field: str) -> None:
+    assert file_differences({"path": "a", field: 0}, {"path": "a"}) == [field]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "agree"),
+    [
+        ('{"numRecords":5000000}', '{"numRecords":5000001}', False),
+        ('{"nullCount":{"a":0}}', '{"nullCount":{"a":1}}', False),
+        ('{"maxValues":{"a":9007199254740993}}', '{"maxValues":{"a":9007199254740992}}', False),
+        ('{"maxValues":{"a":1.5}}', '{"maxValues":{"a":1.50}}', True),
+        ('{"maxValues":{"a":2}}', '{"maxValues":{"a":2.0}}', True),
+    ],
+)
+def test_integers_are_compared_exactly(one: str, other: str, agree: bool) -> None:
+    assert statistics_agree(one, other) == agree

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.audits_in_parts import Kept, told
 from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
 from tests.unit.log_builder import MODE, Actions, Table, body
@@ -106,9 +107,14 @@ def checkpoint(table: Table, change: Callable[[Json], Any] = _no_change, *, text
     return storage
 
 
+def of_checkpoint(storage: Kept) -> list[Finding]:
+    """What the audit says of the log, without the times that each engine reads in another zone."""
+    return [finding for finding in told(storage)[0] if finding.code != "AC40"]
+
+
 def differences(storage: Kept) -> str:
     """What the audit says of the checkpoint."""
-    (found,) = told(storage)[0]
+    (found,) = of_checkpoint(storage)
     assert (found.code, found.path) == ("LG07", f"_delta_log/{classic_name(1)}")
     return str(found.evidence)
 
@@ -121,7 +127,7 @@ PARTITIONS: list[tuple[str, ...]] = [(), ("b", "f", "t"), ("l", "d", "n", "s"), 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
 @pytest.mark.parametrize("partition_by", PARTITIONS)
 def test_what_is_parsed_as_engines_do_is_silent(partition_by: tuple[str, ...], mode: str, text: bool) -> None:
-    assert told(checkpoint(table(*partition_by, mode=mode), text=text))[0] == []
+    assert of_checkpoint(checkpoint(table(*partition_by, mode=mode), text=text)) == []
 
 
 @pytest.mark.parametrize("text", [True, False], ids=["JSON, too", "struct alone"])
@@ -143,7 +149,7 @@ def test_partition_value_of_another_value_is_found(column: str) -> None:
 
 def test_time_in_another_zone_is_silent() -> None:
     other = COLUMNS["t"][4]
-    assert told(checkpoint(table("t"), lambda add: add["partitionValues_parsed"].update(t=other)))[0] == []
+    assert of_checkpoint(checkpoint(table("t"), lambda add: add["partitionValues_parsed"].update(t=other))) == []
 
 
 @pytest.mark.parametrize("column", ALL)
@@ -174,10 +180,10 @@ def test_counts_that_differ_are_found(changes: Json, said: str, text: bool) -> N
     ],
 )
 def test_what_is_left_out_is_silent(changes: Json) -> None:
-    assert told(checkpoint(table(), lambda add: add["stats_parsed"].update(changes)))[0] == []
+    assert of_checkpoint(checkpoint(table(), lambda add: add["stats_parsed"].update(changes))) == []
 
 
 def test_statistics_that_no_commit_has_are_not_compared() -> None:
     without = table()
     body(without.commits[1], "add").pop("stats")
-    assert told(checkpoint(without, _no_change))[0] == []
+    assert of_checkpoint(checkpoint(without, _no_change)) == []

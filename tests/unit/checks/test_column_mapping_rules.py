@@ -346,7 +346,7 @@ HEALTHY_ADDS = {
 
 @pytest.mark.parametrize(("body", "metadata"), HEALTHY_ADDS.values(), ids=HEALTHY_ADDS)
 def test_healthy_file_has_no_finding(body: Json, metadata: Metadata) -> None:
-    assert list(check_added_file(body, metadata)) == []
+    assert list(check_added_file(body, metadata, lambda: None)) == []
 
 
 BROKEN_ADDS = {
@@ -375,14 +375,26 @@ BROKEN_ADDS = {
 
 @pytest.mark.parametrize(("body", "metadata", "code", "column"), BROKEN_ADDS.values(), ids=BROKEN_ADDS)
 def test_broken_file_has_one_finding(body: Json, metadata: Metadata, code: str, column: str) -> None:
-    findings = list(check_added_file(body, metadata))
+    findings = list(check_added_file(body, metadata, lambda: None))
     assert said(findings) == [(code, column)]
     assert findings[0].path == "f"
 
 
 def test_file_known_to_be_written_under_the_schema_has_no_dropped_columns() -> None:
     metadata = table(without(SCHEMA, "a b"), configured(SCHEMA)).metadata
-    assert said(list(check_added_file(add(bounds({"id": 1})), metadata, current=True))) == [("CM15", "id")]
+    findings = list(check_added_file(add(bounds({"id": 1})), metadata, lambda: None, current=True))
+    assert said(findings) == [("CM15", "id")]
+
+
+@pytest.mark.parametrize(
+    ("stored_before", "expected"), [({"id"}, []), ({"a b"}, [("CM15", "id")]), (None, [])], ids=str
+)
+def test_logical_name_that_no_column_ever_had_in_files_is_wrong(
+    stored_before: set[str] | None, expected: list[tuple[str, str]]
+) -> None:
+    metadata = table(without(SCHEMA, "a b"), configured(SCHEMA)).metadata
+    names = None if stored_before is None else frozenset(stored_before)
+    assert said(list(check_added_file(add(bounds({"id": 1})), metadata, lambda: names))) == expected
 
 
 leaves = st.sampled_from(["integer", "string", "decimal(10,2)", "timestamp"]).map(PrimitiveType)

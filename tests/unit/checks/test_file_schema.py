@@ -476,6 +476,13 @@ def test_logical_name_may_be_that_of_a_dropped_column():
     assert found(replace(table(renamed, "name"), configuration={MODE: "name"}), old) == []
 
 
+@pytest.mark.parametrize(("stored", "codes"), [({"a"}, []), ({"other"}, ["CM18"]), (None, [])], ids=str)
+def test_logical_name_that_no_column_ever_had_in_files_is_foreign(stored, codes):
+    metadata = table(mapped(struct(field("a", "long"), field("b", "long")), made_up), "name", **{MAX: "3"})
+    schemas = FileSchemas(metadata, LEGACY, lambda: None if stored is None else frozenset(stored))
+    assert [finding.code for finding in schemas.check(footer(("a", pa.string())), "f")] == codes
+
+
 def test_logical_name_that_is_a_physical_one_is_that_column():
     schema = mapped(struct(field("a", "long"), field("b", "string")), lambda name, n: {"b": "a"}.get(name, f"col-{n}"))
     assert found(table(schema, "name"), footer(("a", pa.string()))) == []

@@ -28,6 +28,7 @@ ID = field("id", "long")
 PLAIN = struct(ID)
 NTZ = struct(field("at", "timestamp_ntz"))
 WIDENED = struct(field("at", "timestamp_ntz", delta__typeChanges=[{"fromType": "date", "toType": "timestamp_ntz"}]))
+IDENTITY = struct(field("n", "long", **{"delta.identity.start": 1, "delta.identity.step": 1}))
 GENERATED = struct(field("day", "date", delta__generationExpression="CAST(at AS DATE)"))
 NOT_NULL = struct(ID, field("s", struct(replace(field("a", "long"), nullable=False))))
 NOT_NULL_IN_ARRAY = struct(field("a", ArrayType(struct(replace(field("x", "long"), nullable=False)))))
@@ -158,6 +159,8 @@ BROKEN = {
     "TF22 a nested type": (table(LEGACY, schema=NESTED_VARIANT), "TF22", "ERROR"),
     "TF22 a constraint": (table(LEGACY, CHECKED), "TF22", "ERROR"),
     "TF22 NOT NULL": (table(listing("appendOnly"), schema=NOT_NULL), "TF22", "ERROR"),
+    "TF22 a generated column of an old engine": (table(LEGACY, schema=GENERATED), "TF22", "WARNING"),
+    "TF22 an identity column of an old engine": (table(LEGACY, schema=IDENTITY), "TF22", "WARNING"),
     "TF22 a generated column": (table(listing("invariants"), schema=GENERATED), "TF22", "ERROR"),
 }
 

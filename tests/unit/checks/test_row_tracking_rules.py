@@ -8,9 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.checks.row_tracking import MOST_FINDINGS
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit, suspicious_paths
+from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import AssignedIds, DescribedFile
 from airflow_delta_provider.domain.checks.row_tracking.live_files import check_files, check_fresh_ids
 from airflow_delta_provider.domain.checks.row_tracking.state import check_enabled, check_state
 from airflow_delta_provider.domain.delta.commit import Commit
@@ -297,3 +300,14 @@ def test_transition_knows_what_was_live_whatever_the_order_of_actions(turned: bo
 @pytest.mark.parametrize(("gone", "all_gone"), [((A, B), True), ((A,), False)])
 def test_transition_that_removes_every_file_replaces_all(gone: tuple[LiveFile, ...], all_gone: bool) -> None:
     assert advance(replay(), 1, actions(file("c", 20), removes=gone)).replaces_all is all_gone
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.none() | st.integers(0, 9))), st.integers(-5, 70), st.integers(0, 9))
+def test_assigned_ids_are_those_of_any_earlier_file(earlier, base, rows):
+    files = [DescribedFile("f", 1, start, 1, number) for start, number in earlier]
+    known = {id for start, number in earlier for id in range(start, 100 if number is None else start + number)}
+    new = DescribedFile("new", 1, base, 1, rows)
+    has = base < 0 or not known or not known.isdisjoint(range(base, base + max(rows, 1)))
+    ids = AssignedIds(lambda after, version: files[after + 1 : version + 1])
+    ids.has(new, len(files) // 2)
+    assert ids.has(new, len(files)) == has

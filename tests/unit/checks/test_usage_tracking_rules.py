@@ -102,7 +102,9 @@ COMMITS = {
 def test_commit(before: TableState, after: TableState, expected: tuple[str, str | None] | None) -> None:
     transition = step(before, after)
     assert said(check_change(transition, "UT")) == ([] if expected is None else [expected])
-    assert check_change(replace(transition, replaces_all=True), "UT") == []
+    replaced = check_change(replace(transition, replaces_all=True), "UT")
+    assert said(replaced) == ([expected] if expected == ("UT04", None) else [])
+    assert {finding.severity for finding in replaced} <= {Severity.WARNING}
     restored = said(check_change(replace(transition, restores=True), "UT"))
     assert restored == ([expected] if expected == ("UT04", None) else [])
 

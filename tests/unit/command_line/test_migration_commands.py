@@ -14,7 +14,6 @@ from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.command_line.parser import table_parser
 from airflow_delta_provider.domain.request.kinds import KINDS
 from airflow_delta_provider.domain.request.migration_options import PlanMigrationOptions, Specs
-from airflow_delta_provider.jobs.run.command_line import parse
 from tests.unit.command_line.tables import sound
 
 
@@ -58,26 +57,21 @@ def test_damaged_log_is_that_of_the_table_that_another_is_to_be_like(lake, capsy
     assert "(spec.yaml, line 2, column 7) says like: ./broken. The log of ./broken is damaged" in said
 
 
-def test_spec_without_a_table_is_named_where_one_is_needed(capsys):
+def test_spec_without_a_table_is_named_where_one_is_needed():
     Path("spec.yaml").write_text("columns: [{name: id}]", encoding="utf-8")
     with pytest.raises(UsageError, match=r"spec\.yaml names no table\. Add its table \(table: …\), or give TABLE"):
         read_invocation("plan-migration", KINDS["plan-migration"], ["--spec", "spec.yaml"])
-    with pytest.raises(SystemExit):
-        parse(["plan-migration", "--spec", "spec.yaml", "--report", "r.json"])
-    assert "spec.yaml names no table. Add its table (table: …), or give --table." in capsys.readouterr().err
 
 
-def test_tables_of_specs_and_plans_need_not_be_named(lake, capsys):
+def test_tables_of_specs_and_plans_need_not_be_named(lake):
     usage = table_parser("apply-migration", KINDS["apply-migration"]).format_usage()
     assert usage == "usage: delta-provider apply-migration [TABLE ...] [OPTIONS]\n"
     assert "TABLE [TABLE ...]" in table_parser("widen-types", KINDS["widen-types"]).format_usage()
     lake.joinpath("spec.yaml").write_text(f"table: {lake}/t\ncomment: x", encoding="utf-8")
     assert main(["plan-migration", "--spec", "spec.yaml", "--format", "json", "--output", "plan.json"]) == 0
-    request, _ = parse(["apply-migration", "--plan", "plan.json", "--report", "r.json"])
-    assert request.tables == (f"{lake}/t",)
-    with pytest.raises(SystemExit):
-        parse(["widen-types", "--column", "id=bigint", "--report", "r.json"])
-    assert "required: --table" in capsys.readouterr().err
+    assert read_invocation("apply-migration", KINDS["apply-migration"], ["--plan", "plan.json"]).tables == [f"{lake}/t"]
+    with pytest.raises(UsageError, match="name the table to change"):
+        read_invocation("widen-types", KINDS["widen-types"], ["--column", "id=bigint"])
 
 
 def test_request_keeps_where_its_specs_were_written():

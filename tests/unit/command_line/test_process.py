@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,8 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 from tests.unit.command_line.tables import damaged, sound
 
@@ -40,11 +43,74 @@ def test_audit_runs_without_airflow_and_without_spark(tmp_path):
     assert "2 tables · 1 pass · 1 violated (AC08)" in out.splitlines()[-1]
 
 
+def test_audit_imports_only_its_own_code(tmp_path):
+    sound(tmp_path / "t")
+    code = (
+        "import sys\nfrom airflow_delta_provider.command_line.main import main\nmain(['audit', 't', '-q'])\n"
+        "print(*sys.modules, sep='\\n', file=sys.stderr)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    slow = {"concurrent.futures", "uuid", "traceback", "asyncio", "airflow_delta_provider.command_line.rules"}
+    others = ("change_options", "migration_options", "spec.", "domain.changes.", "jobs.migrations", "jobs.spark")
+    imported = done.stderr.splitlines()
+    assert "airflow_delta_provider.jobs.audit.protocol_audit" in imported
+    assert [name for name in imported if name in slow or any(part in name for part in others)] == []
+
+
 def test_module_is_the_same_command_line(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-m", "airflow_delta_provider", "--version"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("delta-provider 0.")
+
+
+#: Runs the former command line; its tables are read without Spark.
+FORMER = (
+    "import contextlib, runpy\n"
+    "from airflow_delta_provider.command_line import table_command\n"
+    "from airflow_delta_provider.jobs.delta.session import python_session\n"
+    "@contextlib.contextmanager\n"
+    "def opened(choice, *_, **__):\n"
+    "    assert choice.name == 'spark'\n"
+    "    yield python_session()\n"
+    "table_command.opened = opened\n"
+    "runpy.run_module('airflow_delta_provider.jobs', run_name='__main__')"
+)
+
+
+@pytest.mark.parametrize(
+    ("tables", "code", "verdict"),
+    [
+        (["bad"], 0, "VIOLATED"),
+        (["good", "hologram://x/y"], 0, "FAULT"),
+        (["hologram://x/y"], 1, "FAULT"),
+        (["no*"], 0, "REFUSED"),
+    ],
+)
+def test_former_name_reports_with_its_own_exit_codes(tmp_path, tables, code, verdict):
+    sound(tmp_path / "good")
+    damaged(tmp_path / "bad", "AC08")
+    (tmp_path / "delta-provider.toml").write_text("not read", encoding="utf-8")
+    named = [word for table in tables for word in ("--table", table if ":" in table else f"./{table}")]
+    command = [sys.executable, "-c", FORMER, "audit", *named, "--report", "r.json"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.startswith("python -m airflow_delta_provider.jobs is now delta-provider")
+    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["verdict"] == verdict
+
+
+def test_former_name_without_spark_ends_with_1(tmp_path):
+    code = (
+        ALONE.partition("from ")[0]
+        + "import runpy\nrunpy.run_module('airflow_delta_provider.jobs', run_name='__main__')"
+    )
+    command = [sys.executable, "-c", code, "detail", "--table", "./t", "--report", "r.json"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, "PySpark is not installed" in done.stderr) == (1, True)
 
 
 def test_interrupt_ends_with_130_and_no_traceback(tmp_path):

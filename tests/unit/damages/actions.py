@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from airflow_delta_provider.domain.delta.data_type import DecimalType
 from tests.unit.damages.case import FILES, KEPT, NEVER, UNDO, Case, Step
 from tests.unit.damages.edits import (
     added,
@@ -29,12 +31,15 @@ from tests.unit.damages.histories import (
     fed,
     legacy,
     mapped,
+    mapped_partitions,
     partitioned,
     partitioned_by,
     plain,
+    priced,
     timed,
     timed_late,
     tracked,
+    variants,
     vectors_off,
     with_a_vector,
     with_vectors,
@@ -66,6 +71,11 @@ def rows(number: int) -> Damage:
     return statistics(lambda stats: stats.update(numRecords=number))
 
 
+def priced_at(bound: Any) -> Damage:
+    """Both bounds of a decimal."""
+    return statistics(lambda stats: [stats[part].update(price=bound) for part in ("minValues", "maxValues")])
+
+
 def in_partition(value: Any) -> Damage:
     return added(partitionValues={"p": value})
 
@@ -75,6 +85,14 @@ def in_partition_of(data_type: str, value: str) -> Case:
     before = partial(partitioned_by, data_type)
     name = f"{value} of {data_type}"
     return Case("AC12", before, append, in_partition(value), value, column="p", healed_by=FILES, name=name)
+
+
+def read_differently(data_type: str | DecimalType, value: str) -> Case:
+    """A value that engines read in different ways."""
+    before = partial(partitioned_by, data_type)
+    shown = json.dumps(value, ensure_ascii=False)
+    name = f"{shown} of {data_type}"
+    return Case("AC40", before, append, in_partition(value), shown, column="p", healed_by=FILES, name=name)
 
 
 def change_data(**changes: Any) -> Json:
@@ -205,6 +223,15 @@ CASES = (
     Case("AC16", plain, append, added(dataChange=None), "modificationTime", healed_by=FILES),
     Case("AC16", plain, append, added(dataChange="true"), '"true"', healed_by=FILES, name="text"),
     Case("AC16", partitioned, append, in_partition(1), '"p": 1', healed_by=FILES, name="partition value is a number"),
+    Case(
+        "AC16",
+        plain,
+        append,
+        added(partitionValues=[]),
+        "partitionValues",
+        healed_by=FILES,
+        name="list of values",
+    ),
     Case("AC16", plain, update, removed(dataChange=None), "remove", healed_by=NEVER, name="remove"),
     Case("AC17", plain, append, extra({"sidecar": {"path": "s.parquet"}}), "s.parquet", healed_by=NEVER),
     Case("AC16", plain, append, extra({"txn": {"appId": "a"}}), "appId", healed_by=NEVER, name="transaction"),
@@ -242,6 +269,15 @@ CASES = (
     in_partition_of("timestamp", "2024-01-01"),
     in_partition_of("timestamp_ntz", "2024-01-01T00:00:00Z"),
     in_partition_of("integer", "__HIVE_DEFAULT_PARTITION__"),
+    read_differently("string", ""),
+    read_differently("string", "__HIVE_DEFAULT_PARTITION__"),
+    read_differently("binary", ""),
+    read_differently("binary", "\\u0061"),
+    read_differently("binary", "\u00ff"),
+    read_differently("date", "12345-01-01"),
+    read_differently("timestamp", "2024-01-01 00:00:00"),
+    read_differently("timestamp", "2024-01-01T00:00:00+02:00"),
+    read_differently(DecimalType(4, 2), "-0.50"),
     Case("AC09", plain, append, added(dataChange=False), "add", healed_by=FILES, name="from nowhere"),
     Case(
         "AC14",
@@ -262,8 +298,34 @@ CASES = (
     Case(
         "AC18", plain, append, bound("maxValues", "v", 1 << 31), "maxValues", column="v", healed_by=FILES, name="range"
     ),
+    Case("AC18", plain, append, added(stats="0"), '"0"', healed_by=FILES, name="a number"),
+    Case(
+        "AC18", variants, append, bound("minValues", "w", "000001"), "000001", column="w", healed_by=FILES, name="Z85"
+    ),
     Case("AC19", plain, append, bound("minValues", "v", 10), "minValues", column="v", healed_by=FILES),
     Case("AC19", plain, append, bound("nullCount", "v", 11), "nullCount", column="v", healed_by=FILES, name="nulls"),
+    Case(
+        "AC19",
+        plain,
+        append,
+        bound("nullCount", "v", 10),
+        "nullCount",
+        column="v",
+        healed_by=FILES,
+        name="bounds of NULL",
+    ),
+    Case("AC18", priced, append, priced_at(1e16), "1e+16", column="price", healed_by=FILES, name="decimal too large"),
+    Case("AC18", priced, append, priced_at("NaN"), "NaN", column="price", healed_by=FILES, name="decimal not a number"),
+    Case(
+        "AC18",
+        plain,
+        append,
+        added(stats='{"numRecords":1,"maxValues":{"v":Infinity}}'),
+        "Infinity",
+        healed_by=FILES,
+        name="infinity",
+    ),
+    Case("AC39", priced, append, priced_at(9999999999999998.0), "price", column="price", healed_by=FILES),
     of_vector("no bytes", sizeInBytes=0),
     of_vector("too many bytes", sizeInBytes=1 << 31),
     of_vector("no UUID", pathOrInlineDv="abc"),
@@ -283,6 +345,15 @@ CASES = (
     Case("AC23", plain, add_as("file:///t/{}".format), nothing, "file", healed_by=FILES, name="absolute"),
     of_rewrite("AC24", removed(partitionValues={"p": "x"}), "remove", before=partitioned, column="p"),
     of_rewrite("AC24", removed(partitionValues={"q": "1"}), "remove", "other column", partitioned, column="p"),
+    of_rewrite("AC24", removed(partitionValues={"id": "1"}), "remove", "logical name", mapped_partitions, column="id"),
+    of_rewrite(
+        "AC24",
+        extra(change_data(partitionValues={"id": "1"})),
+        "cdc",
+        "change data, logical name",
+        mapped_partitions,
+        column="id",
+    ),
     of_rewrite("AC24", extra(change_data()), "cdc", "change data", partitioned, column="p"),
     of_rewrite("AC25", extra(change_data(dataChange=True)), "cdc"),
     of_rewrite("AC26", nothing, "remove", before=fed, about_operation=True),

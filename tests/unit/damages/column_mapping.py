@@ -41,6 +41,17 @@ def _nested(parsed: Json) -> Json:
     return found
 
 
+def _moved_into(parsed: Json) -> None:
+    moved = column_of(parsed, "w")
+    parsed["fields"].remove(moved)
+    column_of(parsed, "s")["type"]["fields"].append(moved)
+
+
+def _moved_out(parsed: Json) -> None:
+    parsed["fields"].append(_nested(parsed))
+    column_of(parsed, "s")["type"]["fields"] = []
+
+
 def _undo_mapping(parsed: Json) -> None:
     for wire in parsed["fields"]:
         wire["metadata"] = {}
@@ -145,6 +156,8 @@ CASES = (
         column="s.x",
         name="nested",
     ),
+    Case("CM11", mapped, set_property, schema(_moved_into), "schemaString", column="s.w", name="into a struct"),
+    Case("CM11", mapped, set_property, schema(_moved_out), "schemaString", column="x", name="out of a struct"),
     Case(
         "CM13",
         lambda: mapped(mode="id").drop_column("w").append(),

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
+from airflow_delta_provider.domain.delta.data_type import ArrayType, DecimalType, MapType, PrimitiveType
 from tests.unit.log_builder import INDEXED, TIMESTAMPS, TRACKING, WIDENING, Actions, Table, body
 from tests.unit.mapped_tables import MODE, NAME
 from tests.unit.states import field, struct
@@ -34,6 +34,11 @@ def partitioned() -> Table:
     return Table(KEY, V, field("p", "integer"), partition_by=["p"]).append(2).append()
 
 
+def priced() -> Table:
+    """With a decimal that has more digits than a double."""
+    return Table(KEY, V, field("price", DecimalType(18, 2))).append(2).append()
+
+
 def with_vectors() -> Table:
     return Table(KEY, V, features=["deletionVectors"], properties={VECTORS: "true"}).append(2).append()
 
@@ -59,7 +64,7 @@ def with_a_vector() -> Table:
     return table.mark_deleted(table.paths[0])
 
 
-def partitioned_by(data_type: str) -> Table:
+def partitioned_by(data_type: str | DecimalType) -> Table:
     return Table(KEY, V, field("p", data_type), features=["timestampNtz"], partition_by=["p"])
 
 
@@ -144,6 +149,15 @@ def checked() -> Table:
 def required() -> Table:
     """With a column that cannot be NULL."""
     return Table(replace(KEY, nullable=False), V).append(2)
+
+
+def structured() -> Table:
+    return Table(KEY, S).append(2)
+
+
+def nested_required() -> Table:
+    """With structs that cannot be NULL, one of them in an array."""
+    return Table(KEY, replace(S, nullable=False), field("a", ArrayType(struct(field("x", "integer"))))).append(2)
 
 
 def variants() -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from tests.unit.damages.case import FILES, KEPT, NEVER, UNDO, Case
@@ -25,10 +26,12 @@ from tests.unit.damages.histories import (
     counted,
     exact,
     mapped,
+    nested_required,
     partitioned,
     partly_described,
     plain,
     required,
+    structured,
     unused,
     variants,
     with_domains,
@@ -108,6 +111,18 @@ def _without_domain(table: Table) -> None:
 def _without_clustering(table: Table) -> None:
     body = {"domain": "delta.clustering", "configuration": '{"clusteringColumns":[["id"]]}', "removed": True}
     table.commit("CLUSTER BY", {"domainMetadata": body})
+
+
+def _required_within(name: str, *below: str) -> Callable[[Json], None]:
+    """One more field in a struct, which cannot be NULL."""
+
+    def change(parsed: Json) -> None:
+        of = column_of(parsed, name)["type"]
+        for key in below:
+            of = of[key]
+        of["fields"].append({"name": "y", "type": "integer", "nullable": False, "metadata": {}})
+
+    return change
 
 
 ARRAY = {"type": "array", "elementType": "integer"}
@@ -462,6 +477,14 @@ CASES = (
     Case("MD36", exact, append, _numbers(21, 21), "add", column="number", healed_by=FILES),
     Case("MD35", unused, append, _numbers(-2, -1), "add", column="number", healed_by=FILES, name="no mark"),
     Case("MD31", plain, add_column, column("extra", nullable=False), "schemaString", column="extra"),
+    *(
+        Case("MD31", before, set_property, schema(damage), "schemaString", column=of, name=name)
+        for name, before, damage, of in (
+            ("nested", nested_required, _required_within("s"), "s.y"),
+            ("nested in a nullable one", structured, _required_within("s"), "s.y"),
+            ("in an array", nested_required, _required_within("a", "elementType"), "a.element.y"),
+        )
+    ),
     Case("MD30", clustered_by_key, _without_clustering, nothing, CLUSTERING, healed_by=frozenset({"undo", "replace"})),
     Case(
         "MD14",

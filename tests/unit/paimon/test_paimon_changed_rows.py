@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.domain.paimon.changed_rows import ChangedRows, Comparison, Occurrence, groups_of
+from airflow_delta_provider.domain.checks import paimon_metadata, paimon_rows
+from airflow_delta_provider.domain.paimon.changed_rows import ChangedRows, Comparison, Occurrence
 from airflow_delta_provider.domain.paimon.manifest import DataFile
+from airflow_delta_provider.domain.paimon.row_groups import groups_of
 from airflow_delta_provider.domain.paimon.row_rules import (
     ChangedRow,
     FaultyRows,
@@ -19,6 +21,7 @@ from airflow_delta_provider.domain.paimon.row_rules import (
     RowFault,
     keeps_identities,
     row_findings,
+    with_rows,
 )
 from airflow_delta_provider.domain.paimon.table_history import LiveState, Step, TableHistory, Vector
 from airflow_delta_provider.domain.report.report import Finding, Severity
@@ -188,17 +191,37 @@ def test_new_ids_of_a_compaction_are_reassigned_ones_where_values_are_the_same(o
     compaction = replace(merge, snapshot=replace(merge.snapshot, commit_kind="COMPACT", operation=None))
     faults = {fault: FaultyRows(2, (ROW,)) for fault in (RowFault.LOST, RowFault.ADDED)}
 
-    def found(*, same: bool) -> Finding:
+    def found(*, same: bool, clustered: bool = True) -> Finding:
         moved = Moved(3, 2, 2, same, gone_ids=(0, 1), new_ids=(7, 8))
-        [finding] = row_findings(compaction, Outcome(moved, faults), Severity.WARNING)
+        comparison = replace(compaction, may_renumber=clustered)
+        [finding] = row_findings(comparison, Outcome(moved, faults), Severity.WARNING)
         return finding
 
-    kept, changed = found(same=True), found(same=False)
+    kept, changed, plain = found(same=True), found(same=False), found(same=True, clustered=False)
+    assert (plain.code, plain.severity) == ("PD15", Severity.ERROR)
+    assert "COMPACT without operation brought 2 rows under new row ids, 7-8" in plain.message
     assert (kept.code, kept.severity) == ("PD11", Severity.WARNING)
     assert "0-1 became 7-8" in kept.message
     assert changed.code == "PD09"
     assert "2 are missing and 0 have other values" in changed.message
     assert "2 rows came out that it did not take" in changed.message
+
+
+def test_only_tables_with_clustering_data_evolution_or_vectors_have_compactions_that_assign_ids(
+    paimon_archive: Path,
+) -> None:
+    def found(name: str) -> set[bool]:
+        return {one.may_renumber for one in comparisons_of(history_of(table_of(paimon_archive, name))).values()}
+
+    assert found("big/p/final") == {False}
+    assert found("big/dv/06_call") == found("big/de/08_merge") == {True}
+
+
+def test_metadata_that_rows_show_in_more_detail_is_left_out() -> None:
+    metadata = [paimon_metadata.NOT_AS_STATED.found("It.", version=number) for number in (3, 4)]
+    rows = [paimon_rows.NOT_AS_STATED.found("Rows.", version=3)]
+
+    assert [(one.code, one.version) for one in with_rows(metadata, rows, ())] == [("PM23", 4), ("PD17", 3)]
 
 
 def test_rows_of_a_branch_that_come_with_its_sequence_numbers_are_reassigned(of: Of) -> None:

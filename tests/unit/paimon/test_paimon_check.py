@@ -45,9 +45,9 @@ def test_well_formed_table_passes_from_every_snapshot_on(paimon_archive: Path, t
 @pytest.mark.parametrize(
     ("name", "findings"),
     [
-        ("bad/dup_first_row_id", [("PM07", 1, None), ("PM08", 1, None)]),
+        ("bad/dup_first_row_id", [("PM07", 1, None), ("PM08", 1, None), ("PM10", 1, None)]),
         ("bad/next_row_id_back", [("PM03", 4, None)]),
-        ("bad/null_first_row_id", [("PM05", 1, None)]),
+        ("bad/null_first_row_id", [("PM05", 1, None), ("PM10", 1, None)]),
         ("bad/option_bucket", [("PM02", 1, None)]),
         ("bad/row_count_mismatch", [("PM11", 4, None)]),
         # What is wrong with these is in their rows.
@@ -73,12 +73,18 @@ def test_damaged_table_of_the_archive_is_told_at_its_snapshot(
         assert finding.operation
 
 
-def test_reassigned_row_ids_are_an_error_where_the_caller_says_so(paimon_archive: Path) -> None:
-    report = check(table_of(paimon_archive, "real_violation/sort_compact_z"), fail_on_reassigned=True)
+@pytest.mark.parametrize(
+    ("name", "verdict", "operation"),
+    [("dv_merge", Verdict.VIOLATED, "MERGE (OVERWRITE)"), ("sort_compact_z", Verdict.UNDETERMINED, "OVERWRITE")],
+)
+def test_reassigned_row_ids_are_an_error_where_the_caller_says_so_and_undecided_if_not_proven(
+    paimon_archive: Path, name: str, verdict: Verdict, operation: str
+) -> None:
+    report = check(table_of(paimon_archive, f"real_violation/{name}"), fail_on_reassigned=True)
 
-    assert report.verdict is Verdict.VIOLATED
+    assert report.verdict is verdict
     [finding] = report.findings
-    assert (finding.code, finding.operation) == ("PM13", "OVERWRITE")
+    assert (finding.code, finding.operation) == ("PM13", operation)
 
 
 def test_merged_manifests_are_no_difference_and_the_only_ones_of_a_base_that_are_read(

@@ -122,6 +122,12 @@ def again(kind: str, operation: str | None) -> Edit:
     return edit
 
 
+def clustered(table: EditedTable) -> None:
+    """Let incremental clustering write a live row again."""
+    table.schema(0, options={"clustering.incremental": "true", "clustering.columns": "id"})
+    again("COMPACT", None)(table)
+
+
 def overwritten(**stats: Any) -> Edit:
     """Replace a row by one with other statistics, as an overwrite does whose writer names no operation."""
 
@@ -130,6 +136,42 @@ def overwritten(**stats: Any) -> Edit:
         known = {**file["_FILE"]["_VALUE_STATS"], **stats}
         new = table.copied(file, first_row_id=3, min_sequence_number=5, max_sequence_number=5, value_stats=known)
         table.commit("OVERWRITE", None, new, deleted=[file], nextRowId=4)
+
+    return edit
+
+
+def add_rows(kind: str, operation: str | None, options: dict[str, str] | None = None) -> Edit:
+    """Add a row with a new id, and take none."""
+
+    def edit(table: EditedTable) -> None:
+        table.schema(0, options=options)
+        new = table.copied(table.live()[0], first_row_id=3, row_count=1, write_cols=None, **_own(5))
+        table.commit(kind, operation, new, nextRowId=4)
+
+    return edit
+
+
+def _own(number: int) -> dict[str, int]:
+    return {"min_sequence_number": number, "max_sequence_number": number}
+
+
+def store(kind: str, operation: str | None, more: int = 0, deleted: bool = True) -> Edit:
+    """Write all rows into a file that stores their ids, or another number of rows."""
+
+    def edit(table: EditedTable) -> None:
+        live, new = table.live(), carrying(table)
+        new["_FILE"] |= {"_ROW_COUNT": new["_FILE"]["_ROW_COUNT"] + more, "_MAX_SEQUENCE_NUMBER": 5}
+        table.commit(kind, operation, new, deleted=live if deleted else [])
+
+    return edit
+
+
+def reuse(kind: str, operation: str | None) -> Edit:
+    """Replace a row by a new one under the same id."""
+
+    def edit(table: EditedTable) -> None:
+        [file] = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] == 2]
+        table.commit(kind, operation, table.copied(file, **_own(5)), deleted=[file])
 
     return edit
 
@@ -211,6 +253,55 @@ def apply_vectors(table: EditedTable) -> None:
     table.commit("COMPACT", None, new, joined, deleted=[live[0], live[12], live[15]], nextRowId=20, indexManifest=None)
 
 
+def two_vectors(table: EditedTable) -> None:
+    """Let an UPDATE write a second deletion vector for a file."""
+
+    def twice(records: Records) -> None:
+        records.append({**records[0]})
+
+    table.records(table.index_manifest(3).name, twice)
+
+
+def with_blobs(*blobs: tuple[int, int], column: str = "a", first: int = 18) -> Edit:
+    """Add three new rows, and blob files of a column, each with its first row id and its number of rows."""
+
+    def edit(table: EditedTable) -> None:
+        number = table.snapshot_ids()[-1] + 1
+        new = {"row_count": 3, "write_cols": ["id", "b"], "first_row_id": first}
+        row = table.copied(table.live()[0], **new, **_own(number))
+        parts = [
+            table.copied(row, suffix=".blob", first_row_id=start, row_count=rows, write_cols=[column])
+            for start, rows in blobs
+        ]
+        table.commit("APPEND", "WRITE", row, *parts, nextRowId=first + 3)
+
+    return edit
+
+
+def with_blobs_twice(*blobs: tuple[int, int]) -> Edit:
+    """Add rows with a blob file, and then others with other blob files."""
+    return lambda table: (with_blobs((18, 3))(table), with_blobs(*blobs, first=21)(table))
+
+
+def delete_parts(which: Callable[[dict[str, Any]], bool]) -> Edit:
+    """Add rows with two blob files, and then delete files of theirs."""
+
+    def edit(table: EditedTable) -> None:
+        with_blobs((18, 2), (20, 1))(table)
+        chosen = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] >= 18 and which(entry["_FILE"])]
+        table.commit("COMPACT", None, deleted=chosen)
+
+    return edit
+
+
+def column_of_nobody(table: EditedTable) -> None:
+    """Write a column of rows that were deleted before."""
+    [*gone] = [entry for entry in table.live() if entry["_FILE"]["_FIRST_ROW_ID"] == 10]
+    table.commit("OVERWRITE", "TRUNCATE", deleted=gone)
+    [column, *_] = [entry for entry in gone if entry["_FILE"]["_WRITE_COLS"]]
+    table.commit("APPEND", "MERGE", table.copied(column, **_own(7)))
+
+
 def no_snapshot(table: EditedTable) -> None:
     for path in (table.root / "snapshot").glob("snapshot-*"):
         path.unlink()
@@ -238,7 +329,7 @@ def without_old_schema(content: str | None) -> Edit:
 
 
 W = "worked/05_delete"
-DV, P = "big/dv/06_call", "big/p/final"
+DV, P, DE = "big/dv/06_call", "big/p/final", "big/de/08_merge"
 DAMAGES = {
     "M1 off for a while": Damage(W, schemas(False, True), [("PM01", 3, 4)], Verdict.PASS),
     "M1 off since": Damage(W, schemas(False, False), [("PM01", 3, None)]),
@@ -311,20 +402,21 @@ DAMAGES = {
         W, again("OVERWRITE", "UPDATE"), [("PM19", 5, None)], says="UPDATE wrote 1 row under the new row ids 3"
     ),
     "M7 a DELETE gives new ids": Damage(W, again("OVERWRITE", "DELETE"), [("PM19", 5, None)]),
-    "M7 a compaction that clusters": Damage(
-        W, again("COMPACT", None), [("PM13", 5, None)], Verdict.PASS, says="2 became 3"
-    ),
+    "M7 a compaction that clusters": Damage(W, clustered, [("PM13", 5, None)], Verdict.PASS, says="2 became 3"),
     "M7 a compaction that clusters, where that is an error": Damage(
-        W, again("COMPACT", None), [("PM13", 5, None)], options={"fail_on_reassigned": True}
+        W, clustered, [("PM13", 5, None)], options={"fail_on_reassigned": True}
+    ),
+    "M7 a compaction gives new ids where nothing clusters": Damage(
+        W, again("COMPACT", None), [("PM19", 5, None)], says="COMPACT without operation wrote 1 row under the new"
     ),
     "M7 an overwrite by rows with the same statistics": Damage(
-        W, overwritten(), [("PM13", 5, None)], options={"fail_on_reassigned": True}, says="again with new ids"
+        W, overwritten(), [("PM13", 5, None)], Verdict.PASS, says="the metadata does not show which"
     ),
-    "M7 an overwrite by rows without statistics": Damage(
+    "M7 an overwrite by rows without statistics, if reassigned ids are to fail": Damage(
         W,
         overwritten(_MIN_VALUES=EMPTY_ROW, _MAX_VALUES=EMPTY_ROW, _NULL_COUNTS=[]),
         [("PM13", 5, None)],
-        Verdict.PASS,
+        Verdict.UNDETERMINED,
         options={"fail_on_reassigned": True},
         says="does not show which",
     ),
@@ -349,6 +441,38 @@ DAMAGES = {
     "M6 a copy of another table, its ids stored": Damage(
         W, copy_table("_ROW_ID"), [("PM06", 1, None)], says="CALL sys.copy"
     ),
+    "an APPEND replaces a file": Damage(
+        W, again("APPEND", "WRITE"), [("PM23", 5, None)], says="WRITE (APPEND) removed files, which commits of this"
+    ),
+    "an APPEND removes a file": Damage(W, lambda t: t.commit("APPEND", None, deleted=t.live()), [("PM23", 5, None)]),
+    "an ANALYZE removes a file": Damage(W, lambda t: t.commit("ANALYZE", None, deleted=t.live()), [("PM23", 5, None)]),
+    "an ANALYZE adds rows": Damage(W, add_rows("ANALYZE", None), [("PM19", 5, None)]),
+    "an APPEND adds deletion vectors": Damage(
+        DV,
+        lambda t: (t.roll_back(2), t.snapshot(2, commitKind="APPEND", operation="WRITE")),
+        [("PM23", 2, None)],
+        says="4 rows fewer",
+    ),
+    "an APPEND stores ids": Damage(W, store("APPEND", None, deleted=False), [("PM07", 5, None)]),
+    "a compaction adds rows": Damage(W, add_rows("COMPACT", None), [("PM19", 5, None)]),
+    "a compaction that clusters adds rows": Damage(
+        W, add_rows("COMPACT", None, {"clustering.columns": "id"}), [("PM23", 5, None)], says="1 row more than before"
+    ),
+    "a compaction loses rows": Damage(W, store("COMPACT", None, -1), [("PM23", 5, None)], says="1 row fewer"),
+    "a compaction doubles rows": Damage(W, store("COMPACT", None, 1), [("PM23", 5, None)]),
+    "an UPDATE adds rows": Damage(W, store("OVERWRITE", "UPDATE", 1), [("PM23", 5, None)], says="UPDATE left the"),
+    "a DELETE adds rows": Damage(W, store("OVERWRITE", "DELETE", 1), [("PM23", 5, None)]),
+    "a TRUNCATE adds rows": Damage(W, again("OVERWRITE", "TRUNCATE"), [("PM19", 5, None)]),
+    "a DELETE takes deletion vectors away": Damage(
+        DV,
+        lambda t: (t.roll_back(2), t.commit("OVERWRITE", "DELETE", indexManifest=None)),
+        [("PM23", 3, None)],
+        says="took away deletion vectors, or parts of them: 4 rows are there again",
+    ),
+    "an OVERWRITE gives new rows the ids of those that they replace": Damage(
+        W, reuse("OVERWRITE", "OVERWRITE"), [("PM07", 5, None)], says="below 3, which were assigned before"
+    ),
+    "an OVERWRITE stores ids": Damage(W, store("OVERWRITE", "OVERWRITE"), [("PM07", 5, None)], says="OVERWRITE adds"),
     "M11 an UPDATE loses rows": Damage(W, lose, [("PM20", 5, None)], says="1 row fewer"),
     "M11 an UPDATE by deletion vectors loses rows": Damage("big/dv/06_call", lose_by_vectors, [("PM20", 3, None)]),
     "M8 overlapping, both files then compacted into one": Damage(
@@ -439,6 +563,49 @@ DAMAGES = {
     ),
     "M12 recorded otherwise by the newest list": Damage(
         W, lambda t: t.relist(4, "base", other_size, mend=False), [("PM12", 4, None)]
+    ),
+    "a blob file for each new row": Damage(DE, with_blobs((18, 3)), [], Verdict.PASS),
+    "blob files in a row for new rows": Damage(DE, with_blobs((18, 1), (19, 2)), [], Verdict.PASS),
+    "blob files for all new rows": Damage(DE, with_blobs_twice((21, 3)), [], Verdict.PASS),
+    "a blob file that begins at another row": Damage(
+        DE,
+        with_blobs((17, 3)),
+        [("PM24", 6, None)] * 2,
+        says="Files of a have the row ids 17-19, but their row group has",
+    ),
+    "a blob file that no row has": Damage(
+        DE, with_blobs((30, 3)), [("PM24", 6, None)], says="columns of rows that no file has"
+    ),
+    "a blob file too few": Damage(
+        DE, with_blobs((18, 2)), [("PM24", 6, None)], says="18-19, but their row group has 18"
+    ),
+    "no blob file, as other rows have": Damage(
+        DE, with_blobs_twice(), [("PM24", 7, None)], Verdict.UNDETERMINED, says="21-23 have no file of a, as other"
+    ),
+    "a blob file deleted": Damage(DE, delete_parts(lambda file: file["_FIRST_ROW_ID"] == 20), [("PM24", 7, None)]),
+    "all blob files deleted": Damage(
+        DE,
+        delete_parts(lambda file: file["_FILE_NAME"].endswith(".blob")),
+        [("PM24", 7, None)],
+        says="removed the values of a for the row ids 18-20, whose rows stay",
+    ),
+    "all files of a row group deleted but those of a column": Damage(
+        DE,
+        delete_parts(lambda file: not file["_FILE_NAME"].endswith(".blob")),
+        [("PM23", 7, None), ("PM24", 7, None)],
+    ),
+    "a column of deleted rows": Damage(
+        DE, column_of_nobody, [("PM24", 7, None)], says="columns of rows that no other file has"
+    ),
+    "row ids of a manifest are recorded otherwise": Damage(
+        W,
+        lambda t: t.relist(3, "delta", lambda records: records[0].update(_MIN_ROW_ID=0, _MAX_ROW_ID=2), mend=False),
+        [("PM10", 3, 4)],
+        Verdict.PASS,
+        says="has files with the row ids 0 to 2, but it has files without known ids",
+    ),
+    "two deletion vectors for one file": Damage(
+        DV, two_vectors, [("PM10", 3, 4)], Verdict.PASS, says="it has 2 deletion vectors for data-"
     ),
     "newest index manifest missing": Damage(
         DV, lambda t: t.index_manifest(5).unlink(), [("PM13", 4, None), ("PM14", 5, None)], says="rows are deleted"

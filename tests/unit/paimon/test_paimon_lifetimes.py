@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.paimon.live_files import Lifetimes, row_successors
 from airflow_delta_provider.domain.paimon.manifest import DataFile
 from airflow_delta_provider.domain.paimon.row_rules import FileFault, differs, findings_of, unread, unreadable
-from airflow_delta_provider.domain.paimon.table_history import Step, TableHistory
+from airflow_delta_provider.domain.paimon.table_history import Step, TableHistory, vector_key, vectors_of
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
 from airflow_delta_provider.jobs.paimon.table import TableFiles
@@ -285,3 +285,19 @@ def test_rows_of_files_whose_schema_cannot_be_read_are_said_not_to_have_been_rea
 
     assert told(report.findings) == [("PM14", 17, None), ("PM18", 0, None)]
     assert "files were written with schema 0, which cannot be read" in report.findings[-1].message
+
+
+def test_rows_that_return_are_brought_by_the_commit_that_took_their_deletion_vector_away(paimon_archive: Path) -> None:
+    history = history_of(table_of(paimon_archive, "big/dv/04_update"))
+    last = history.steps[-1]
+    [vectored] = [file for file in history.latest.files if vector_key(file) in vectors_of(last.index_files)]
+    forgets = Step(replace(last.snapshot, id=9, operation="DELETE"), (), ())
+
+    def brought(*steps: Step) -> int | None:
+        found = Lifetimes(replace(history, steps=(*history.steps, *steps))).brought_by([vectored])
+        return None if found is None else found.id
+
+    assert brought() is None
+    assert brought(forgets) == 9
+    assert brought(Step(replace(last.snapshot, id=8), (), (), last.index_files), forgets) == 9
+    assert brought(Step(forgets.snapshot, (), (vectored,))) is None

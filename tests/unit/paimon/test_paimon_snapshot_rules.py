@@ -87,6 +87,18 @@ def commit(rows: int, growth: int, sequence: int = 0, **values: Any) -> Callable
     return edit
 
 
+def resized(rows: int, **values: Any) -> Callable[[Shown], None]:
+    """Add a commit after which a file that stores its ids has other rows."""
+
+    def edit(seen: Shown) -> None:
+        commit(rows, 0, **values)(seen)
+        files = seen[1]
+        index = next(index for index, file in enumerate(files) if file.first_row_id is None)
+        files[index] = files[index]._replace(row_count=files[index].row_count + rows)
+
+    return edit
+
+
 def copy(seen: Shown) -> None:
     snapshots, files = seen
     seen[0][:] = [replace(snapshots[0], commit_kind="OVERWRITE", operation=None, next_row_id=0)]
@@ -105,6 +117,9 @@ DAMAGES: dict[str, tuple[Callable[[Shown], None], Told]] = {
         [("PM11", 3, None)],
     ),
     "an UPDATE assigns ids": (commit(0, 1, commit_kind="OVERWRITE", operation="UPDATE"), [("PM19", 5, None)]),
+    "an APPEND removes rows": (resized(-1, **APPEND), [("PM23", 5, None)]),
+    "a compaction adds rows": (resized(1, commit_kind="COMPACT", operation=None), [("PM23", 5, None)]),
+    "a DELETE adds rows": (resized(1, commit_kind="OVERWRITE", operation="DELETE"), [("PM23", 5, None)]),
     "clustering": (commit(0, 1, commit_kind="COMPACT", operation=None), [("PM13", 5, None)]),
     "row ids reassigned in manifests": (commit(0, 1, commit_kind="OVERWRITE", operation=None), [("PM13", 5, None)]),
     "a branch merged": (commit(1, 1, 9, **APPEND, commit_identifier=0), [("PM13", 5, None)]),

@@ -280,3 +280,17 @@ def test_files_are_told_apart_by_all_that_paimon_tells_them_apart_by(paimon_arch
 
     assert len({file.key, *(other.key for other in others)}) == 1 + len(others)
     assert file._replace(row_count=99, first_row_id=7).key == file.key
+
+
+def test_rows_change_only_as_the_kind_and_the_operation_of_commits_permit(paimon_archive: Path) -> None:
+    commits = 0
+    for name, said in expected(paimon_archive).items():
+        table, before = PaimonTable(table_of(paimon_archive, name)), dict[int, object]()
+        for snapshot_id in table.snapshot_ids():
+            permits = table.snapshot(snapshot_id).permits
+            rows = {row["_ROW_ID"]: row for row in said["rows"][str(snapshot_id)]}
+            assert permits.removed or rows.keys() >= before.keys(), (name, snapshot_id)
+            assert permits.added or rows.keys() <= before.keys(), (name, snapshot_id)
+            assert permits.changed or all(rows.get(key, row) == row for key, row in before.items()), (name, snapshot_id)
+            before, commits = dict(rows), commits + 1
+    assert commits

@@ -161,6 +161,12 @@ def test_findings_that_do_not_count_are_folded() -> None:
     assert "Not counted: 1 fixed (MD07); 1 accepted (TF01)." in page.text
 
 
+def test_fixed_cause_of_an_open_finding_is_not_folded() -> None:
+    cause, left = found("TF11", healed_version=4, fingerprint="c"), found("AC11", version=4, caused_by="c")
+    page = Page(render(report_of(violated("t", cause, left))))
+    assert "Fixed, accepted or resolved" not in page.text
+
+
 @settings(max_examples=60)
 @given(nasty_reports)
 def test_nothing_of_a_table_becomes_markup(report: JobReport) -> None:

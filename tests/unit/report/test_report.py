@@ -419,3 +419,13 @@ def test_what_a_level_does_not_look_at_is_said_once() -> None:
     assert text.count("Not checked: that data files exist") == 1
     assert text.splitlines()[-1].endswith("(level data).")
     assert not_checked("data") == []
+
+
+def test_open_findings_come_first_and_errors_before_others():
+    severities = (Severity.WARNING, Severity.UNDECIDED, Severity.ERROR)
+    found = [Finding("RT05", severity, "m", healed_version=healed) for healed in (3, None) for severity in severities]
+
+    listed = TableReport.judged("t", *found).findings
+
+    assert [finding.severity for finding in listed] == [*reversed(severities)] * 2
+    assert [finding.is_open for finding in listed] == [True] * 3 + [False] * 3

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import venv
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -79,8 +81,26 @@ def test_version_and_rules_are_known(python: Path, program: Path) -> None:
     assert "several metaData actions in a commit" in run(python, program, "explain", "MD03").stdout
 
 
-def test_same_sources_give_the_same_bytes() -> None:
-    assert dist.content() == dist.content()
+def test_same_sources_give_the_same_bytes(program: Path) -> None:
+    assert program.read_bytes() == dist.content()
+
+
+def rewritten(program: Path, to: Path, suffix: str, change: Callable[[bytes], bytes]) -> Path:
+    """Write the program with other content of its files with a suffix."""
+    with zipfile.ZipFile(program) as old, zipfile.ZipFile(to, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, change(old.read(name)) if name.endswith(suffix) else old.read(name))
+    return to
+
+
+def test_modules_are_not_compiled_again(python: Path, program: Path, tmp_path: Path) -> None:
+    broken = rewritten(program, tmp_path / "broken.pyz", ".py", lambda _: b"a syntax error")
+    assert run(python, broken, "--version").stdout == run(python, program, "--version").stdout
+
+
+def test_another_version_of_python_compiles_the_sources(python: Path, program: Path, tmp_path: Path) -> None:
+    other = rewritten(program, tmp_path / "other.pyz", ".pyc", lambda compiled: b"\0\0\r\n" + compiled[4:])
+    assert run(python, other, "--version").stdout == run(python, program, "--version").stdout
 
 
 def test_every_module_compiles_for_the_oldest_python_that_runs_it(program: Path) -> None:

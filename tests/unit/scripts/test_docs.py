@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from airflow_delta_provider.command_line import parser
 from airflow_delta_provider.get_provider_info import get_provider_info
-from airflow_delta_provider.jobs.run.command_line import parse
 from scripts.generated_docs import PAGES
 from scripts.operators_page import public_classes
 from scripts.sample_blocks import CHECKOUT, pages
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
-_COMMAND = "$ python -m airflow_delta_provider.jobs "
+_COMMAND = "$ delta-provider "
 each_page = pytest.mark.parametrize("page", [*pages()], ids=lambda page: str(page.relative_to(CHECKOUT)))
 
 
@@ -61,11 +61,17 @@ def test_commands_are_understood(page: Path, tmp_path: Path, monkeypatch: pytest
     (tmp_path / "waivers.yaml").write_text("[]", encoding="utf-8")
     (tmp_path / "fleet.yaml").write_text("{}", encoding="utf-8")
     (tmp_path / "orders.yaml").write_text("columns: [{name: id}]", encoding="utf-8")
+    (tmp_path / "plan.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "orders.yaml").write_text("columns: [{name: id}]", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     for language, code in _BLOCK.findall(page.read_text(encoding="utf-8")):
         for line in code.replace("\\\n", " ").splitlines() if language == "console" else ():
             if line.startswith(_COMMAND) and "COMMAND" not in line:
-                parse(shlex.split(line.removeprefix(_COMMAND), comments=True))
+                command, *words = shlex.split(line.removeprefix(_COMMAND), comments=True)
+                kind = parser.kind_of(command)
+                if kind is not None:
+                    parser.table_parser(command, kind).parse_intermixed_args(words)
 
 
 def leads(page: Path, link: str) -> bool:

@@ -68,7 +68,7 @@ It is required.
 """
 
 
-def test_sentences_that_bind_are_found_with_the_items_that_they_introduce():
+def test_sentences_that_bind_are_found_with_the_items_that_they_introduce_and_all_rows():
     found = [(sentence.anchor, sentence.text) for sentence in normative_sentences("D.md", DOCUMENT)]
     assert found == [
         ("writers", "Writers must:"),
@@ -77,5 +77,6 @@ def test_sentences_that_bind_are_found_with_the_items_that_they_introduce():
         ("writers", "close it."),
         ("writers", "A file (e.g. `a`) must exist!"),
         ("writers", "path | must be a URI. Relative or absolute."),
+        ("writers", "size | any"),
         ("writers-1", "It is required."),
     ]

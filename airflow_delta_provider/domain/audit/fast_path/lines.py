@@ -108,7 +108,7 @@ class KnownLines:
 
     def __init__(self) -> None:
         self._head: tuple[Any, ...] = (None, None, None)
-        self._patterns = _Patterns({})
+        self._patterns = _Patterns(Columns())
 
     def read(self, name: str, content: bytes, before: TableState) -> Sequence[Action]:
         """Read a commit file.
@@ -310,4 +310,4 @@ class _Head:
 @lru_cache(maxsize=16)
 def _patterns_of(head: _Head) -> _Patterns:
     """Return the patterns for a head. They are cached, since tables of one owner are often alike."""
-    return _Patterns(columns_of(head.metadata) or {})
+    return _Patterns(columns_of(head.metadata) or Columns())

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from itertools import repeat
-from operator import gt
+from operator import ge, gt
 from typing import Any, TypeVar
 
 from airflow_delta_provider.domain.audit.fast_path.json_pattern import JsonPattern, Keys, NoPatternError, Open
@@ -182,7 +183,8 @@ _REMOVED: Callable[[Iterable[Any]], RemovedFile] = partial(tuple.__new__, Remove
 #: Usual Python types of a column's bounds, with their form in JSON and the function that parses them.
 _BOUND_FORMS: dict[tuple[type, ...], tuple[Open, Callable[[str], Any] | None]] = {
     (int,): (Open.INTEGER, int),
-    (float, int): (Open.NUMBER, float),
+    (float, int, Decimal): (Open.NUMBER, float),
+    (Decimal, int): (Open.NUMBER, Decimal),
     (str,): (Open.PLAIN_TEXT, None),
     (bool,): (Open.BOOLEAN, "true".__eq__),
 }
@@ -222,7 +224,7 @@ class FilePattern:
         self._file = file
         self._partition = places.get(("partitionValues",))
         self._partitions: set[str] = set()
-        self._counts: list[int] = []
+        self._counts: list[tuple[int, Callable[[Any, Any], bool]]] = []
         self._bounds: list[tuple[int, int, Callable[[str], Any] | None, Callable[[Any, Any], bool] | None]] = []
         if kind == "add":
             self._look_at_statistics(places)
@@ -234,7 +236,8 @@ class FilePattern:
         """Choose the statistics that are checked in each line, by the places of their open values."""
         for keys, place in places.items():
             if keys[:2] == ("stats", COUNTS):
-                self._counts.append(place)
+                has_bounds = ("stats", BOUNDS[0], *keys[2:]) in places
+                self._counts.append((place, ge if has_bounds else gt))
             elif keys[:2] == ("stats", BOUNDS[0]):
                 column, upper = self._column(keys[2:]), places[("stats", BOUNDS[1], *keys[2:])]
                 self._bounds.append((place, upper, _BOUND_FORMS[column.usual][1], column.plain))
@@ -274,9 +277,9 @@ class FilePattern:
             return False
         if self._rows is not None:
             rows = list(map(int, columns[self._rows]))
-            for place in self._counts:
+            for place, exceeds in self._counts:
                 counts = columns[place]
-                if counts.count("0") < len(counts) and any(map(gt, map(int, counts), rows)):
+                if counts.count("0") < len(counts) and any(map(exceeds, map(int, counts), rows)):
                     return False
             for low, high, read, plain in self._bounds:
                 least: Sequence[Any] = columns[low]
@@ -350,7 +353,8 @@ class FilePattern:
 
         :raises NoPatternError: if the correct form of its bounds is unknown
         """
-        found, columns = None, self._columns
+        found: ColumnKind | None = None
+        columns: Mapping[str, ColumnKind] = self._columns
         for name in path:
             found = columns.get(name)
             columns = (found.below if found else None) or {}
@@ -370,7 +374,7 @@ def _is_plain(text: str) -> bool:
 def _are_open(text: str, columns: Columns) -> bool:
     """Return True if the open values of statistics suffice to check other statistics of this form."""
     try:
-        stats = read_statistics(text)
+        stats = read_statistics(text, exact=columns.need_exact)
     except ValueError:
         return False
     if not isinstance(stats, dict) or not stats.get(_ROWS):

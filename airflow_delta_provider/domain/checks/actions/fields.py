@@ -130,7 +130,8 @@ def _is_usual(add: Any) -> bool:
             and 0 <= time < _LATEST
             and add["size"] >= 0
             and is_uri(add["path"])
-            and (not values or _are_texts(values))
+            and type(values) is dict
+            and _are_texts(values)
             and add.keys().isdisjoint(_UNUSUAL)
         )
     except (KeyError, TypeError, AttributeError):

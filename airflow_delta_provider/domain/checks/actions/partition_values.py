@@ -1,4 +1,4 @@
-"""The partition values of files in a commit: AC08, AC12, AC24 and AC28.
+"""The partition values of files in a commit: AC08, AC12, AC24, AC28 and AC40.
 
 PROTOCOL.md, Partition Value Serialization.
 """
@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.data_type import Column, DataType
 from airflow_delta_provider.domain.delta.features.columns import TYPE_CHANGES_KEY
 from airflow_delta_provider.domain.delta.metadata import CHAR_OR_VARCHAR, Metadata, physical_name
-from airflow_delta_provider.domain.delta.partition_value import is_checked, is_partition_value
+from airflow_delta_provider.domain.delta.partition_value import is_partition_value, readings
 from airflow_delta_provider.domain.delta.row_condition import allowed_values, comparable
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.delta.table_state import Transition
@@ -42,17 +42,32 @@ WRONG_PARTITION_VALUE = _commit.error(
     remedy=WRITE_AGAIN,
     source="PROTOCOL.md, Partition Value Serialization",
 )
+AMBIGUOUS_PARTITION_VALUE = _commit.warning(
+    40,
+    "partition value that engines read differently",
+    name="partition-value-read-differently",
+    effect="The same filter on the column returns other rows in each engine, or some engines cannot read the table.",
+    remedy="Write the rows of the partition again, with a value that all engines read alike; until then, read the "
+    "table with engines that agree.",
+    source="PROTOCOL.md, Partition Value Serialization",
+)
 
 
-@on_demand(NO_PARTITION_VALUES, WRONG_PARTITION_VALUE)
+@on_demand(NO_PARTITION_VALUES, WRONG_PARTITION_VALUE, AMBIGUOUS_PARTITION_VALUE)
 def check_partition_values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
     """Yield findings about the partition values of a file that a commit adds.
 
     :param add: the body of the ``add`` action, as in the log
     :param metadata: the table's metadata after the commit
     """
-    yield from _columns(add, metadata)
-    yield from _values(add, metadata)
+    if not metadata.properties.is_mapped:
+        yield from _columns(add, metadata)
+    elif (
+        add.get("partitionValues") is None and not metadata.partition_columns and metadata.readable_columns is not None
+    ):
+        yield _missing(add)  # the family of column mapping compares the names
+    found = list(_values(add, metadata))
+    yield from found or _readings(add, metadata)
 
 
 OTHER_PARTITION_VALUES = _commit.error(
@@ -94,41 +109,46 @@ def _are_columns(extra: list[str] | None, metadata: Metadata) -> bool:
 
     :param extra: additional names; None if the names are not wrong
     """
-    columns = {column.field.name.lower() for column in metadata.readable_columns or ()}
+    mode = metadata.properties.mapping_mode
+    columns = {physical_name(column.field, mode).lower() for column in metadata.readable_columns or ()}
     return extra is not None and {name.lower() for name in extra} <= columns
 
 
 def _columns(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
-    """Yield findings about the names of partition columns.
-
-    For a mapped table, only a missing map is reported: the family of column mapping compares the names.
-    """
+    """Yield findings about the names of partition columns in files."""
     values = add.get("partitionValues")
-    if metadata.properties.is_mapped:
-        if values is None and not metadata.partition_columns and metadata.readable_columns is not None:
-            yield _missing(add)
-        return
     if not isinstance(values, Mapping):
         if values is None:
             yield _missing(add)
         return
     if not values and not metadata.partition_columns:
         return
-    columns = {str(name).lower(): str(name) for name in metadata.partition_columns}
+    logical = _stored_partition_columns(metadata)
+    columns = {name.lower(): name for name in logical}
     names = {str(name).lower(): str(name) for name in values}
     if columns.keys() == names.keys():
         return
-    missing = sorted(columns[name] for name in columns.keys() - names.keys())
+    missing = [columns[name] for name in sorted(columns.keys() - names.keys())]
     extra = sorted(names[name] for name in names.keys() - columns.keys())
     found = [text for text, some in (("lacks {missing}", missing), ("has {extra}", extra)) if some]
     yield NO_PARTITION_VALUES.found(
         f"The partition columns are {{expected}}, but partitionValues of {{path}} {' and '.join(found)}.",
         path=_path(add),
-        column=(missing or extra)[0],
+        column=logical.get((missing or extra)[0], (missing or extra)[0]),
         expected=sorted(columns.values()) or "none",
         missing=missing,
         extra=extra,
     )
+
+
+def _stored_partition_columns(metadata: Metadata) -> dict[str, str]:
+    """Return the partition columns by their names in files."""
+    mode = metadata.properties.mapping_mode
+    if mode is MappingMode.NONE:
+        return {str(name): str(name) for name in metadata.partition_columns}
+    fields = {c.field.name.lower(): c.field for c in metadata.readable_columns or () if len(c.parts) == 1}
+    named = ((str(name), fields.get(str(name).lower())) for name in metadata.partition_columns)
+    return {name if field is None else physical_name(field, mode): name for name, field in named}
 
 
 def _missing(add: Mapping[str, Any]) -> Finding:
@@ -166,6 +186,29 @@ def _values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
         return
 
 
+def _readings(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
+    """Yield a finding about the first value that engines read differently."""
+    values = add.get("partitionValues")
+    if not values or not isinstance(values, Mapping):
+        return
+    columns = _kinds(
+        metadata.schema_string, tuple(map(str, metadata.partition_columns)), metadata.properties.mapping_mode
+    )
+    for name, value in values.items():
+        column = columns.get(str(name).lower())
+        read = None if column is None or not isinstance(value, str) else readings(value, column.type)
+        if column is not None and read is not None:
+            yield AMBIGUOUS_PARTITION_VALUE.found(
+                "The value of the partition column {column}, a {type}, is {value!r} for {path}. {readings}.",
+                path=_path(add),
+                column=column.name,
+                type=str(column.type),
+                value=value[:100],
+                readings=Prose(read),
+            )
+            return
+
+
 class _Column(NamedTuple):
     """A partition column.
 
@@ -179,7 +222,7 @@ class _Column(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _kinds(schema_string: str, partition_columns: tuple[str, ...], mode: MappingMode) -> Mapping[str, _Column]:
-    """Return the partition columns that can be checked, by their lower-case names in files."""
+    """Return the partition columns, by their lower-case names in files."""
     columns = Metadata("", schema_string).readable_columns or ()
     named = {name.lower() for name in partition_columns}
     return {
@@ -187,7 +230,7 @@ def _kinds(schema_string: str, partition_columns: tuple[str, ...], mode: Mapping
             str(column), column.data_type, TYPE_CHANGES_KEY in column.field.metadata
         )
         for column in columns
-        if len(column.parts) == 1 and column.field.name.lower() in named and is_checked(column.data_type)
+        if len(column.parts) == 1 and column.field.name.lower() in named
     }
 
 

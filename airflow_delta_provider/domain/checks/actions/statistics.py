@@ -1,4 +1,4 @@
-"""The statistics of a file that a commit adds: AC18 and AC19.
+"""The statistics of a file that a commit adds: AC18, AC19 and AC39.
 
 PROTOCOL.md, Per-file Statistics.
 """
@@ -6,6 +6,7 @@ PROTOCOL.md, Per-file Statistics.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from airflow_delta_provider.domain.checks.actions import FAMILY, WRITE_AGAIN
@@ -16,6 +17,7 @@ from airflow_delta_provider.domain.delta.column_statistics import (
     COUNTS,
     ColumnKind,
     columns_of,
+    is_rounded,
     is_sound,
     read_statistics,
     walk,
@@ -31,6 +33,7 @@ MALFORMED_STATISTICS = _commit.error(
     "statistics malformed",
     name="statistics-malformed",
     effect="Strict readers fail on the file; others ignore its statistics, or read other values from them.",
+    threads=("delta-io/delta-rs#1411",),
 )
 CONTRADICTORY_STATISTICS = _commit.error(
     19,
@@ -38,30 +41,43 @@ CONTRADICTORY_STATISTICS = _commit.error(
     name="statistics-contradict-themselves",
     effect="Readers that skip files by statistics miss rows, and readers that answer queries from statistics return "
     "wrong results.",
+    threads=("trinodb/trino#13389",),
+)
+ROUNDED_BOUNDS = _commit.warning(
+    39,
+    "bounds of a decimal rounded",
+    name="decimal-bounds-rounded",
+    effect="If the file has values outside its bounds, engines that skip files by statistics return too few rows, "
+    "without an error.",
+    remedy="Compare the bounds with the files (level footers); write the files again with an engine that keeps all "
+    "digits. Until then, set spark.databricks.delta.stats.skipping=false in Delta Spark.",
+    threads=("delta-io/delta-rs#4757",),
 )
 
 
-@on_demand(MALFORMED_STATISTICS, CONTRADICTORY_STATISTICS)
-def check_statistics(add: Mapping[str, Any], metadata: Metadata, *, is_new: bool) -> Iterator[Finding]:
+@on_demand(MALFORMED_STATISTICS, CONTRADICTORY_STATISTICS, ROUNDED_BOUNDS)
+def check_statistics(
+    add: Mapping[str, Any], metadata: Metadata, *, is_new: bool, writer: str | None = None
+) -> Iterator[Finding]:
     """Yield findings about the statistics of a file that a commit adds.
 
     :param add: the body of the ``add`` action, as in the log
     :param metadata: the table's metadata after the commit
+    :param writer: name and version of the engine that made the commit; None if unknown
     :param is_new: whether the file was not in the table before; a column of an older file may have had another type
     """
     text = add.get("stats")
     if not text or not isinstance(text, str):
         return
-    path = add.get("path")
+    path, columns = add.get("path"), columns_of(metadata)
     try:
-        stats = read_statistics(text)
+        stats = read_statistics(text, exact=columns is not None and columns.need_exact)
     except ValueError as error:
         yield MALFORMED_STATISTICS.found(
             "The statistics of {path} are not JSON: {problem}.", path=path, problem=Prose(error)
         )
         return
-    columns = columns_of(metadata)
-    if columns is None or is_sound(stats, columns):
+    if columns is None or stats is None or is_sound(stats, columns):  # Databricks Runtime 7 wrote null for none
         return
     wrong = None if not isinstance(stats, Mapping) else next(_malformed(stats), None)
     if not isinstance(stats, Mapping) or wrong is not None:
@@ -74,11 +90,18 @@ def check_statistics(add: Mapping[str, Any], metadata: Metadata, *, is_new: bool
     rows = stats.get("numRecords")
     found: set[str] = set()
     for kind, least, most, count in walk(stats, columns):
-        judged = _column(kind, least, most, path) or _nulls(kind, count, rows, stats, path)
+        judged = (
+            _column(kind, least, most, path)
+            or _nulls(kind, count, rows, stats, path)
+            or _all_null(kind, least, most, count, stats, path)
+        )
         if judged is None or judged.code in found or (judged.code == MALFORMED_STATISTICS.code and not is_new):
             continue
         found.add(judged.code)
         yield judged
+    for kind, least, most, _ in () if found else walk(stats, columns):
+        if (rounded := _rounded(kind, least, most, writer, path)) is not None:
+            yield rounded
 
 
 def _malformed(stats: Mapping[str, Any]) -> Iterator[str]:
@@ -147,6 +170,56 @@ def _nulls(kind: ColumnKind, count: Any, rows: Any, stats: Mapping[str, Any], pa
     )
 
 
+def _all_null(
+    kind: ColumnKind, least: Any, most: Any, count: Any, stats: Mapping[str, Any], path: Any
+) -> Finding | None:
+    """Return a finding about bounds of a column that has no values."""
+    bounds = [bound for bound in (least, most) if bound is not None]
+    if not bounds or not count or type(count) is not int or not kind.counted:
+        return None
+    if count != stats.get("numRecords") or stats.get("tightBounds") is False:
+        return None
+    return CONTRADICTORY_STATISTICS.found(
+        "The statistics of {path} say that all {rows:row} are NULL in {column}, but give it the bound {bound!r}.",
+        path=path,
+        column=kind.name,
+        rows=count,
+        bound=_short(bounds[0]),
+    )
+
+
+def _rounded(kind: ColumnKind, least: Any, most: Any, writer: str | None, path: Any) -> Finding | None:
+    """Return a finding about bounds of a decimal that were numbers of a type with fewer digits.
+
+    Bounds of an engine that is not known to round count only if they have the form of a double: a 0 is the only digit
+    after the point, although the type has more.
+    """
+    of = kind.decimal
+    bounds = [bound for bound in (least, most) if type(bound) in (int, Decimal)]
+    if of is None or not any(is_rounded(bound, of) for bound in bounds):
+        return None
+    if (writer or "").partition(" ")[0] not in _ROUNDING and not any(_is_double(bound, of.scale) for bound in bounds):
+        return None
+    whole = any(type(bound) is int for bound in bounds)
+    return ROUNDED_BOUNDS.found(
+        "In {path}, the bounds of {column}, a {type}, are {least} and {greatest}: "
+        + ("the limit of 64-bit integers." if whole else "doubles, which lack some of its digits."),
+        path=path,
+        column=kind.name,
+        type=kind.of,
+        least=_short(least),
+        greatest=_short(most),
+    )
+
+
+#: Engines that write the bounds of decimals as doubles, or as 64-bit integers if the scale is 0.
+_ROUNDING = frozenset({"delta-rs"})
+
+
+def _is_double(bound: Decimal | int, scale: int) -> bool:
+    return isinstance(bound, Decimal) and scale > 1 and str(bound).endswith(".0")
+
+
 def _not_of_type(kind: ColumnKind, part: str, value: Any, path: Any) -> Finding:
     return MALFORMED_STATISTICS.found(
         "The column {column} has the type {type}, but {part} of {path} gives {value!r} for it.",
@@ -159,4 +232,7 @@ def _not_of_type(kind: ColumnKind, part: str, value: Any, path: Any) -> Finding:
 
 
 def _short(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        number = float(value)
+        return number if Decimal(str(number)) == value else str(value)
     return value[:100] if isinstance(value, str) else value

@@ -104,9 +104,9 @@ def _max_lowered(transition: Transition) -> Iterator[Finding]:
 
 PHYSICAL_NAME_CHANGED = _pair.error(
     11,
-    "physical name of a column changed",
+    "physical name or place of a column changed",
     name="physical-name-changed",
-    effect="Older files store the column under the old name, so it reads NULL there.",
+    effect="Older files store the column under the old name or in the old place, so it reads NULL there.",
     about_older_files=True,
 )
 
@@ -118,7 +118,16 @@ def _physical_name_changed(transition: Transition) -> Iterator[Finding]:
         return
     for number, was in old.by_id.items():
         now = new.by_id.get(number)
-        if now is None or now.name is None or was.name in (None, now.name) or now.path not in new.by_path:
+        if now is None or now.name is None or was.name is None or now.path not in new.by_path:
+            continue
+        if was.name == now.name:
+            if was.path is not None and was.path != now.path and old.struct_of(was) != new.struct_of(now):
+                yield PHYSICAL_NAME_CHANGED.found(
+                    "The commit moves {old} (id {id}) to {column}, but older files store it in the old place.",
+                    column=now.column,
+                    id=number,
+                    old=was.column,
+                )
             continue
         if now.column.parts != was.column.parts and _kept(old, now):
             continue  # the ids were changed, not the names
@@ -180,7 +189,6 @@ def _reused_id(transition: Transition) -> Iterator[Finding]:
             continue
         yield REUSED_ID.found(
             "The commit adds {column} with the id {id}, although ids up to {max_column_id} were already assigned.",
-            severity=None if new.mode is MappingMode.ID else Severity.WARNING,
             column=field.column,
             id=number,
             max_column_id=old.max_column_id,

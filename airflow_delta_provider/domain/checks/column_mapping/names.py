@@ -8,10 +8,10 @@ PROTOCOL.md, Add File and Remove File, and Writer Requirements for Column Mappin
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping import FAMILY, PATH, READERS, WRITE_AGAIN
@@ -23,6 +23,10 @@ from airflow_delta_provider.domain.delta.metadata import MappedField, MappedSche
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID, MappingMode
 from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 from airflow_delta_provider.domain.report.report import Finding
+
+T = TypeVar("T")
+#: Returns the names that columns had in files before, in lower case; None if not all are known.
+StoredBefore = Callable[[], "frozenset[str] | None"]
 
 
 def _path_is_taken(later: Transition, finding: Finding, details: Details) -> bool:
@@ -208,15 +212,18 @@ class _FileNames:
 
 
 @on_demand(PARTITION_VALUES, STATISTICS)
-def check_added_file(add: Mapping[str, Any], metadata: Metadata, *, current: bool = False) -> Iterator[Finding]:
+def check_added_file(
+    add: Mapping[str, Any], metadata: Metadata, stored_before: StoredBefore, *, current: bool = False
+) -> Iterator[Finding]:
     """Yield findings about the names in an ``add`` action.
 
     Statistics may lack columns. Statistics of an older file that is added again may have columns that were dropped
     since, and their physical names may equal present logical names. So a logical name in statistics is a fault only if
-    there are more such names than columns can have been dropped.
+    no column ever had it in files, or if there are more such names than columns can have been dropped.
 
     :param add: the body of the action, as in the log
     :param metadata: the table's metadata after the commit
+    :param stored_before: returns the names that columns had in files before, in lower case; None if not all are known
     :param current: whether the file is known to be written under this schema, so that it has no statistics of dropped
         columns
     """
@@ -234,7 +241,7 @@ def check_added_file(add: Mapping[str, Any], metadata: Metadata, *, current: boo
         return
     if names is not None:
         yield from _partition_values(add, names)
-        yield from _statistics(add, names, current)
+        yield from _statistics(add, names, stored_before, current=current)
 
 
 def _partition_values(add: Mapping[str, Any], names: _FileNames) -> Iterator[Finding]:
@@ -258,7 +265,9 @@ def _partition_values(add: Mapping[str, Any], names: _FileNames) -> Iterator[Fin
     )
 
 
-def _statistics(add: Mapping[str, Any], names: _FileNames, current: bool) -> Iterator[Finding]:
+def _statistics(
+    add: Mapping[str, Any], names: _FileNames, stored_before: StoredBefore, *, current: bool
+) -> Iterator[Finding]:
     text = add.get("stats")
     if not names.has_foreign or not isinstance(text, str):
         return
@@ -269,7 +278,9 @@ def _statistics(add: Mapping[str, Any], names: _FileNames, current: bool) -> Ite
     used: dict[tuple[str, ...], MappedField] = {}
     for bound in _BOUNDS if isinstance(stats, dict) else ():
         _collect(names.top, stats.get(bound), used)
-    if not used or not (current or len(used) > names.gone):
+    if not (current or len(used) > names.gone):
+        used = never_stored(used, stored_before)
+    if not used:
         return
     first = next(iter(used.values()))
     yield STATISTICS.found(
@@ -280,6 +291,12 @@ def _statistics(add: Mapping[str, Any], names: _FileNames, current: bool) -> Ite
         columns=len(used),
         name=first.name,
     )
+
+
+def never_stored(used: Mapping[PhysicalPath, T], stored_before: StoredBefore) -> dict[PhysicalPath, T]:
+    """Return the columns whose logical names, though in a file, no column ever had there; none if that is unknown."""
+    before = stored_before() if used else None
+    return {} if before is None else {path: what for path, what in used.items() if path[-1].lower() not in before}
 
 
 def _collect(level: _Level, values: Any, used: dict[tuple[str, ...], MappedField]) -> None:

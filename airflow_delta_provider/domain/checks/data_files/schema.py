@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.column_mapping.names import NOT_FOUND_IN_FILE
+from airflow_delta_provider.domain.checks.column_mapping.names import NOT_FOUND_IN_FILE, StoredBefore, never_stored
 from airflow_delta_provider.domain.checks.data_files.schema_walk import SchemaProblem, SchemaWalk, said_name
 from airflow_delta_provider.domain.checks.data_files.stored_types import (
     OTHER_TIMESTAMP,
@@ -156,9 +156,11 @@ class FileSchemas:
 
     :param metadata: metadata of the table
     :param protocol: protocol of the table
+    :param stored_before: returns the names that columns ever had in files, in lower case; None if not all are known
     """
 
-    def __init__(self, metadata: Metadata, protocol: Protocol) -> None:
+    def __init__(self, metadata: Metadata, protocol: Protocol, stored_before: StoredBefore = lambda: None) -> None:
+        self._stored_before = stored_before
         self._iceberg = IcebergFiles(metadata, protocol)
         self._may_shred = bool(_SHREDDING & protocol.features)
         self._known: dict[tuple[SchemaElement, ...], tuple[SchemaProblem, ...]] = {}
@@ -189,7 +191,7 @@ class FileSchemas:
         found = self._known.get(elements)
         if found is None:
             root = file_tree(elements)
-            compared = () if self._schema is None else _compare(self._schema, self._columns, root, self._may_shred)
+            compared = () if self._schema is None else self._compare(self._schema, root)
             found = (*compared, *self._iceberg.problems(root))
             if len(self._known) >= _MOST_SCHEMAS:
                 self._known.clear()
@@ -197,33 +199,33 @@ class FileSchemas:
         self._last = elements, found
         return found
 
-
-def _compare(
-    schema: MappedSchema, columns: Sequence[Column], root: FileNode, may_shred: bool
-) -> Iterator[SchemaProblem]:
-    if schema.mode is MappingMode.ID and not root.has_ids:
-        names = {child.element.name.lower() for child in root.children}
-        if any({column.field.name.lower(), str(said_name(column)).lower()} & names for column in columns):
+    def _compare(self, schema: MappedSchema, root: FileNode) -> Iterator[SchemaProblem]:
+        if schema.mode is MappingMode.ID and not root.has_ids:
+            names = {child.element.name.lower() for child in root.children}
+            if any({column.field.name.lower(), str(said_name(column)).lower()} & names for column in self._columns):
+                yield SchemaProblem(
+                    NOT_FOUND_IN_FILE,
+                    "{path} has no field ids, by which readers find columns in mapping mode id.",
+                    {"effect": "Readers refuse the file, or read NULL in all its columns."},
+                )
+            return
+        walk = SchemaWalk(schema.mode, may_shred=self._may_shred)
+        walk.struct(self._columns, root)
+        yield from walk.problems
+        dropped = schema.gone if schema.max_column_id is not None else len(schema.fields)
+        foreign = walk.foreign
+        if len(foreign) <= dropped:
+            foreign = list(never_stored({column.parts: column for column in foreign}, self._stored_before).values())
+        if foreign:
+            first = foreign[0]
             yield SchemaProblem(
                 NOT_FOUND_IN_FILE,
-                "{path} has no field ids, by which readers find columns in mapping mode id.",
-                {"effect": "Readers refuse the file, or read NULL in all its columns."},
+                "{path} has {columns:column} under logical names, the first one {column}, whose physical name {name!r} "
+                "it lacks.",
+                {
+                    "column": first,
+                    "columns": len(foreign),
+                    "name": said_name(first),
+                    "effect": "Readers, which search by physical name, read NULL for its rows.",
+                },
             )
-        return
-    walk = SchemaWalk(schema.mode, may_shred=may_shred)
-    walk.struct(columns, root)
-    yield from walk.problems
-    dropped = schema.gone if schema.max_column_id is not None else len(schema.fields)
-    if len(walk.foreign) > dropped:
-        first = walk.foreign[0]
-        yield SchemaProblem(
-            NOT_FOUND_IN_FILE,
-            "{path} has {columns:column} under logical names, the first one {column}, whose physical name {name!r} it "
-            "lacks.",
-            {
-                "column": first,
-                "columns": len(walk.foreign),
-                "name": said_name(first),
-                "effect": "Readers, which search by physical name, read NULL for its rows.",
-            },
-        )

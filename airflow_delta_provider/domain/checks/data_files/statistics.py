@@ -200,7 +200,7 @@ class FileStatistics:
             for path in layout.leaves:
                 for depth, name in enumerate(path):
                     stored.setdefault(path[:depth], {}).setdefault(name.lower(), {})[name] = None
-            leaves = tuple(self._walk(layout, stored, self._columns or {}, (), ()))
+            leaves = tuple(self._walk(layout, stored, self._columns or Columns(), (), ()))
             self._last = layout, leaves
         return leaves
 

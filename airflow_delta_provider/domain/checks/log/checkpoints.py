@@ -1,4 +1,4 @@
-"""Checkpoints, compared with the commits: LG05 and LG07."""
+"""Checkpoints, compared with the commits: LG05, LG07 and LG27."""
 
 from __future__ import annotations
 
@@ -264,6 +264,16 @@ CONTRADICTING_CHECKPOINT = _history.error(
     effect="Readers that start from the checkpoint see another table than readers that replay the commits.",
     remedy="Find out which is right. If it is the commits, delete the checkpoint; otherwise restore them from a backup "
     "or another replica of the log.",
+    threads=("delta-io/delta-rs#2571", "delta-io/delta-rs#3288"),
+)
+LOST_STATISTICS = _history.warning(
+    27,
+    "checkpoint lacks the statistics of the commits",
+    name="checkpoint-lacks-statistics",
+    effect="Engines that start from the checkpoint read every file for each query, and commits that repeat its files, "
+    "such as deletions by vectors, lose the number of rows.",
+    remedy="Let an up-to-date engine write the next checkpoint while the commits are still kept.",
+    threads=("delta-io/delta-kernel-rs#3253",),
 )
 
 
@@ -280,7 +290,7 @@ def check_checkpoint(checkpointed: TableState, replayed: TableState, segment: Lo
     yield from _lost_domains(segment, replayed.domains, checkpointed.domains)
 
 
-@on_demand(DOMAIN_NOT_IN_CHECKPOINT, CONTRADICTING_CHECKPOINT)
+@on_demand(DOMAIN_NOT_IN_CHECKPOINT, CONTRADICTING_CHECKPOINT, LOST_STATISTICS)
 def check_comparison(
     compared: SnapshotComparison,
     segment: LogSegment,
@@ -297,6 +307,15 @@ def check_comparison(
     if found := list(compared.differences(files, originals, retained_since)):
         yield _contradiction(segment, found)
     yield from _lost_domains(segment, compared.expected_domains, compared.domains)
+    if lost := compared.without_statistics:
+        yield LOST_STATISTICS.found(
+            "The checkpoint of version {version} has no statistics, but the commits have statistics of {files:file}, "
+            "for example {file}.",
+            version=segment.checkpoint_version,
+            path=f"_delta_log/{segment.checkpoint_files[0]}",
+            files=len(lost),
+            file=lost[0],
+        )
 
 
 def _contradiction(segment: LogSegment, found: list[str]) -> Finding:

@@ -11,6 +11,7 @@ from airflow_delta_provider.domain.checks.rule import Need, Prose, Restore, Scop
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import (
+    MalformedActionError,
     UnreadCheckpointError,
     checkpoint_versions,
     commit_name,
@@ -38,6 +39,7 @@ def check_names(names: Collection[str]) -> Iterator[Finding]:
         yield MALFORMED_NAME.found(
             "{name} is not named like a file of the log: versions have 20 digits, numbers of parts 10, and a log "
             "compaction file ends after the version that it begins with.",
+            version=int(name.partition(".")[0]),
             path=f"_delta_log/{name}",
             name=name,
         )
@@ -105,11 +107,19 @@ DAMAGED_COMMIT = FAMILY.of(Scope.COMMIT).error(
 )
 
 
+#: Remedy if the file is as its writer wrote it.
+_CORRECT = (
+    "Every copy of the file is the same, because its writer wrote it so. Stop all writers, keep a copy of the file, "
+    "and correct the action in it. Update the engine that wrote the commit."
+)
+
+
 @on_demand(DAMAGED_COMMIT)
 def damaged_commit(version: int, error: Exception) -> Finding:
     text = str(error)
     return DAMAGED_COMMIT.found(
         "{error}. The changes of the commit are not checked.",
+        remedy=_CORRECT if any(isinstance(e, MalformedActionError) for e in (error, error.__cause__)) else None,
         version=version,
         path=f"_delta_log/{commit_name(version)}",
         error=Prose(text[:1].upper() + text[1:]),

@@ -9,7 +9,7 @@ from airflow_delta_provider.domain.checks.check import on_change, on_first_commi
 from airflow_delta_provider.domain.checks.metadata import ENTRIES, FAMILY, FILES
 from airflow_delta_provider.domain.checks.rule import Need, Restore, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.data_type import Column, lowered
+from airflow_delta_provider.domain.delta.data_type import Column, lowered, path_text
 from airflow_delta_provider.domain.delta.features.columns import ALLOW_COLUMN_DEFAULTS
 from airflow_delta_provider.domain.delta.metadata import ID, Metadata, physical_name
 from airflow_delta_provider.domain.delta.table_state import Transition
@@ -308,11 +308,20 @@ def _required_column(transition: Transition) -> Iterator[Finding]:
     if _NOT_NULL.search(after.schema_string) is None:
         return
     partitions = {str(name).lower() for name in after.partition_columns}
-    for column in _new_columns(before, after):
-        if len(column.parts) == 1 and not column.field.nullable and column.parts[0].lower() not in partitions:
-            yield REQUIRED_COLUMN_ADDED.found(
-                "The commit adds {column}, which cannot be null, but keeps files that do not have it.", column=column
-            )
+    required = {column.parts for column in after.readable_columns if not column.field.nullable}
+    new = {column.parts: column for column in _new_columns(before, after)}
+    for column in new.values():
+        above = [column.parts[:length] for length in range(1, len(column.parts))]
+        if column.parts not in required or not new.keys().isdisjoint(above) or column.parts[0].lower() in partitions:
+            continue
+        certain = required.issuperset(above) and set(column.kinds) == {"field"}
+        yield REQUIRED_COLUMN_ADDED.found(
+            "The commit adds {column}, which cannot be null, but keeps files that do not have it"
+            + ("." if certain else ". That is wrong unless {above} is NULL or empty in all of their rows."),
+            severity=None if certain else Severity.UNDECIDED,
+            column=column,
+            above=None if certain else path_text(column.parts[:-1]),
+        )
 
 
 def _new_columns(before: Metadata, after: Metadata) -> Iterator[Column]:

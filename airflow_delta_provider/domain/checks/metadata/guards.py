@@ -1,7 +1,7 @@
 """Guards of rows that a data write removes: MD37.
 
-A guard is NOT NULL, a CHECK constraint, an invariant, a generation expression or a default. Only statements that change
-a table's definition may remove one.
+A guard is NOT NULL, a CHECK constraint, an invariant, a generation expression, a default or an identity. Only
+statements that change a table's definition may remove one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,12 @@ from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER
 from airflow_delta_provider.domain.checks.rule import Details, Healing, Scope
 from airflow_delta_provider.domain.delta.commit import writer_of
 from airflow_delta_provider.domain.delta.data_type import Column, lowered
-from airflow_delta_provider.domain.delta.features.columns import ALLOW_COLUMN_DEFAULTS, GENERATED_COLUMNS, INVARIANTS
+from airflow_delta_provider.domain.delta.features.columns import (
+    ALLOW_COLUMN_DEFAULTS,
+    GENERATED_COLUMNS,
+    IDENTITY_COLUMNS,
+    INVARIANTS,
+)
 from airflow_delta_provider.domain.delta.metadata import ID, Metadata
 from airflow_delta_provider.domain.delta.table_state import Transition
 from airflow_delta_provider.domain.report.report import Finding
@@ -32,9 +37,10 @@ _KEYS = {
     GENERATED_COLUMNS.field_key: "the generation expression",
     ALLOW_COLUMN_DEFAULTS.field_key: "the default",
     INVARIANTS.field_key: "the invariant",
+    IDENTITY_COLUMNS.field_key: "the identity",
 }
 #: Guards that no statement can set on an existing column.
-_FOR_GOOD = (GENERATED_COLUMNS.field_key, INVARIANTS.field_key)
+_FOR_GOOD = (GENERATED_COLUMNS.field_key, INVARIANTS.field_key, IDENTITY_COLUMNS.field_key)
 #: Maximum number of characters shown of an expression.
 _MOST_TEXT = 100
 
@@ -82,13 +88,14 @@ def _still_lost(later: Transition, _: Finding, details: Details) -> bool:
 
 GUARD_LOST = FAMILY.of(Scope.PAIR, needs=OF_EARLIER).warning(
     37,
-    "constraint, default or generation expression removed by a data write",
+    "constraint, default, generation expression or identity removed by a data write",
     name="constraint-or-default-removed-by-write",
     effect="Rows that the table should refuse can be written from now on, or columns that should have a value are "
     "NULL.",
     remedy="Check the rows written since, and declare the guards again (ALTER TABLE). Update the engine that wrote the "
     "commit.",
-    source="PROTOCOL.md, Struct Field, CHECK Constraints, Column Invariants, Generated Columns and Default Columns",
+    source="PROTOCOL.md, Struct Field, CHECK Constraints, Column Invariants, Generated Columns, Default Columns and "
+    "Identity Columns",
     threads=("delta-io/delta-rs#3744", "delta-io/delta-rs#4186"),
     healing=Healing(_still_lost, _lost_keys, needs_details=True),
 )
@@ -108,7 +115,7 @@ def _guards_lost(transition: Transition) -> Iterator[Finding]:
         yield GUARD_LOST.found(
             "The commit calls itself {operation}, but removes {lost}.",
             remedy="RESTORE the table to the previous version and write the rows again, with an engine that keeps the "
-            "column's expression: no statement gives it back."
+            "column's definition: no statement gives it back."
             if for_good
             else None,
             column=column,
@@ -122,6 +129,8 @@ def _lost(transition: Transition) -> list[_Guard]:
     before, after = transition.before.metadata, transition.after.metadata
     columns, now = _columns(after), {guard.key for guard in _guards(after)}
     guards = [guard for guard in _guards(before) if guard.key not in now]
+    if not transition.replaces_all:  # MD24 reports it
+        guards = [guard for guard in guards if guard.kind != IDENTITY_COLUMNS.field_key]
     whole = _overwrites_all(transition)
     if whole and (writer_of(transition.commit.info) or "").startswith(_ASKED):
         return []

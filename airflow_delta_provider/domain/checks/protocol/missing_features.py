@@ -13,6 +13,8 @@ from airflow_delta_provider.domain.checks.protocol import ENABLE, FAMILY, TABLE_
 from airflow_delta_provider.domain.checks.rule import OR_BY_COMMIT, Prose, Scope
 from airflow_delta_provider.domain.delta.features.columns import (
     COLUMN_MAPPING,
+    GENERATED_COLUMNS,
+    IDENTITY_COLUMNS,
     INVARIANTS,
     TYPE_WIDENING,
     TYPE_WIDENING_PREVIEW,
@@ -37,6 +39,9 @@ CHECKED_ELSEWHERE = (ROW_TRACKING, TYPE_WIDENING, TYPE_WIDENING_PREVIEW, COLUMN_
 #: first, the protocol requires it. Without other features, Delta Spark writes the table if versions imply features, and
 #: fails if features are listed.
 _DEMANDED_BY_PROPERTY = {f.name for f in (VARIANT_SHREDDING, ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2, IN_COMMIT_TIMESTAMP)}
+#: Features whose columns are ordinary ones below the writer version that implies the feature. Spark passes metadata of
+#: columns on, so old engines created such tables; Delta Spark recognizes them by their version.
+_ORDINARY_BELOW = {GENERATED_COLUMNS.name: "generate", IDENTITY_COLUMNS.name: "assign"}
 _state = FAMILY.of(
     Scope.STATE,
     TABLE_FEATURES,
@@ -125,11 +130,17 @@ def _needs(state: TableState) -> Iterator[Finding]:
     if lacks_a_list(state.protocol):
         return
     listed = state.protocol.features
+    by_version = state.protocol.min_writer_version < WRITER_FEATURES_VERSION
     for name, (what, column) in sorted(needed_features(state).items()):
         if has_feature(listed, name) or any(map(feature_named(name).is_alias, listed)):
             continue
+        ordinary = _ORDINARY_BELOW.get(name) if by_version else None
         yield FEATURE_NEEDED.found(
             "{what} needs the feature {feature}, which the protocol ({protocol}) does not have.",
+            severity=Severity.WARNING if ordinary else None,
+            effect=f"Delta Spark treats the column as an ordinary one; other engines may {ordinary} its values."
+            if ordinary
+            else None,
             column=column,
             what=Prose(what),
             feature=name,

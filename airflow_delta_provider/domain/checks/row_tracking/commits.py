@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.delta.row_tracking import PRESERVED_TAG, RowT
 from airflow_delta_provider.domain.delta.table_features import FeatureState
 from airflow_delta_provider.domain.delta.table_properties import ROW_TRACKING_SUSPENDED
 from airflow_delta_provider.domain.delta.table_state import Transition
-from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 #: Operations that move rows into other files.
 _REWRITES = frozenset({"UPDATE", "MERGE", "DELETE", "OPTIMIZE"})
@@ -145,9 +145,19 @@ def _reissued(transition: Transition, _: RowTracking, earlier: Collection[str]) 
         return
     for file in transition.new_files:
         if file.base_row_id is not None and file.base_row_id <= mark and file.path not in earlier:
+            # PROTOCOL.md lets writers reserve ids in an earlier commit, and demands ids above the mark.
+            reserved = transition.past.assigned is not None and not transition.past.assigned(file)
             yield REISSUED_ROW_IDS.found(
-                "Row ids up to {mark} were assigned before this commit, but it adds the new file {path} with "
-                "baseRowId {base}.",
+                "Row ids up to {mark} were assigned "
+                + ("or reserved " if reserved else "")
+                + "before this commit, but it adds the new file {path} with baseRowId {base}"
+                + (". No kept commit assigned its ids." if reserved else "."),
+                severity=Severity.UNDECIDED if reserved else None,
+                effect="None, if an earlier commit raised the high water mark to reserve the ids. PROTOCOL.md allows "
+                "that, but also demands ids above the mark. Otherwise, the ids once belonged to other rows."
+                if reserved
+                else None,
+                remedy="Find out whether the engine that wrote the commit reserves row ids." if reserved else None,
                 path=file.path,
                 mark=mark,
                 base=file.base_row_id,

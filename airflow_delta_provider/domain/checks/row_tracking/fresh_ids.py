@@ -5,6 +5,8 @@ PROTOCOL.md, Row IDs: an id is the file's base plus the physical position, so de
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
@@ -219,6 +221,39 @@ def overlaps(ordered: Iterable[F], rows_of: RowCount) -> Iterator[Overlap[F]]:
             yield Overlap(furthest, file, base, min(end, base + rows) - 1)
         if furthest is None or base + rows > end:
             furthest, end = file, base + rows
+
+
+class AssignedIds:
+    """The row ids that earlier commits assigned, as ranges. Commits are read when they are first needed.
+
+    :param files_between: function that returns the files that the kept commits after one version and up to another add
+    """
+
+    def __init__(self, files_between: Callable[[int, int], Iterable[RowFile]]) -> None:
+        self._files_between = files_between
+        self._read_to = -1
+        self._starts: list[int] = []
+        self._ends: list[int | float] = []
+
+    def has(self, file: RowFile, version: int) -> bool:
+        """Return True if a commit before ``version`` assigned an id of a new file, or if no such commit is known."""
+        base = base_of(file)
+        if version <= self._read_to:
+            self._read_to, self._starts, self._ends = -1, [], []
+        for earlier in self._files_between(self._read_to, version - 1):
+            if earlier.base_row_id is not None and earlier.num_records != 0:
+                self._add(earlier.base_row_id, earlier.num_records)
+        self._read_to = version - 1
+        first = bisect_right(self._ends, base)
+        is_known = base >= 0 and bool(self._starts)
+        return not is_known or (first < len(self._ends) and self._starts[first] < base + (file.num_records or 1))
+
+    def _add(self, start: int, rows: int | None) -> None:
+        end = math.inf if rows is None else start + rows
+        first, last = bisect_left(self._ends, start), bisect_right(self._starts, end)
+        if first < last:
+            start, end = min(start, self._starts[first]), max(end, self._ends[last - 1])
+        self._starts[first:last], self._ends[first:last] = [start], [end]
 
 
 def trusted_mark(ordered: Iterable[RowFile], rows_of: RowCount, high_water_mark: int | None) -> int | None:

@@ -341,8 +341,8 @@ class PaimonCatalogCheck:
 
     def _reported(self, finding: Finding) -> Finding:
         """Return a finding with the requested severity, without names that the catalog did not show."""
-        reassigned = rules.is_reassigned(finding) or finding.code == row_rules.REASSIGNED.code
-        severity = Severity.ERROR if reassigned and self._options.fail_on_reassigned else finding.severity
+        failing = Severity.ERROR if finding.code == row_rules.REASSIGNED.code else rules.severity_of_reassigned(finding)
+        severity = failing if failing and self._options.fail_on_reassigned else finding.severity
         return replace(finding, user=finding.user or None, severity=severity)
 
     def _with_rows(self, findings: list[Finding], snapshots: Sequence[Snapshot], evolution: bool) -> list[Finding]:

@@ -79,11 +79,12 @@ class DeletedRows:
 
 _STEPS = (
     "step: int, low: bigint, high: bigint, next_before: bigint, next_after: bigint, bounds: boolean, "
-    "alone: boolean, compaction: boolean, merge: boolean"
+    "alone: boolean, compaction: boolean, merge: boolean, adds: boolean, deletes: boolean, replaces: boolean"
 )
 _BOTH = "before_n > 0 AND after_n > 0"
 _NEW = "before_n = 0 AND after_n > 0"
-#: Faults, by priority. ``alone``: there are no earlier rows to compare with. A sequence number that was already above
+#: Faults, by priority. ``alone``: there are no earlier rows to compare with. ``adds``, ``deletes``
+#: and ``replaces``: the commit's kind or operation permits nothing else. A sequence number that was already above
 #: the snapshot's id is the fault of an earlier commit, or comes from a branch.
 _CONDITIONS = {
     RowFault.NO_ID: "id IS NULL AND after_n > 0",
@@ -96,6 +97,8 @@ _CONDITIONS = {
     RowFault.COMPACTED: f"NOT alone AND compaction AND {_BOTH} AND ({{sequence}} OR a_content <> b_content)",
     RowFault.LOST: "NOT alone AND compaction AND after_n = 0",
     RowFault.ADDED: "NOT alone AND compaction AND before_n = 0",
+    RowFault.TAKEN: "NOT alone AND adds AND before_n > 0 AND after_n = 0",
+    RowFault.REUSED: f"NOT alone AND replaces AND {_BOTH} AND (a_seq <> b_seq OR a_content <> b_content)",
     RowFault.INVENTED: f"NOT alone AND NOT compaction AND {_NEW} AND id < next_before",
     RowFault.WENT_BACK: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq < b_seq AND b_seq <= low",
     RowFault.SILENT: f"NOT alone AND NOT compaction AND {_BOTH} AND a_seq = b_seq AND a_content <> b_content",
@@ -103,6 +106,7 @@ _CONDITIONS = {
     RowFault.NEW_WITH_OTHER_SEQUENCE: (
         f"NOT alone AND NOT compaction AND {_NEW} AND NOT (a_seq > low AND a_seq <= high)"
     ),
+    RowFault.TOUCHED: f"NOT alone AND deletes AND {_BOTH} AND (a_seq <> b_seq OR a_content <> b_content)",
 }
 #: Files of one column group share a sequence number, so compaction may raise a row's sequence number.
 _OTHER_SEQUENCE, _LOWER_SEQUENCE = "a_seq <> b_seq", "a_seq < b_seq"
@@ -266,6 +270,7 @@ def _steps(comparisons: Sequence[Comparison]) -> list[dict[str, object]]:
     highest: int | None = None
     for comparison in comparisons:
         before, snapshot = comparison.before, comparison.snapshot
+        permits = snapshot.permits
         given_out = _higher(highest, before.next_row_id if before else None)
         highest = _higher(given_out, snapshot.next_row_id)
         steps.append(
@@ -279,6 +284,9 @@ def _steps(comparisons: Sequence[Comparison]) -> list[dict[str, object]]:
                 "alone": before is None or comparison.restored,
                 "compaction": comparison.compaction,
                 "merge": snapshot.is_branch_merge,
+                "adds": permits.added and not permits.removed,
+                "deletes": permits.removed and not permits.added,
+                "replaces": permits.removed and permits.added and not permits.changed,
             }
         )
     return steps

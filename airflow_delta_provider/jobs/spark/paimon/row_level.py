@@ -249,9 +249,9 @@ class RowLevel:
         yield from (by_name[name] for name in self._options.keys)
 
     def _traced(self, repeated: RepeatedId) -> Finding:
-        """Return a finding with the commit that added the last of its files, which caused the collision of ids."""
-        if added := self._lifetimes.added_by(repeated.files):
-            return replace(repeated.finding, **provenance(added[-1]))
+        """Return a finding with the commit that brought the last of its rows, which caused the collision of ids."""
+        if brought := self._lifetimes.brought_by(repeated.files):
+            return replace(repeated.finding, **provenance(brought))
         return replace(repeated.finding, version=self._history.start.snapshot.id, at_or_before=True)
 
     def _cannot_read(self, what: str, error: Exception) -> None:

@@ -19,6 +19,7 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
     DeletionVector,
     bitmap_in_range,
+    check_file_version,
     deleted_rows,
     inline_bitmap,
 )
@@ -36,6 +37,7 @@ from airflow_delta_provider.jobs.storage.storage import MissingFileError
 _CHUNK = 32768
 _WORD = 64
 _VECTORS = "file: int, source: string, start: bigint, size: bigint, rows: bigint, vector: string"
+_VERSION_AND_VECTOR = "concat(substring(content, 1, 1), substring(content, start + 1, size))"
 _DECODED = "struct<error: string, chunks: array<struct<chunk: bigint, words: array<bigint>>>>"
 _IS_DELETED = f"bit_get(words[CAST(position % {_CHUNK} DIV {_WORD} AS INT)], CAST(position % {_WORD} AS INT)) = 1"
 MISSING = "its file is missing"
@@ -151,7 +153,7 @@ class DeletedPositions:
         decode = sql.udf(decoded, _DECODED, useArrow=False)
         return (
             shipped.join(contents, "source", "left")
-            .withColumn("found", decode(sql.expr("substring(content, start + 1, size)"), "vector", "rows"))
+            .withColumn("found", decode(sql.expr(_VERSION_AND_VECTOR), "vector", "rows"))
             .select("file", "found.*")
         )
 
@@ -196,7 +198,8 @@ def _source(data: DeltaFiles, file: LiveFile, vector: DeletionVector) -> str | N
 def decoded(content: Any, wire: str, rows: int | None) -> tuple[str | None, list[tuple[int, list[int]]]]:
     """Return the error of a deletion vector, or its non-empty chunks as signed words. Runs in Spark's tasks.
 
-    :param content: bytes of its file in its range; None if the vector is in the log or its file is missing
+    :param content: first byte of its file, then the bytes in its range; None if the vector is in the log or its file is
+        missing
     """
     vector = DeletionVector(**json.loads(wire))
     try:
@@ -205,7 +208,8 @@ def decoded(content: Any, wire: str, rows: int | None) -> tuple[str | None, list
         elif content is None:
             return MISSING, []
         else:
-            bitmap = bitmap_in_range(bytes(content), vector)
+            check_file_version(content)
+            bitmap = bitmap_in_range(bytes(content[1:]), vector)
         bits = deleted_rows(bitmap, vector, rows)
     except BrokenDeletionVectorError as error:
         return str(error), []

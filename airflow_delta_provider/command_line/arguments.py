@@ -1,4 +1,4 @@
-"""Arguments of command lines: options of a kind as flags, and the files that a report or a spec is written to."""
+"""Options of a kind of job as flags, and the files that a report or a spec is written to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import Any
 from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.formats.yaml_documents import unmarked
 from airflow_delta_provider.domain.report.report import JobReport
-from airflow_delta_provider.domain.request.migration_options import InitSpecOptions
 from airflow_delta_provider.domain.request.option import Choice, Document, Entries, Flag, Option, Value
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.table_name import is_relative
@@ -214,9 +213,8 @@ class SpecFile:
     @classmethod
     def of(cls, options: Options) -> SpecFile | None:
         """Return the output file that the options name; None if they name none."""
-        if isinstance(options, InitSpecOptions) and options.out is not None:
-            return cls(options.out, overwrite=options.force)
-        return None
+        place: str | None = getattr(options, "out", None)
+        return None if place is None else cls(place, overwrite=getattr(options, "force", False))
 
     def check(self, storage: Storage) -> None:
         """Check that no existing file would be overwritten without ``--force``.

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from airflow_delta_provider.command_line.arguments import ReportFile
 from airflow_delta_provider.domain.errors import RequestError
-from airflow_delta_provider.jobs.run.arguments import ReportFile
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 
 

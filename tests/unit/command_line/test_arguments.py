@@ -1,22 +1,38 @@
-"""What a command line asks for; nothing of Spark is started."""
+"""What the arguments of a command ask for; nothing of Spark is started."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Sequence
 
 import pytest
 
+from airflow_delta_provider.command_line.invocation import Invocation, read_invocation
+from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.domain.request.change_options import (
     CreateTableOptions,
     DisableColumnMappingOptions,
     DropFeatureOptions,
 )
 from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
+from airflow_delta_provider.domain.request.kinds import KINDS
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions
-from airflow_delta_provider.jobs.run.command_line import parse
 
+#: A check of row tracking that lacks nothing.
 CHECK = ("check-row-tracking", "--table", "a", "--table", "b", "--report", "r.json")
+
+
+def parse(arguments: Sequence[str]) -> Invocation:
+    """Return what a command line asks for."""
+    command, *words = arguments
+    return read_invocation(command, KINDS[command], words)
+
+
+def ended(arguments: Sequence[str]) -> int:
+    """Run a command line that makes no sense, and return its exit code."""
+    try:
+        return main(arguments)
+    except SystemExit as error:
+        return error.code
 
 
 @pytest.mark.parametrize(
@@ -33,14 +49,14 @@ CHECK = ("check-row-tracking", "--table", "a", "--table", "b", "--report", "r.js
     ],
 )
 def test_check_of_row_tracking_asks_for_level_version_and_keys(arguments, options):
-    request, parsed = parse([*CHECK, *arguments])
-    assert request.options == options
-    assert (request.tables, request.dry_run) == (("a", "b"), False)
-    assert (parsed.report, parsed.master, parsed.delta_jars) == ("r.json", None, None)
+    found = parse([*CHECK, *arguments])
+    parsed = found.parsed
+    assert (found.options, found.tables) == (options, ["a", "b"])
+    assert (parsed.dry_run, parsed.report, parsed.master, parsed.delta_jars) == (False, "r.json", None, None)
 
 
 def test_check_of_row_tracking_takes_master_and_jars():
-    _, parsed = parse([*CHECK, "--master", "local[2]", "--delta-jars", "provided"])
+    parsed = parse([*CHECK, "--master", "local[2]", "--delta-jars", "provided"]).parsed
     assert (parsed.master, parsed.delta_jars) == ("local[2]", "provided")
 
 
@@ -60,9 +76,7 @@ def test_check_of_row_tracking_takes_master_and_jars():
     ],
 )
 def test_check_of_row_tracking_that_makes_no_sense_ends_with_2_and_says_why(arguments, message, capsys):
-    with pytest.raises(SystemExit) as caught:
-        parse([*CHECK, *arguments])
-    assert caught.value.code == 2
+    assert ended([*CHECK, *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -81,15 +95,12 @@ def test_check_of_row_tracking_that_makes_no_sense_ends_with_2_and_says_why(argu
     ],
 )
 def test_leaving_column_mapping_asks_for_what_the_arguments_say(arguments, options):
-    request, _ = parse([*arguments, "--table", "t", "--report", "r.json"])
-    assert request.options == options
+    assert parse([*arguments, "--table", "t"]).options == options
 
 
 def test_metadata_only_with_a_rewrite_allowed_ends_with_2_and_says_why(capsys):
     arguments = ["disable-column-mapping", "--strategy", "metadata-only", "--allow-rewrite"]
-    with pytest.raises(SystemExit) as caught:
-        parse([*arguments, "--table", "t", "--report", "r.json"])
-    assert caught.value.code == 2
+    assert ended([*arguments, "--table", "t"]) == 2
     assert "never rewrites" in capsys.readouterr().err
 
 
@@ -105,7 +116,7 @@ def test_metadata_only_with_a_rewrite_allowed_ends_with_2_and_says_why(capsys):
 )
 def test_changes_take_a_dry_run(change):
     arguments = [*change, "--table", "t", "--report", "r.json"]
-    assert [parse([*arguments, *more])[0].dry_run for more in ((), ("--dry-run",))] == [False, True]
+    assert [parse([*arguments, *more]).parsed.dry_run for more in ((), ("--dry-run",))] == [False, True]
 
 
 ALTER = ("alter-columns", "--table", "t", "--report", "r.json")
@@ -116,7 +127,7 @@ def test_columns_are_altered_as_each_argument_says():
         *("--rename", "s.a=b", "--rename", "`x=y`=`a=b`", "--drop", "c", "--drop", "`d.e`"),
         *("--add", "n=struct<a:int>", "--add", "odd=name=decimal(3,1)"),
     )
-    options = parse([*ALTER, *arguments])[0].options
+    options = parse([*ALTER, *arguments]).options
     assert options.drop == ("c", "`d.e`")
     assert options.rename == {"s.a": "b", "`x=y`": "`a=b`"}
     assert options.add == {"n": "struct<a:int>", "odd=name": "decimal(3,1)"}
@@ -136,9 +147,7 @@ def test_columns_are_altered_as_each_argument_says():
     ],
 )
 def test_alteration_that_makes_no_sense_ends_with_2_and_says_why(arguments, message, capsys):
-    with pytest.raises(SystemExit) as caught:
-        parse([*ALTER, *arguments])
-    assert caught.value.code == 2
+    assert ended([*ALTER, *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -154,19 +163,54 @@ def test_alteration_that_makes_no_sense_ends_with_2_and_says_why(arguments, mess
 )
 def test_drop_of_features_allows_what_is_said_and_nothing_else(argument, option):
     arguments = ["drop-feature", "--feature", "a", "--feature", "b", "--table", "t", "--report", "r.json"]
-    assert parse(arguments)[0].options == DropFeatureOptions(features=("a", "b"))
-    assert parse([*arguments, argument])[0].options == DropFeatureOptions(features=("a", "b"), **{option: True})
+    assert parse(arguments).options == DropFeatureOptions(features=("a", "b"))
+    assert parse([*arguments, argument]).options == DropFeatureOptions(features=("a", "b"), **{option: True})
 
 
-def test_command_line_that_makes_no_sense_is_answered_without_pyspark():
-    code = (
-        "import sys; sys.modules['pyspark'] = None\n"
-        "from airflow_delta_provider.jobs.run.command_line import main\n"
-        "main(['check-row-tracking', '--level', 'full'])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "invalid choice" in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("enable-features", "--table", "t"), "there is no command 'enable-features'"),
+        (("enable-feature", "--table", "t", "--report", "r.json"), "--feature"),
+        (("enable-feature", "--feature", "x", "--report", "r.json"), "name the table to change"),
+        (("enable-feature", "--feature", "x", "--table", "", "--report", "r.json"), "does not name a table"),
+        (("enable-feature", "--feature", "x", "--table", "t", "--property", "a", "--report", "r.json"), "NAME=VALUE"),
+        (
+            (
+                "enable-feature",
+                "--feature",
+                "x",
+                "--table",
+                "t",
+                "--property",
+                "a=1",
+                "--property",
+                "a=2",
+                "--report",
+                "r",
+            ),
+            "--property names 'a' more than once",
+        ),
+        (("widen-types", "--table", "t", "--column", "q", "--report", "r.json"), "PATH=TYPE"),
+        (
+            ("widen-types", "--table", "t", "--column", "a=b=int", "--column", "a=b=long", "--report", "r.json"),
+            "--column names 'a=b' more than once",
+        ),
+        (("widen-types", "--table", "t", "--column", "q=int", "--report", "no/such/r.json"), "no directory no/such"),
+        (("widen-types", "--table", "t", "--column", "q=int", "--report", "."), "that is a directory"),
+        (("widen-types", "--table", "t", "--column", "q=int", "--verify", "never", "--report", "r.json"), "--verify"),
+        ((*CHECK, "--level", "full"), "--level: invalid choice: 'full'"),
+        ((*CHECK, "--dry-run"), "unrecognized arguments: --dry-run"),
+        (("audit", "--table", "t", "--report", "r.json", "--rule", "XX01"), "--rule names 'XX01'"),
+        (("audit", "--table", "t", "--report", "r.json", "--waivers", "no.yaml"), "no.yaml cannot be read"),
+        (("audit", "--table", "t", "--report", "r.json", "--format", "xml"), "invalid choice: 'xml'"),
+    ],
+)
+def test_command_line_that_makes_no_sense_exits_2_and_says_why(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert ended(arguments) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_table_is_created_as_each_argument_says():
@@ -179,7 +223,7 @@ def test_table_is_created_as_each_argument_says():
         "day",
         "--allow-unsafe-log-store",
     )
-    options = parse(["create-table", "--table", "t", "--report", "r.json", *arguments])[0].options
+    options = parse(["create-table", "--table", "t", "--report", "r.json", *arguments]).options
     assert options == CreateTableOptions(
         columns={"a=b": "array<int>", "day": "date"}, partition_by=("day",), allow_unsafe_log_store=True
     )
@@ -188,4 +232,4 @@ def test_table_is_created_as_each_argument_says():
 def test_writer_lockout_is_acknowledged_by_its_argument_alone():
     arguments = ["enable-feature", "--feature", "x", "--table", "t", "--report", "r.json"]
     more = ["--acknowledge-writer-lockout"]
-    assert [parse([*arguments, *m])[0].options.acknowledge_writer_lockout for m in ([], more)] == [False, True]
+    assert [parse([*arguments, *m]).options.acknowledge_writer_lockout for m in ([], more)] == [False, True]
