@@ -128,11 +128,12 @@ IF_SAME_ROWS = "If these are the same rows, consumers that follow row ids see th
 def severity_of_reassigned(finding: Finding) -> Severity | None:
     """Return the severity of reassigned row ids if they are to fail a check; None for other findings.
 
-    Ids that only may have been reassigned are undecided.
+    Ids of rows with equal statistics are undecided. If nothing is known of the rows, the finding stays a warning.
     """
     if finding.code != REASSIGNED.code:
         return None
-    return Severity.UNDECIDED if (finding.facts or {}).get("proven") is False else Severity.ERROR
+    likeness = (finding.facts or {}).get("likeness")
+    return None if likeness == "unknown" else Severity.UNDECIDED if likeness == "alike" else Severity.ERROR
 
 
 UNREADABLE_METADATA = _state.error(

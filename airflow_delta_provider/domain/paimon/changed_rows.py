@@ -16,6 +16,7 @@ from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.change_rules import NewIds, is_branch_merge
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
+from airflow_delta_provider.domain.paimon.manifest_checks import Likeness
 from airflow_delta_provider.domain.paimon.row_groups import Ranges, groups_of
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT, may_renumber
@@ -37,8 +38,8 @@ from airflow_delta_provider.domain.paimon.violations import Violation, listed
 DeletedRows = Mapping[int, Mapping[str, int]]
 #: Function that reads the live files of branches, by name.
 BranchFiles = Callable[[], Mapping[str, DataFile]]
-#: Function that decides from statistics whether files have the rows of others that they replace; None if unknown.
-AreSame = Callable[[Sequence[DataFile], Sequence[DataFile]], bool | None]
+#: Function that compares, by statistics, the rows of files with those of the files that they replace.
+CompareRows = Callable[[Sequence[DataFile], Sequence[DataFile]], Likeness]
 
 
 _BY_OPTIONS = (
@@ -98,7 +99,7 @@ def vectors_needed(change: Change, new: NewIds) -> tuple[Snapshot, ...]:
 
 
 def check_rewritten(
-    change: Change, new: NewIds, deleted: DeletedRows, are_same: AreSame, live: Callable[[], Container[str]]
+    change: Change, new: NewIds, deleted: DeletedRows, compare: CompareRows, live: Callable[[], Container[str]]
 ) -> Iterator[Violation]:
     """Yield violations of a commit, if :func:`vectors_needed` returned snapshots for it.
 
@@ -113,7 +114,7 @@ def check_rewritten(
         yield from returned or _check_row_count(change, new, _lost(change, new, before, after))
     if is_rewrite:
         if _count(replaced, before, new.data_evolution) == new.rows and _as_many(replaced, before, new):
-            yield from _written_again(change, replaced, before, new, are_same)
+            yield from _written_again(change, replaced, before, new, compare)
     elif _is_merge_by_vectors(change, new) and (gone := sum(after.values()) - sum(before.values())) > 0:
         yield _reassigned(
             "MERGE deleted {gone:row} by deletion vectors and wrote {rows} with the new ids {new}: on this kind of "
@@ -177,7 +178,7 @@ def _check_row_count(change: Change, new: NewIds, lost: int) -> Iterator[Violati
 
 
 def _written_again(
-    change: Change, replaced: list[DataFile], before: Mapping[str, int], new: NewIds, are_same: AreSame
+    change: Change, replaced: list[DataFile], before: Mapping[str, int], new: NewIds, compare: CompareRows
 ) -> Iterator[Violation]:
     """Yield a violation: a commit wrote rows again.
 
@@ -185,15 +186,15 @@ def _written_again(
     """
     is_overwrite = change.snapshot.commit_kind == "OVERWRITE"
     compared = not any(file.name in before for file in replaced)
-    same = are_same(replaced, new.assigned) if is_overwrite and compared else None
-    if not is_overwrite or same:
+    likeness = compare(replaced, new.assigned) if is_overwrite and compared else Likeness.UNKNOWN
+    if not is_overwrite or likeness is Likeness.SAME:
         yield _reassigned(
             "The commit names no operation, and wrote {rows:row} again with new ids, as sort compaction and "
             "clustering do: {old} became {new}.",
             replaced,
             new,
         )
-    elif same is None:
+    elif likeness is not Likeness.OTHER:
         yield _reassigned(
             "The commit names no operation, and replaced {rows:row} by as many with new ids: {old} became {new}. "
             "Sort compaction writes the same rows again in this way, and an overwrite writes other rows; the metadata "
@@ -201,7 +202,7 @@ def _written_again(
             replaced,
             new,
             effect=rules.IF_SAME_ROWS,
-            proven=False,
+            likeness=likeness.name.lower(),
         )
 
 

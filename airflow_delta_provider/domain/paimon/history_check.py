@@ -24,10 +24,11 @@ from airflow_delta_provider.domain.paimon.layout import snapshot_id_of, snapshot
 from airflow_delta_provider.domain.paimon.live_files import Change, History, LiveFiles
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.manifest_checks import (
+    Likeness,
     ListedManifests,
     RecordCounts,
     ValueBounds,
-    are_same_rows,
+    compared_rows,
 )
 from airflow_delta_provider.domain.paimon.row_groups import check_lost_columns, check_row_groups, is_of_new_rows
 from airflow_delta_provider.domain.paimon.schema import TableSchema
@@ -161,11 +162,11 @@ class HistoryCheck:
         :param bounds: function that returns the statistics of files in the commit, by their names
         """
 
-        def are_same(before: Sequence[DataFile], after: Sequence[DataFile]) -> bool | None:
-            return are_same_rows(before, after, bounds(), self._schemas)
+        def compare(before: Sequence[DataFile], after: Sequence[DataFile]) -> Likeness:
+            return compared_rows(before, after, bounds(), self._schemas)
 
         if self._new is not None:
-            self._add_all(check_rewritten(self._changes[-1], self._new, deleted, are_same, self._live_names))
+            self._add_all(check_rewritten(self._changes[-1], self._new, deleted, compare, self._live_names))
 
     def _live_names(self) -> set[str]:
         return {file.name for file in self._live.files.values()}

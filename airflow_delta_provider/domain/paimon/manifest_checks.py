@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
@@ -168,31 +169,40 @@ def read_value_bounds(
     return read_entries(files, _COLUMNS, ENTRY_VERSION, codecs, _bounds)
 
 
-def are_same_rows(
+class Likeness(Enum):
+    """A comparison of rows by statistics: the same rows, rows of equal statistics, other rows, or nothing is known."""
+
+    SAME = auto()
+    ALIKE = auto()
+    OTHER = auto()
+    UNKNOWN = auto()
+
+
+def compared_rows(
     before: Collection[DataFile],
     after: Collection[DataFile],
     bounds: Mapping[str, ValueBounds],
     schemas: Mapping[int, TableSchema | PaimonFormatError],
-) -> bool | None:
-    """Return False if files have other rows than those they replace, True if they provably have the same.
+) -> Likeness:
+    """Compare the rows of files with the rows of those that they replace.
 
-    Equal statistics prove this only if each column has a single value. None if they prove neither.
+    Equal statistics prove that rows are the same only if each column has a single value.
 
     :param bounds: statistics by the name of the file
     """
     files = (*before, *after)
     schema = schemas.get(files[0].schema_id) if len({file.schema_id for file in files}) == 1 else None
     if not isinstance(schema, TableSchema):
-        return None
+        return Likeness.UNKNOWN
     columns = [_columns_of(file, bounds.get(file.name), schema.fields) for file in files]
     known = set.intersection(*(set(each) for each in columns)) - {field.name for field in _RESERVED}
     proven = len(known) == len(schema.fields)
     for name in known:
         old, new = (_joined([each[name] for each in part]) for part in (columns[: len(before)], columns[len(before) :]))
         if old != new:
-            return False
+            return Likeness.OTHER
         proven &= old is not None and old.is_single
-    return True if proven else None
+    return Likeness.SAME if proven else Likeness.ALIKE if known else Likeness.UNKNOWN
 
 
 class _Values(NamedTuple):

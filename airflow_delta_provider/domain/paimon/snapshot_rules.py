@@ -120,7 +120,7 @@ def _check_growth(before: Snapshot, after: Snapshot, files: Sequence[DataFile], 
             "not show which.",
             effect=rules.IF_SAME_ROWS,
             new=new,
-            proven=False,
+            likeness="unknown",
         )
     elif _of_branches((before, after), files):
         yield rules.REASSIGNED.found(

@@ -269,13 +269,13 @@ def open_first(findings: Iterable[Finding]) -> list[Finding]:
     findings = tuple(findings)
     worst: dict[str | None, int] = {}
     for finding in findings:
-        if finding.is_open:
-            for key in {finding.fingerprint, finding.caused_by} - {None}:
-                worst[key] = max(worst.get(key, 0), finding.severity.rank)
+        if finding.is_open and finding.caused_by is not None:
+            worst[finding.caused_by] = max(worst.get(finding.caused_by, 0), finding.severity.rank)
 
     def order(finding: Finding) -> tuple[bool, int]:
-        is_first = finding.is_open or finding.fingerprint in worst
-        return not is_first, -worst.get(finding.fingerprint, finding.severity.rank)
+        follows = worst.get(finding.fingerprint)
+        own = finding.severity.rank if finding.is_open or follows is None else 0
+        return not finding.is_open and follows is None, -max(own, follows or 0)
 
     return sorted(findings, key=order)
 

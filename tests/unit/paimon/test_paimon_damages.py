@@ -412,11 +412,14 @@ DAMAGES = {
     "M7 an overwrite by rows with the same statistics": Damage(
         W, overwritten(), [("PM13", 5, None)], Verdict.PASS, says="the metadata does not show which"
     ),
+    "M7 an overwrite by rows with the same statistics, if reassigned ids are to fail": Damage(
+        W, overwritten(), [("PM13", 5, None)], Verdict.UNDETERMINED, options={"fail_on_reassigned": True}
+    ),
     "M7 an overwrite by rows without statistics, if reassigned ids are to fail": Damage(
         W,
         overwritten(_MIN_VALUES=EMPTY_ROW, _MAX_VALUES=EMPTY_ROW, _NULL_COUNTS=[]),
         [("PM13", 5, None)],
-        Verdict.UNDETERMINED,
+        Verdict.PASS,
         options={"fail_on_reassigned": True},
         says="does not show which",
     ),
