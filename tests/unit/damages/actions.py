@@ -28,6 +28,7 @@ from tests.unit.damages.edits import (
 )
 from tests.unit.damages.histories import (
     append_only,
+    deletions_off,
     fed,
     legacy,
     mapped,
@@ -197,6 +198,15 @@ CASES = (
     Case("AC11", timed_late, set_property, configured(**{SINCE: None}), SHOWN, healed_by=KEPT, name="taken away"),
     Case("AC12", partitioned, append, in_partition("one"), '"one"', column="p", healed_by=FILES),
     Case("AC13", vectors_off, delete_a_row, nothing, "deletionVector", healed_by=FILES),
+    Case(
+        "AC13",
+        deletions_off,
+        lambda t: t.mark_deleted(t.paths[-1]),
+        vector(cardinality=1),
+        "deletionVector",
+        healed_by=FILES,
+        name="smaller",
+    ),
     Case(
         "AC28",
         partitioned,

@@ -48,6 +48,12 @@ def vectors_off() -> Table:
     return with_vectors().set_properties(delta__enableDeletionVectors="false")
 
 
+def deletions_off() -> Table:
+    """Two rows are deleted by a deletion vector, before vectors are disabled."""
+    table = with_a_vector()
+    return table.mark_deleted(table.paths[-1]).set_properties(delta__enableDeletionVectors="false")
+
+
 def append_only() -> Table:
     return Table(KEY, V, properties={APPEND_ONLY: "true"}).append(2).append()
 

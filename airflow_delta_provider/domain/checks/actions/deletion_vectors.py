@@ -61,7 +61,8 @@ WRONG_CARDINALITY = _commit.error(
 
 
 def _vector_is_not_enabled(later: Transition, finding: Finding, _: Details) -> bool:
-    return not (_loses_vector(later, finding) or later.after.metadata.properties.deletion_vectors)
+    is_restored = later.restores and any(file.path == finding.path for file in later.commit.adds)
+    return not (is_restored or _loses_vector(later, finding) or later.after.metadata.properties.deletion_vectors)
 
 
 VECTOR_NOT_ENABLED = FAMILY.of(Scope.PAIR, "PROTOCOL.md, Deletion Vectors").error(
@@ -172,9 +173,13 @@ def _not_enabled(transition: Transition, added: list[LiveFile]) -> Iterator[Find
         if file.deletion_vector is None or live is None or live.key == file.key:
             continue  # it came with its rows from elsewhere, or is unchanged
         had = 0 if live.deletion_vector is None else live.deletion_vector.cardinality
-        if file.deletion_vector.cardinality > had:
+        if file.deletion_vector.cardinality != had:
+            more = file.deletion_vector.cardinality > had
             yield VECTOR_NOT_ENABLED.found(
-                "{property} is not true, but the commit deletes rows of {path} by a deletion vector.",
+                "{property} is not true, but the commit deletes rows of {path} by a deletion vector."
+                if more
+                else "{property} is not true, but the commit replaces the deletion vector of {path} by a smaller one.",
+                effect=None if more else "Rows that were deleted are back.",
                 path=file.path,
                 property=ENABLE_DELETION_VECTORS,
             )
