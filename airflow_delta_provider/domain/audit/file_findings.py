@@ -32,6 +32,7 @@ from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, is_absolute
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.row_condition import RowCondition, row_conditions
 from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_state import TableState, Transition
@@ -52,15 +53,20 @@ def weigh(found: Sequence[Finding], state: TableState, log: PastLog) -> Iterator
     """
     paths = {finding.path or "" for finding in found if finding.code == NOT_WRITTEN_FOR_ICEBERG.code}
     added = log.first_adds(state.version, paths) if paths else {}
-    required: dict[int, IcebergFiles] = {}
+    required: dict[tuple[int, Protocol], IcebergFiles] = {}
     for finding in found:
         if finding.code != NOT_WRITTEN_FOR_ICEBERG.code:
             yield finding
             continue
         first = added.get(finding.path or "")
-        if first is not None and id(first.metadata) not in required:
-            required[id(first.metadata)] = IcebergFiles(first.metadata, first.protocol or state.protocol)
-        weighed = _weighed(finding, first, None if first is None else required[id(first.metadata)])
+        files = None
+        if first is not None:
+            protocol = first.protocol or state.protocol
+            key = id(first.metadata), protocol
+            if key not in required:
+                required[key] = IcebergFiles(first.metadata, protocol)
+            files = required[key]
+        weighed = _weighed(finding, first, files)
         if weighed is not None and weighed.severity is Severity.WARNING:
             weighed = _placed(weighed, state, log)
         if weighed is not None:

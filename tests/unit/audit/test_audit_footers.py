@@ -118,6 +118,9 @@ def iceberg(version: int, *columns: StructField, late: bool = False) -> Table:
     """A partitioned table with three files, the second of which version 2 or, if it is enabled late, 3 adds."""
     properties, compat = {MODE: "name"}, f"delta.enableIcebergCompatV{version}"
     features = ["columnMapping", f"icebergCompatV{version}"]
+    if version == 3:
+        features.append("rowTracking")
+        properties["delta.enableRowTracking"] = "true"
     if late:
         table = Table(*columns, features=features, properties=properties, partition_by=["p"]).append()
         return table.set_properties(**{compat.replace(".", "__"): "true"}).append().append()
@@ -139,13 +142,24 @@ def of_id(name: str, data_type: pa.DataType, number: int | None) -> pa.Field:
     return pa.field(name, data_type, metadata=None if number is None else {"PARQUET:field_id": str(number)})
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_file_without_partition_columns_is_an_error_of_the_commit_that_wrote_it(tmp_path, version):
     table = iceberg(version, KEY, V, P)
     right, wrong = in_file(table, "id", "v", "p"), in_file(table, "id", "v")
     report = audit(tmp_path / "t", table, *_second(right, wrong))
     assert told(report) == [("TF30", Severity.ERROR, 2)]
     assert (only(report).column, only(report).subject) == ("p", f"icebergCompatV{version}")
+
+
+def test_file_without_partition_columns_is_an_error_if_they_are_to_be_materialized(tmp_path):
+    plain = Table(KEY, V, P, partition_by=["p"]).append()
+    table = plain.support("materializePartitionColumns").append().append()
+    right = pa.schema([("id", pa.int64()), ("v", pa.int32()), ("p", pa.int32())])
+    without = pa.schema([("id", pa.int64()), ("v", pa.int32())])
+    assert told(audit(tmp_path / "older", table, without, right, right)) == []
+    report = audit(tmp_path / "late", table, without, right, without)
+    assert told(report) == [("TF30", Severity.ERROR, 4)]
+    assert (only(report).column, only(report).subject) == ("p", "materializePartitionColumns")
 
 
 def test_partition_columns_before_data_columns_are_an_error_under_the_first_version_only(tmp_path):

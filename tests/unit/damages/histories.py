@@ -116,7 +116,11 @@ def clustered_unmapped() -> Table:
 def iceberg(version: int) -> Table:
     """Compatible with Apache Iceberg."""
     properties = {MODE: "name", f"delta.enableIcebergCompatV{version}": "true"}
-    return Table(KEY, V, features=["columnMapping", f"icebergCompatV{version}"], properties=properties).append(2)
+    features = ["columnMapping", f"icebergCompatV{version}"]
+    if version == 3:
+        features.append("rowTracking")
+        properties[TRACKING] = "true"
+    return Table(KEY, V, features=features, properties=properties).append(2)
 
 
 def counted() -> Table:

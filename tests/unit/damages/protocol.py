@@ -189,6 +189,18 @@ CASES = (
         "TF17",
         plain,
         lambda t: t.support("domainMetadata"),
+        protocol(writerFeatures=["appendOnly", "invariants", "domainMetadata", "collations"]),
+        "collations",
+        healed_by=UNDO,
+        name="not judged",
+    ),
+    Case(
+        "TF22", plain, add_column, column("extra", type="geometry(OGC:CRS84)"), "metaData", column=None, name="geometry"
+    ),
+    Case(
+        "TF17",
+        plain,
+        lambda t: t.support("domainMetadata"),
         protocol(writerFeatures=["appendOnly", "invariants", "domainMetadata", "timeTravelToday"]),
         "timeTravelToday",
         healed_by=UNDO,
@@ -231,6 +243,24 @@ CASES = (
     Case("TF25", lambda: iceberg(2), add_column, column("extra", type="void"), "metaData", name="void"),
     Case("TF25", iceberg_nested, set_property, column("a", metadata={NESTED: None}), "metaData", name="no nested ids"),
     Case("TF25", iceberg_nested, set_property, schema(_by_logical_name), "metaData", name="nested id by logical name"),
+    Case(
+        "TF25",
+        lambda: iceberg(3),
+        set_property,
+        configured(**{"delta.enableRowTracking": None}),
+        "metaData",
+        healed_by=KEPT,
+        name="V3 without row tracking",
+    ),
+    Case(
+        "TF25",
+        lambda: iceberg(3).support("allowColumnDefaults"),
+        set_property,
+        column("v", metadata={"CURRENT_DEFAULT": "length('x')"}),
+        "metaData",
+        name="V3 with a default that is no literal",
+    ),
+    Case("TF25", lambda: iceberg(3), add_column, column("extra", type="void"), "metaData", name="V3 void"),
     Case("TF26", lambda: iceberg(1), append, added(stats=None), "add", healed_by=FILES),
     Case("TF26", lambda: iceberg(2), append, added(stats=None), "add", healed_by=FILES, name="V2"),
     Case(

@@ -106,3 +106,43 @@ def test_no_property_that_enables_a_feature_stands_outside_the_facts_of_delta():
         if text in properties
     ]
     assert found == []
+
+
+_BOTH = """
+    adaptiveMetadata-preview allowColumnDefaults appendOnly catalogManaged changeDataFeed checkConstraints clustering
+    columnMapping deletionVectors domainMetadata generatedColumns geospatial icebergCompatV1 icebergCompatV2
+    icebergCompatV3 identityColumns inCommitTimestamp invariants materializePartitionColumns rowTracking timestampNtz
+    typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck variantShredding variantShredding-preview
+    variantType variantType-preview
+"""
+#: Features that shipped engines know, by their sources.
+LISTED = {
+    "Delta Spark 4.4.0, TableFeature.scala": f"""
+    {_BOTH} checkpointProtection coordinatedCommits-preview geospatial-dev redirectReaderWriter-preview
+    redirectWriterOnly-preview
+    """,
+    "Java Kernel 4.4.0, TableFeatures.java": """
+    allowColumnDefaults appendOnly catalogManaged changeDataFeed checkConstraints checkpointProtection clustering
+    collations collations-preview columnMapping deletionVectors domainMetadata generatedColumns geospatial
+    icebergCompatV2 icebergCompatV3 icebergWriterCompatV1 icebergWriterCompatV3 identityColumns inCommitTimestamp
+    invariants materializePartitionColumns rowTracking timestampNtz typeWidening typeWidening-preview v2Checkpoint
+    vacuumProtocolCheck variantShredding variantType variantType-preview
+    """,
+    "kernel-rs 0.28.1, enum TableFeature": f"{_BOTH} catalogOwned-preview timestampNanos",
+}
+
+
+@pytest.mark.parametrize("engine", LISTED)
+def test_every_feature_that_an_engine_knows_has_a_record(engine: str):
+    assert set(LISTED[engine].split()) - FEATURES.keys() == set()
+
+
+def test_feature_that_no_rule_judges_says_so():
+    assert {name for name, feature in FEATURES.items() if not feature.is_judged} == {
+        "adaptiveMetadata-preview",
+        *("collations", "collations-preview"),
+        *("geospatial", "geospatial-dev"),
+        *("icebergWriterCompatV1", "icebergWriterCompatV3"),
+        *("redirectReaderWriter-preview", "redirectWriterOnly-preview"),
+        "timestampNanos",
+    }

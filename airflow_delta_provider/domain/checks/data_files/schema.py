@@ -24,7 +24,8 @@ from airflow_delta_provider.domain.checks.type_widening.changes import UNREACHAB
 from airflow_delta_provider.domain.delta.data_type import Column, DataType, PrimitiveType, children
 from airflow_delta_provider.domain.delta.features.columns import VARIANT_SHREDDING, VARIANT_SHREDDING_PREVIEW
 from airflow_delta_provider.domain.delta.features.feature import Feature
-from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2
+from airflow_delta_provider.domain.delta.features.log import MATERIALIZE_PARTITION_COLUMNS
+from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPATS
 from airflow_delta_provider.domain.delta.metadata import ID, NESTED_IDS, MappedSchema, Metadata, field_metadata, is_id
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_features import is_active
@@ -44,14 +45,16 @@ class IcebergFiles:
 
     def __init__(self, metadata: Metadata, protocol: Protocol) -> None:
         self._active: tuple[Feature, ...] = tuple(
-            compat for compat in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2) if is_active(compat, protocol, metadata)
+            compat for compat in ICEBERG_COMPATS if is_active(compat, protocol, metadata)
         )
+        if not self._active and protocol.supports(MATERIALIZE_PARTITION_COLUMNS):
+            self._active = (MATERIALIZE_PARTITION_COLUMNS,)
         self._mode = metadata.properties.mapping_mode
         self._columns: Sequence[Column] = ()
         self._partitions: Sequence[Column] = ()
         self._nested: Mapping[str, Any] = {}
         columns = metadata.readable_columns
-        if self._active and columns is not None and self._mode is not MappingMode.NONE:  # TF25 reports mode none
+        if self._active and columns is not None:
             names = {str(name).lower() for name in metadata.partition_columns}
             self._columns = [column for column in columns if len(column.parts) == 1]
             self._partitions = [column for column in self._columns if column.parts[0].lower() in names]
@@ -64,9 +67,11 @@ class IcebergFiles:
         if not self._columns:
             return
         for compat in self._active:
-            yield from self._without_partitions(compat, root)
-        if ICEBERG_COMPAT_V2 in self._active:
-            walk = _SecondVersion(self._mode)
+            if self._mode is not MappingMode.NONE or compat not in ICEBERG_COMPATS:  # TF25 reports mode none
+                yield from self._without_partitions(compat, root)
+        later = next((compat for compat in self._active if compat in ICEBERG_COMPATS[1:]), None)
+        if later is not None and self._mode is not MappingMode.NONE:
+            walk = _LaterVersion(self._mode, later)
             walk.struct(self._columns, root)
             yield from walk.problems
 
@@ -83,11 +88,11 @@ class IcebergFiles:
                 "after them."
             )
         if wrong is not None:
-            yield _problem(evidence, compat, wrong, name=said_name(wrong))
+            yield _problem(evidence, compat, wrong, name=_name_in_files(wrong, self._mode))
 
     def _place(self, column: Column, root: FileNode) -> int | None:
         number = field_metadata(column.field).get(ID)
-        found = ChildrenByName(root.children).find(said_name(column) or "")
+        found = ChildrenByName(root.children).find(_name_in_files(column, self._mode))
         for place, node in enumerate(root.children):
             if node is found or (is_id(number) and node.element.field_id == number):
                 return place
@@ -102,19 +107,27 @@ class IcebergFiles:
         if not any(compat.name == finding.subject for compat in self._active):
             return False
         if "name" in facts:
-            return any(said_name(column) == facts["name"] for column in self._partitions)
+            return any(_name_in_files(column, self._mode) == facts["name"] for column in self._partitions)
         return "id" not in facts or self._nested.get(facts["key"]) == facts["id"]
 
 
-class _SecondVersion(SchemaWalk):
-    """Checks only timestamps and nested ids."""
+def _name_in_files(column: Column, mode: MappingMode) -> str:
+    return column.field.name if mode is MappingMode.NONE else said_name(column) or ""
+
+
+class _LaterVersion(SchemaWalk):
+    """Checks only timestamps and nested ids, for version 2 or 3."""
+
+    def __init__(self, mode: MappingMode, compat: Feature) -> None:
+        super().__init__(mode)
+        self._compat = compat
 
     def _leaf(self, column: Column, node: FileNode) -> None:
         data_type = column.data_type
         is_timestamp = isinstance(data_type, PrimitiveType) and data_type.name in _TIMESTAMPS
         if is_timestamp and node.element.physical_type is PhysicalType.INT96:
             evidence = "{path} stores {column} as INT96, and {subject} requires INT64."
-            self.problems.append(_problem(evidence, ICEBERG_COMPAT_V2, column))
+            self.problems.append(_problem(evidence, self._compat, column))
 
     def _below(self, column: Column, nodes: Sequence[FileNode]) -> None:
         nested = field_metadata(column.field).get(NESTED_IDS)
@@ -128,7 +141,7 @@ class _SecondVersion(SchemaWalk):
                 self.problems.append(
                     _problem(
                         f"{evidence}; {{subject}} requires {{id}}, the id that the schema gives it.",
-                        ICEBERG_COMPAT_V2,
+                        self._compat,
                         child,
                         key=key,
                         id=number,
@@ -142,6 +155,12 @@ class _SecondVersion(SchemaWalk):
 
 
 def _problem(evidence: str, compat: Feature, column: Column, **facts: Any) -> SchemaProblem:
+    if compat == MATERIALIZE_PARTITION_COLUMNS:
+        facts |= {
+            "effect": "Readers of the file alone, and Iceberg readers, lack the column.",
+            "remedy": "Write the file again with an engine that supports the feature, and update the engine that wrote "
+            "it.",
+        }
     return SchemaProblem(NOT_WRITTEN_FOR_ICEBERG, evidence, {"column": column, "subject": compat.name, **facts})
 
 

@@ -211,7 +211,7 @@ SHREDDED_WITHOUT_FEATURE = FAMILY.of(Scope.DATA).error(
 )
 NOT_WRITTEN_FOR_ICEBERG = FAMILY.of(Scope.DATA).error(
     30,
-    "data file not written as compatibility with Iceberg requires",
+    "data file not written as compatibility with Iceberg, or materialized partitions, require",
     name="data-file-not-written-for-iceberg",
     effect="Iceberg readers, which get the file as it is, fail on it or read NULL in the column.",
     remedy="Write the file again, for example with REORG TABLE … APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION=2)), "

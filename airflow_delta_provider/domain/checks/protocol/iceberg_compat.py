@@ -6,6 +6,7 @@ mapping is supported.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_change, on_state, on_transition
@@ -14,16 +15,23 @@ from airflow_delta_provider.domain.checks.rule import Need, Prose, Restore, Scop
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField
 from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.features.feature import Feature
-from airflow_delta_provider.domain.delta.features.log import DELETION_VECTORS
-from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2
-from airflow_delta_provider.domain.delta.metadata import ID, NESTED_IDS, MappedSchema, Metadata
+from airflow_delta_provider.domain.delta.features.log import DELETION_VECTORS, ROW_TRACKING
+from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V3, ICEBERG_COMPATS
+from airflow_delta_provider.domain.delta.metadata import CURRENT_DEFAULT, ID, NESTED_IDS, MappedSchema, Metadata
 from airflow_delta_provider.domain.delta.table_features import is_active
 from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 from airflow_delta_provider.domain.report.report import Finding
 
-SOURCE = "PROTOCOL.md, Iceberg Compatibility V1 and V2"
+SOURCE = "PROTOCOL.md, Iceberg Compatibility V1 and V2, and RFC iceberg-compat-v3.md"
 #: Types that Iceberg does not have in the form that these versions write.
 _FOREIGN_TYPES = ("void", "null", "variant", "geometry", "geography")
+#: Beginnings of the types that version 3 does not allow; unknown types are reported by MD13.
+_FOREIGN_TO_V3 = ("void", "null", "interval")
+#: Calls in the default of a column, which make it no literal; a literal may be cast.
+_CALL = re.compile(
+    r"(?i)\b(?!cast\b|decimal\b|try_cast\b)[a-z_]\w*\s*\(|\bcurrent_(?:date|timestamp|time|user|catalog)\b"
+)
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"")
 
 NOT_ICEBERG_COMPATIBLE = FAMILY.of(Scope.STATE, SOURCE).error(
     25,
@@ -31,14 +39,14 @@ NOT_ICEBERG_COMPATIBLE = FAMILY.of(Scope.STATE, SOURCE).error(
     name="table-incompatible-with-iceberg",
     effect="The table cannot be converted for Iceberg readers, which see an old version of it or wrong rows, and Delta "
     "writers refuse to write.",
-    remedy="Remove the incompatible parts, or set delta.enableIcebergCompatV1 or -V2 to false.",
+    remedy="Remove the incompatible parts, or set the property delta.enableIcebergCompat… to false.",
     shows="metaData",
 )
 
 
 @on_state(NOT_ICEBERG_COMPATIBLE)
 def _incompatible(state: TableState) -> Iterator[Finding]:
-    for compat in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2):
+    for compat in ICEBERG_COMPATS:
         wrong = dict(_incompatible_with(compat, state)) if _is_active(state, compat) else {}
         if wrong:
             yield NOT_ICEBERG_COMPATIBLE.found(
@@ -57,12 +65,12 @@ def refused_by_engine(before: TableState, after: TableState) -> Iterator[tuple[F
     :param before: state before the change
     :param after: state after the change, without ids that the engine assigns
     """
-    for compat in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2):
+    for compat in ICEBERG_COMPATS:
         if not _is_active(after, compat):
             continue
-        if any(map(_writes_vectors, (before, after))):
+        if compat != ICEBERG_COMPAT_V3 and any(map(_writes_vectors, (before, after))):
             yield compat, "deletion vectors are enabled"
-        for _, why in (*_settings(compat, after), *_foreign_type(compat, after)):
+        for _, why in (*_settings(compat, after), *_foreign_type(compat, after), *_default(compat, after.metadata)):
             yield compat, why
 
 
@@ -73,29 +81,44 @@ def _writes_vectors(state: TableState) -> bool:
 def _settings(compat: Feature, state: TableState) -> Iterator[tuple[str, str]]:
     if not state.metadata.properties.is_mapped:
         yield COLUMN_MAPPING.name, "the column mapping mode is none"
-    if compat == ICEBERG_COMPAT_V2 and _is_active(state, ICEBERG_COMPAT_V1):
-        yield ICEBERG_COMPAT_V1.name, f"{ICEBERG_COMPAT_V1} is also enabled"
+    if compat == ICEBERG_COMPAT_V3 and not is_active(ROW_TRACKING, state.protocol, state.metadata):
+        yield ROW_TRACKING.name, "row tracking is not enabled"
+    for other in ICEBERG_COMPATS[: ICEBERG_COMPATS.index(compat)]:
+        if _is_active(state, other):
+            yield other.name, f"{other} is also enabled"
 
 
 def _foreign_type(compat: Feature, state: TableState) -> Iterator[tuple[str, str]]:
     for column in state.metadata.readable_columns or ():
         nested = compat == ICEBERG_COMPAT_V1 and isinstance(column.data_type, (ArrayType, MapType))
-        if nested or str(column.data_type).startswith(_FOREIGN_TYPES):
+        foreign = _FOREIGN_TO_V3 if compat == ICEBERG_COMPAT_V3 else _FOREIGN_TYPES
+        if nested or str(column.data_type).startswith(foreign):
             yield f"{column}: {column.data_type}", f"the column {column} is of the type {column.data_type}"
             return
+
+
+def _default(compat: Feature, metadata: Metadata) -> Iterator[tuple[str, str]]:
+    """Yield columns whose default calls a function; version 3 allows literals only."""
+    for column in metadata.readable_columns or () if compat == ICEBERG_COMPAT_V3 else ():
+        text = column.field.metadata.get(CURRENT_DEFAULT) if column.kinds[-1] == "field" else None
+        if isinstance(text, str) and _CALL.search(_QUOTED.sub("''", text)):
+            yield f"{column}: {text}", f"the default of the column {column} is no literal: {text}"
 
 
 def _incompatible_with(compat: Feature, state: TableState) -> Iterator[tuple[str, str]]:
     """Yield incompatible features and columns, each with a clause about it."""
     yield from _settings(compat, state)
-    if state.protocol.supports(DELETION_VECTORS) and (
-        compat == ICEBERG_COMPAT_V1 or state.metadata.properties.deletion_vectors
+    if (
+        compat != ICEBERG_COMPAT_V3
+        and state.protocol.supports(DELETION_VECTORS)
+        and (compat == ICEBERG_COMPAT_V1 or state.metadata.properties.deletion_vectors)
     ):
-        enabled = "deletion vectors are enabled" if compat == ICEBERG_COMPAT_V2 else "the protocol has deletionVectors"
+        enabled = "the protocol has deletionVectors" if compat == ICEBERG_COMPAT_V1 else "deletion vectors are enabled"
         yield DELETION_VECTORS.name, enabled
-    if compat == ICEBERG_COMPAT_V2:
+    if compat != ICEBERG_COMPAT_V1:
         yield from _nested_ids(state.metadata)
     yield from _foreign_type(compat, state)
+    yield from _default(compat, state.metadata)
 
 
 def _nested_ids(metadata: Metadata) -> Iterator[tuple[str, str]]:
@@ -186,7 +209,7 @@ def _same_columns(before: Metadata, after: Metadata) -> Iterator[tuple[StructFie
 
 
 def _active(state: TableState) -> list[Feature]:
-    return [compat for compat in (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2) if _is_active(state, compat)]
+    return [compat for compat in ICEBERG_COMPATS if _is_active(state, compat)]
 
 
 def _is_active(state: TableState, compat: Feature) -> bool:

@@ -282,7 +282,7 @@ def _previews(state: TableState) -> Iterator[Finding]:
 
 UNKNOWN_FEATURE = _state.undecided(
     17,
-    "unknown feature",
+    "unknown feature, or one that is not judged",
     name="unknown-table-feature",
     effect="Engines that do not know the feature refuse the table, and its requirements cannot be checked.",
     remedy="Check whether another name is meant, or whether a newer release of the provider knows it.",
@@ -293,6 +293,15 @@ UNKNOWN_FEATURE = _state.undecided(
 
 @on_state(UNKNOWN_FEATURE)
 def _unknown_features(state: TableState) -> Iterator[Finding]:
+    for name in sorted(_listed(state.protocol) & FEATURES.keys()):
+        if not FEATURES[name].is_judged:
+            yield UNKNOWN_FEATURE.found(
+                "The protocol lists the feature {feature!r}, which is known, but not judged ({source}).",
+                effect="Whether the table meets the requirements of the feature is not checked.",
+                remedy="Check them with an engine that supports the feature, or accept the finding by a waiver.",
+                feature=name,
+                source=FEATURES[name].source,
+            )
     for name in sorted(_listed(state.protocol) - FEATURES.keys()):
         known = feature_meant_by(name).name
         meant = "" if known == name else " {meant} may be meant, which is the protocol's name."

@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.delta.features.columns import (
     enforced_columns,
 )
 from airflow_delta_provider.domain.delta.features.log import IN_COMMIT_TIMESTAMP, ROW_TRACKING
-from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2
+from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPATS
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named
 from airflow_delta_provider.domain.delta.protocol import (
     WRITER_FEATURES_VERSION,
@@ -38,7 +38,7 @@ CHECKED_ELSEWHERE = (ROW_TRACKING, TYPE_WIDENING, TYPE_WIDENING_PREVIEW, COLUMN_
 #: Features that Delta Spark requires, whatever the versions, before it writes a table with their property; for the
 #: first, the protocol requires it. Without other features, Delta Spark writes the table if versions imply features, and
 #: fails if features are listed.
-_DEMANDED_BY_PROPERTY = {f.name for f in (VARIANT_SHREDDING, ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2, IN_COMMIT_TIMESTAMP)}
+_DEMANDED_BY_PROPERTY = {f.name for f in (VARIANT_SHREDDING, *ICEBERG_COMPATS, IN_COMMIT_TIMESTAMP)}
 #: Features whose columns are ordinary ones below the writer version that implies the feature. Spark passes metadata of
 #: columns on, so old engines created such tables; Delta Spark recognizes them by their version.
 _ORDINARY_BELOW = {GENERATED_COLUMNS.name: "generate", IDENTITY_COLUMNS.name: "assign"}

@@ -296,6 +296,12 @@ def _geospatial_columns(metadata: Metadata) -> list[str]:
     ]
 
 
+def _geospatial_uses(metadata: Metadata) -> Iterator[str]:
+    for column in metadata.readable_columns or ():
+        if str(column.data_type).startswith(_GEOSPATIAL_TYPES):
+            yield f"The column {column} of the type {column.data_type}"
+
+
 def _has_geospatial_columns(metadata: Metadata, _: Domains) -> str | None:
     columns = _geospatial_columns(metadata)
     return f"the table has geospatial columns: {', '.join(columns)}. Drop them first." if columns else None
@@ -351,10 +357,26 @@ VARIANT_SHREDDING_PREVIEW = Feature(
     enabling_property=_SHREDDING,
     access=FeatureAccess.SPECIAL,
 )
+COLLATIONS = Feature(
+    name="collations",
+    kind=FeatureKind.WRITER,
+    source="RFC collated-string-type.md",
+    is_judged=False,
+)
+COLLATIONS_PREVIEW = replace(COLLATIONS, name="collations-preview", access=FeatureAccess.SPECIAL)
+TIMESTAMP_NANOS = Feature(
+    name="timestampNanos",
+    kind=FeatureKind.READER_WRITER,
+    source="RFC nanosecond-timestamps.md",
+    requires_in_engines=(TIMESTAMP_NTZ_FEATURE,),
+    is_judged=False,
+)
 GEOSPATIAL = Feature(
     name="geospatial",
     kind=FeatureKind.READER_WRITER,
     source="RFC geospatial-types.md",
+    used_by=_geospatial_uses,
+    is_judged=False,
     removal=Removal(
         since=(4, 3),
         protects=True,

@@ -124,6 +124,7 @@ class Feature:
     :param catalog_managed: True if tables are read and written through a catalog, not through their directory
     :param keeps_iceberg: True if the table is also kept as an Iceberg table
     :param widening: function that returns True for changes of types that it still allows; None if it allows all
+    :param is_judged: False if no rule judges a table by the requirements of the feature
     :param removal: way to drop it; None if no Delta release can drop it
     :param instead_of_removal: instruction to follow instead of dropping it; empty for the usual
     """
@@ -153,6 +154,7 @@ class Feature:
     keeps_iceberg: bool = False
     widening: Callable[[DataType, DataType], bool] | None = None
     instead_of_removal: str = ""
+    is_judged: bool = True
 
     def __str__(self) -> str:
         return self.name

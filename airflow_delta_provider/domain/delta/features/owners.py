@@ -67,6 +67,41 @@ ICEBERG_COMPAT_V3 = Feature(
     enabling_property="delta.enableIcebergCompatV3",
     access=FeatureAccess.SPECIAL,
     keeps_iceberg=True,
+    widening=allowed_with_iceberg,
+)
+#: All versions of Iceberg compatibility; only one may be enabled.
+ICEBERG_COMPATS = (ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V2, ICEBERG_COMPAT_V3)
+ICEBERG_WRITER_COMPAT_V1 = Feature(
+    name="icebergWriterCompatV1",
+    kind=FeatureKind.WRITER,
+    source="RFC iceberg-writer-compat-v1.md",
+    requires_in_engines=(ICEBERG_COMPAT_V2, COLUMN_MAPPING),
+    access=FeatureAccess.SPECIAL,
+    keeps_iceberg=True,
+    is_judged=False,
+)
+ICEBERG_WRITER_COMPAT_V3 = Feature(
+    name="icebergWriterCompatV3",
+    kind=FeatureKind.WRITER,
+    source="TableFeatures.java of Delta Kernel",
+    requires_in_engines=(ICEBERG_COMPAT_V3, COLUMN_MAPPING),
+    access=FeatureAccess.SPECIAL,
+    keeps_iceberg=True,
+    is_judged=False,
+)
+REDIRECT_PREVIEW = Feature(
+    name="redirectReaderWriter-preview",
+    kind=FeatureKind.READER_WRITER,
+    source="TableFeature.scala",
+    access=FeatureAccess.SPECIAL,
+    is_judged=False,
+)
+REDIRECT_WRITERS_PREVIEW = Feature(
+    name="redirectWriterOnly-preview",
+    kind=FeatureKind.WRITER,
+    source="TableFeature.scala",
+    access=FeatureAccess.SPECIAL,
+    is_judged=False,
 )
 ADAPTIVE_METADATA_PREVIEW = Feature(
     name="adaptiveMetadata-preview",
@@ -74,4 +109,5 @@ ADAPTIVE_METADATA_PREVIEW = Feature(
     source="TableFeature.scala",
     requires_in_engines=(DELETION_VECTORS, CATALOG_MANAGED, ROW_TRACKING, COLUMN_MAPPING),
     access=FeatureAccess.SPECIAL,
+    is_judged=False,
 )
