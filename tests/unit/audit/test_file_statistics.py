@@ -22,7 +22,7 @@ from tests.unit.command_line.tables import write
 from tests.unit.damages.histories import KEY
 from tests.unit.log_builder import Table
 from tests.unit.mapped_tables import MODE, NAME
-from tests.unit.states import field
+from tests.unit.states import field, struct
 
 UTC = timezone.utc
 CODES = ("DF14", "DF15", "DF16", "DF17")
@@ -199,6 +199,13 @@ def test_null_counts_are_those_of_the_file(tmp_path, values, count, codes):
         path = tmp_path / str(len(tight))
         found = one(path, "long", of(pa.int64(), *values), 1, 1, nullCount={"x": count}, **tight)
         assert told(found) == [(code, Severity.ERROR) for code in codes if code != "DF16" or not tight]
+
+
+def test_null_count_of_a_field_is_a_warning_as_no_count_is_answered_from_it(tmp_path):
+    rows = pa.table({"s": [{"x": 1}, {"x": None}, None]})
+    table = Table(KEY, field("s", struct(field("x", "long")))).append()
+    report = audit(tmp_path / "t", table, (rows, {"nullCount": {"s": {"x": 1}}}))
+    assert told(report) == [("DF16", Severity.WARNING)]
 
 
 def test_column_that_the_file_lacks_is_null_in_all_rows(tmp_path):
