@@ -205,6 +205,8 @@ class DataLevel(LogLevel):
                 if not tracking.relied_upon:  # reading the ids also reads the vectors
                     with self._timings.phase("vectors"):
                         found += check_vectors(data, files, surveyed.rows_of, self._budget)
+                self._check_bounds(self._proofs, state, data, surveyed)
+                evidence["statistics"]["compared"] = surveyed.statistics.compared
                 read += self._check_conditions(self._proofs, state, data, files, surveyed)
         except OutOfTimeError:
             self.given_up = True
@@ -221,6 +223,19 @@ class DataLevel(LogLevel):
         if self.given_up:
             audit.note(out_of_time_reading(state.version, read, len(files), self._budget.seconds))
         return evidence
+
+    def _check_bounds(self, proofs: RowProofs, state: TableState, data: DeltaFiles, surveyed: FooterSurvey) -> None:
+        """Compare statistics with rows for the columns that footers do not decide."""
+        columns = surveyed.undecided
+        if not columns:
+            return
+        self._progress(f"{self._name}: comparing statistics of {counted(len(columns), 'column')} with rows")
+        with self._timings.phase("bounds"), self._limit():
+            for column, *values in proofs.bounds(data, state.metadata, columns):
+                findings = column.compare(*values)
+                if findings is not None:
+                    surveyed.findings += findings
+                    surveyed.statistics.decide(column)
 
     def _check_conditions(
         self, proofs: RowProofs, state: TableState, data: DeltaFiles, files: Sequence[LiveFile], surveyed: FooterSurvey

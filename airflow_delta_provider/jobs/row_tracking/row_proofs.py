@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from airflow_delta_provider.domain.checks.data_files.files import (
     BrokenCondition,
@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.checks.data_files.files import (
 from airflow_delta_provider.domain.checks.data_files.schema import FileSchemas
 from airflow_delta_provider.domain.checks.data_files.statistics import (
     FileStatistics,
+    OpenColumn,
     StatisticsComparison,
     StatisticsCount,
 )
@@ -58,12 +59,14 @@ class FooterSurvey:
     :param ids: row ids according to each file's footer, by path
     :param is_complete: True if no file was left out
     :param statistics: number of columns whose statistics were compared
+    :param undecided: columns whose statistics only rows decide
     """
 
     ids: dict[str, FileIds] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     is_complete: bool = True
     statistics: StatisticsCount = field(default_factory=StatisticsCount)
+    undecided: list[OpenColumn] = field(default_factory=list)
 
     def rows_of(self, file: RowFile) -> int | None:
         """Return the number of rows of a file: from its footer, or from the log if the footer could not be read."""
@@ -113,6 +116,7 @@ def survey_with_statistics(
             ids, compared = found
             result.ids[file.path] = ids
             result.statistics.add(compared)
+            result.undecided += compared.open
             result.findings += compared.findings
             if file.num_records is not None and file.num_records != ids.rows:
                 result.findings.append(wrong_row_count(file.path, ids.rows, file.num_records))
@@ -278,6 +282,14 @@ class RowProofs(Protocol):
         """Find the rows of ``files`` that are not deleted and do not satisfy ``conditions``.
 
         :param partition_values: reads the partition values of the files, if a condition needs them
+        """
+
+    def bounds(
+        self, data: DeltaFiles, metadata: Metadata, columns: Sequence[OpenColumn]
+    ) -> Iterator[tuple[OpenColumn, int, int, Any, Any]]:
+        """Yield columns with their number of live rows and of NULLs, and their least and greatest value but for NaN.
+
+        Columns that cannot be read are left out.
         """
 
     def moved_rows(

@@ -7,8 +7,10 @@ trust prove nothing: such columns are counted as not compared.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -73,11 +75,28 @@ class StatisticsComparison:
 
     :param compared: number of columns that were compared
     :param left_out: for each column with statistics that was not compared, the reason
+    :param open: columns in ``left_out`` that rows can decide
     """
 
     findings: Sequence[Finding] = ()
     compared: int = 0
     left_out: Sequence[str] = ()
+    open: Sequence[OpenColumn] = ()
+
+
+class OpenColumn(NamedTuple):
+    """A column whose statistics are to be compared with the rows of a file, since the footer does not decide.
+
+    :param reason: the reason why the footer does not
+    :param compare: returns findings for the live rows, None if it cannot; takes their number, that of NULLs, and the
+        least and the greatest value
+    """
+
+    file: LiveFile
+    name: str
+    of: str
+    reason: str
+    compare: Callable[[int, int, Any, Any], list[Finding] | None]
 
 
 @dataclass
@@ -86,6 +105,13 @@ class StatisticsCount:
 
     compared: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+
+    def decide(self, column: OpenColumn) -> None:
+        """Count a column as compared that was left out before."""
+        self.compared += 1
+        self.left_out[column.reason] -= 1
+        if not self.left_out[column.reason]:
+            del self.left_out[column.reason]
 
     def add(self, result: StatisticsComparison) -> None:
         self.compared += result.compared
@@ -129,6 +155,8 @@ _DELETED = "values outside of the bounds may be deleted"
 _CALENDAR = "old dates may be in another calendar"
 _MALFORMED = "statistics in the log are malformed"
 _NOT_FOUND = "the log has no statistics as JSON"
+#: Reasons that do not matter if the rows are read.
+_DECIDED_BY_ROWS = frozenset({_NO_STATISTICS, _UNTRUSTED, _TRUNCATED, _DELETED})
 
 
 @on_demand(EXCLUDED, NULLS_HIDDEN, NULLS_DIFFER, WIDE)
@@ -175,16 +203,22 @@ class FileStatistics:
         of_file = _OfFile(file, stats, groups, writer, has_vectors=self._has_vectors)
         findings: list[Finding] = []
         left_out: list[str] = []
+        undecided: list[OpenColumn] = []
         for leaf in leaves:
             least, most, count = (_value(part, leaf.names) for part in parts)
             if least is None and most is None and count is None:
                 continue
+            before = len(findings)
             try:
                 findings.extend(of_file.check(leaf, least, most, count))  # keeps those before an error
                 compared += 1
             except _NotComparedError as reason:
                 left_out.append(str(reason))
-        return StatisticsComparison(findings, compared, left_out)
+                if str(reason) in _DECIDED_BY_ROWS and len(leaf.names) == 1 and leaf.bounds is not None:
+                    left = count if len(findings) == before else None  # a finding about NULLs needs no repetition
+                    compare = partial(of_file.check_rows, leaf, least, most, left)
+                    undecided.append(OpenColumn(file, leaf.names[0], leaf.kind.of, str(reason), compare))
+        return StatisticsComparison(findings, compared, left_out, undecided)
 
     def _is_trusted(self, writer: Writer) -> bool:
         """Return True if all statistics of a writer are trusted."""
@@ -274,7 +308,9 @@ class _OfFile:
         self._rows = stats.get("numRecords")
         self._is_tight = stats.get("tightBounds") is not False
         self._vector = file.deletion_vector
+        self._deleted = 0 if self._vector is None else self._vector.cardinality
         self._has_vectors = has_vectors
+        self._is_of_rows = False
 
     def check(self, leaf: _Leaf, least: Any, most: Any, count: Any) -> Iterator[Finding]:
         """Yield findings about a column.
@@ -285,6 +321,25 @@ class _OfFile:
         yield from self._nulls(leaf, chunks, count)
         if leaf.ordinal is not None and (least is not None or most is not None):
             yield from self._bounds(leaf, leaf.bounds, chunks, least, most)
+
+    def check_rows(
+        self, leaf: _Leaf, least: Any, most: Any, count: Any, rows: int, nulls: int, low: Any, high: Any
+    ) -> list[Finding] | None:
+        """Return findings about a column from its live rows, without NaN in the bounds; None if it cannot be compared.
+
+        :param rows: number of live rows
+        :param low: least value, as ``BoundKind.stored`` returns it; None if there is none
+        """
+        of_rows = copy(self)
+        of_rows._is_of_rows, of_rows._deleted = True, 0
+        chunk = ChunkStatistics(leaf.path, rows, nulls, low, high)
+        of_rows._groups = [[chunk]]
+        found: list[Finding] = []
+        try:
+            found.extend(of_rows.check(leaf._replace(ordinal=0), least, most, count))
+        except _NotComparedError:
+            return found or None
+        return found
 
     def _chunks(self, leaf: _Leaf) -> list[ChunkStatistics]:
         ordinal = leaf.ordinal
@@ -313,7 +368,7 @@ class _OfFile:
             values += chunk.num_values - chunk.null_count
         if count == nulls:
             return
-        deleted = 0 if self._vector is None else self._vector.cardinality
+        deleted = self._deleted
         if count == 0 and nulls > deleted:
             yield NULLS_HIDDEN.found(
                 "The statistics of {path} count no NULL in {column}, but the file has {nulls:NULL}{rest}: "
@@ -372,7 +427,7 @@ class _OfFile:
         if below or above:
             if not stored.is_exact:
                 raise _NotComparedError(_TRUNCATED)
-            if self._vector is not None:
+            if self._vector is not None and not self._is_of_rows:
                 raise _NotComparedError(_DELETED)
             yield self._excluded(leaf, kind, (below, above), (low, high), (first, last))
         elif stored.problem is not None:
@@ -383,6 +438,9 @@ class _OfFile:
     def _stored(self, leaf: _Leaf, kind: BoundKind, chunks: Sequence[ChunkStatistics]) -> _Stored:
         ordered, writer = self._writer.ordered, self._writer
         assert leaf.ordinal is not None
+        if self._is_of_rows:
+            bounds = [(chunk.minimum, chunk.maximum) for chunk in chunks if chunk.minimum is not None]
+            return _Stored([low for low, _ in bounds], [high for _, high in bounds], True, None)
         is_ordered = leaf.ordinal < len(ordered) and ordered[leaf.ordinal]
         if kind.is_bytes and not (writer.keeps_strings_whole if kind.is_text else writer.has_sound_bytes):
             raise _NotComparedError(_UNTRUSTED)
@@ -422,18 +480,19 @@ class _OfFile:
         else:
             predicate = f"{name} {'>=' if upper else '<='} {kind.shown(value)}"
         both = all(groups)
+        counts: dict[str, Any] = {} if self._is_of_rows else {"groups": max(groups), "of": len(self._groups)}
         return EXCLUDED.found(
             "{part} of {path} gives {said} for {column}, but the file has {value}, and values outside of "
             + ("both bounds" if both else "the bound")
-            + " in {groups} of {of:row group}: {predicate} returns too few rows.",
+            + ("" if self._is_of_rows else " in {groups} of {of:row group}")
+            + ": {predicate} returns too few rows.",
             path=self._path,
             column=name,
             part=BOUNDS[upper],
             said=kind.shown(bound),
             value=kind.shown(value),
-            groups=max(groups),
-            of=len(self._groups),
             predicate=predicate,
+            **counts,
         )
 
     def _wide(self, leaf: _Leaf, kind: BoundKind, said: tuple[Any, Any], found: tuple[Any, Any]) -> Iterator[Finding]:

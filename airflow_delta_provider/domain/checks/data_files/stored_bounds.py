@@ -94,6 +94,9 @@ def bound_kind(element: SchemaElement, of: str) -> BoundKind | None:
             return None
         return BoundKind(_signed, _logged_day, _shown_day, is_answered=True, ancient=FIRST_DAY)
     if name in ("timestamp", "timestamp_ntz"):
+        if element.physical_type is PhysicalType.INT96 and name == "timestamp":
+            shown = partial(_shown_moment, of="TIMESTAMP")
+            return BoundKind(_no_order, _logged_micros, shown, slack=MILLISECOND, ancient=FIRST_MOMENT)
         decode = _moments(element, name)
         logged = _logged_moment if name == "timestamp" else _logged_local
         shown = partial(_shown_moment, of=name.upper())
@@ -272,6 +275,16 @@ def _logged_moment(value: Any) -> int:
     if not (has_zone(text) and (text[-1] in "zZ" or _SIGNS & set(text[-9:]))):
         raise UndecidableBoundError("it has no zone")
     return parse_timestamp(text)
+
+
+def _logged_micros(value: Any) -> int:
+    """Return a moment without the digits that engines do not read."""
+    return _logged_moment(value) // 1000 * 1000
+
+
+def _no_order(_: bytes) -> float:
+    """Return NaN: bounds of INT96 have no order that readers trust, so only rows decide."""
+    return math.nan
 
 
 _SIGNS = {"+", "-"}

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from airflow_delta_provider.domain.changes.step import literal as text_literal
 from airflow_delta_provider.domain.checks.data_files.files import BrokenCondition
+from airflow_delta_provider.domain.checks.data_files.statistics import OpenColumn
 from airflow_delta_provider.domain.delta.data_type import sql_name
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -61,7 +62,8 @@ class ConditionReader:
             return proof
         with self._session.reading_files():
             fit = [condition for condition in conditions if self._is_fit(condition, proof)]
-            rows = self._rows(files, fit, partition_values)
+            named = frozenset[str]().union(*(condition.columns for condition in fit))
+            rows = self._rows(files, named, partition_values)
             understood = [condition for condition in fit if self._is_understood(rows, condition, proof)]
             try:
                 proof.broken += _broken(rows, files, understood)
@@ -75,19 +77,51 @@ class ConditionReader:
                         proof.problems.append((condition, f"it fails on a row ({_reason(error)})"))
         return proof
 
+    def bounds(self, columns: Sequence[OpenColumn]) -> Iterator[tuple[OpenColumn, int, int, Any, Any]]:
+        """Yield columns with the number of live rows, of NULLs, and the least and the greatest value but for NaN.
+
+        One query reads them all. If it fails, nothing is known.
+        """
+        mode = self._metadata.properties.mapping_mode
+        logical = {physical_name(field, mode): field.name for field in self._metadata.schema.fields}
+        for name in self._metadata.partition_columns:
+            logical.pop(name, None)
+        known = {column.name: column.of for column in columns if column.name in logical}
+        files = list({column.file.path: column.file for column in columns}.values())
+        numbers = {name: index for index, name in enumerate(known)}
+        aggregates = ["count(1) AS rows"]
+        for name, of in known.items():
+            value, index = quote(logical[name]), numbers[name]
+            number = f"CASE WHEN NOT isnan({value}) THEN {value} END" if of in ("float", "double") else value
+            aggregates.append(f"count({value}) AS count{index}")
+            aggregates += [f"{_COMPARED.get(of, '{}').format(f'{end}({number})')} AS {end}{index}" for end in _ENDS]
+        found = {}
+        with self._session.reading_files():
+            try:
+                rows = self._rows(files, frozenset(logical[name] for name in known), dict)
+                for row in rows.groupBy("#file").agg(*map(sql.expr, aggregates)).collect():
+                    found[files[row["#file"]].path] = row
+            except (PySparkException, Py4JJavaError) as error:
+                _raise_if_cancelled(error)
+        for column in columns:
+            row = found.get(column.file.path)
+            if row is not None and column.name in known:
+                index = numbers[column.name]
+                values = (_value(column.of, row[f"{end}{index}"]) for end in _ENDS)
+                yield (column, row["rows"], row["rows"] - row[f"count{index}"], *values)
+
     def _rows(
         self,
         files: Sequence[LiveFile],
-        conditions: Sequence[RowCondition],
+        named: frozenset[str],
         partition_values: Callable[[], PartitionValues],
     ) -> DataFrame:
-        """Return the rows with the columns that conditions need, and ``#file``, an index into ``files``.
+        """Return the rows with some columns, and ``#file``, an index into ``files``.
 
         Files whose deletion vectors cannot be read are left out.
         """
         metadata = self._metadata
         mode, partition_by = metadata.properties.mapping_mode, frozenset(metadata.partition_columns)
-        named = frozenset().union(*(condition.columns for condition in conditions))
         schema: Any = StructType.fromJson(file_schema(metadata, named - partition_by))
         values = partition_values() if named & partition_by else {}
         lookup = self._lookup(files, values)
@@ -188,6 +222,22 @@ def _expressions(condition: RowCondition) -> Iterator[str]:
         yield condition.holds
     if condition.surely_broken is not None:
         yield condition.surely_broken
+
+
+#: SQL that makes Python values of a type comparable and exact.
+_COMPARED = {
+    "date": "unix_date({})",
+    "timestamp": "unix_micros({})",
+    "timestamp_ntz": "timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {})",
+    "string": "CAST({} AS BINARY)",
+}
+_ENDS = ("min", "max")
+
+
+def _value(of: str, value: Any) -> Any:
+    if value is None or not (of == "string" or of.startswith("timestamp")):
+        return value
+    return bytes(value) if of == "string" else value * 1000
 
 
 def _raise_if_cancelled(error: Exception) -> None:

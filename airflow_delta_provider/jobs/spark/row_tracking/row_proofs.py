@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
+from airflow_delta_provider.domain.checks.data_files.statistics import OpenColumn
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import FileIds
 from airflow_delta_provider.domain.checks.row_tracking.history import untracked
 from airflow_delta_provider.domain.checks.row_tracking.id_sets import DriverLimits
@@ -60,6 +62,11 @@ class SparkRowProofs:
         partition_values: Callable[[], PartitionValues],
     ) -> ConditionProof:
         return ConditionReader(self._session, data, metadata).check(files, conditions, partition_values)
+
+    def bounds(
+        self, data: DeltaFiles, metadata: Metadata, columns: Sequence[OpenColumn]
+    ) -> Iterator[tuple[OpenColumn, int, int, Any, Any]]:
+        return ConditionReader(self._session, data, metadata).bounds(columns)
 
     def moved_rows(
         self, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None, commits: Iterable[RowMoves]
