@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -71,4 +72,18 @@ def test_all_types_read_rows(spark: SparkSession, tmp_path: Path, audit: Audit) 
     deleting(spark, path, lambda stats: stats.update(maxValues=dict(stats["minValues"])))
     report = audit(path, level="data")
     assert {f.column for f in report.findings if f.code == "DF14"} == {"i", "d", "s", "f", "day", "at", "l"}
+    assert report.evidence["statistics"]["not_compared"] == {}
+
+
+def test_decimals_that_became_doubles(spark: SparkSession, tmp_path: Path, audit: Audit) -> None:
+    """A row that is deleted does not hide those that are left outside of the bounds."""
+    deltalake, arrow = pytest.importorskip("deltalake"), pytest.importorskip("pyarrow")
+    values = [Decimal("9999999999999997.01") + Decimal("0.01") * i for i in range(200)]
+    path = tmp_path / "t"
+    deltalake.write_deltalake(str(path), arrow.table({"x": arrow.array(values, arrow.decimal128(18, 2))}))
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE x = 9999999999999998.00")
+    report = audit(path, level="data")
+    assert log.last(path, "add")["deletionVector"]
+    assert [f.column for f in report.findings if f.code == "DF14"] == ["x"]
     assert report.evidence["statistics"]["not_compared"] == {}
