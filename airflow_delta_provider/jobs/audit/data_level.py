@@ -178,6 +178,7 @@ class DataLevel(LogLevel):
                 schemas,
                 FileStatistics(state.metadata, has_vectors=has_vectors),
                 self._budget,
+                rows_follow=self._proofs is not None,
             )
         found = surveyed.findings
         evidence: dict[str, Any] = {

@@ -97,11 +97,14 @@ def survey_with_statistics(
     schemas: FileSchemas | None,
     statistics: FileStatistics | None,
     budget: TimeBudget | None = None,
+    *,
+    rows_follow: bool = False,
 ) -> FooterSurvey:
     """Read the footers of ``files``, each once, and compare the files' statistics with them.
 
     :param files: files with their statistics as logged
     :param statistics: compares statistics; None to skip this check
+    :param rows_follow: True to keep the columns that only rows decide
     """
     result, left = FooterSurvey(), iter(files)
     while batch := list(islice(left, _AT_ONCE)):
@@ -116,7 +119,7 @@ def survey_with_statistics(
             ids, compared = found
             result.ids[file.path] = ids
             result.statistics.add(compared)
-            result.undecided += compared.open
+            result.undecided += compared.open if rows_follow else ()
             result.findings += compared.findings
             if file.num_records is not None and file.num_records != ids.rows:
                 result.findings.append(wrong_row_count(file.path, ids.rows, file.num_records))
