@@ -50,7 +50,7 @@ def test_several_tables_by_relative_path_give_a_report_and_the_exit_code_of_the_
     assert wire["verdict"] == "REFUSED"
     assert wire["engine"] == {"spark": "4.2.0", "delta": "4.4.0"}
     assert log.configuration(good)["note"] == "a=b"
-    assert "PASS  ./good  version 2 -> 3" in done.stdout
+    assert "PASS ./good version 2 -> 3" in " ".join(done.stdout.split())
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["r.json"]
 
 
@@ -160,7 +160,7 @@ def test_audit_of_a_pattern_with_waivers_prints_what_it_writes(table, tmp_path, 
     assert [(t["table"], t["verdict"]) for t in wire["tables"]] == [(str(path), "VIOLATED")]
     assert main([*arguments, "--waivers", str(waivers)]) == 0
     assert report_in(tmp_path / "r.json")["verdict"] == "PASS"
-    assert "Accepted by ann until 2999-12-31: a pilot" in capsys.readouterr().out
+    assert "Not counted: 1 accepted" in capsys.readouterr().out
     owners = tmp_path / "owners.yaml"
     owners.write_text(f"- {{table: '{tmp_path}/*', owner: bob, severities: {{MD08: warning}}}}\n")
     assert main([*arguments, "--owners", str(owners), "--seconds-per-table", "60"]) == 0
