@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -111,7 +112,8 @@ class SparkCheckpointFiles(CheckpointFiles):
         for row in found:
             texts = {kind: text for kind, text in row.asDict().items() if text is not None}
             budget.take(sum(map(len, texts.values())))
-            yield {kind: json.loads(text) for kind, text in texts.items()}
+            # Decimals keep their digits, as in the other readers.
+            yield {kind: json.loads(text, parse_float=Decimal) for kind, text in texts.items()}
 
 
 def _as_json(kind: str, struct: Any, wanted: Sequence[str] | None) -> str:

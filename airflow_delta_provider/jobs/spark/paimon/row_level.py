@@ -161,8 +161,9 @@ class RowLevel:
         ids = frozenset(row.id for rows in repeated for row in rows.first if row.id is not None)
         count = sum(rows.count for rows in repeated)
         for finding in row_findings(comparison, outcome, self._options.reassigned):
-            if finding.code == rules.INVENTED_ID.code:
-                invented = [row.id for row in outcome.faults[RowFault.INVENTED].first if row.id is not None]
+            rows = outcome.faults.get(RowFault.INVENTED) if finding.code == rules.INVENTED_ID.code else None
+            if rows is not None:
+                invented = [row.id for row in rows.first if row.id is not None]
                 if names := self._others_with(invented, comparison, frame, proof):
                     finding = found_elsewhere(finding, names)
             yield _CommitFinding(finding, comparison, ids, count)
