@@ -344,3 +344,11 @@ def test_log_without_protocol_is_said() -> None:
 def test_every_protocol_rule_has_its_test() -> None:
     tested = {name[:4] for name in (*BROKEN, *WRONG)} | {case.code for case in CASES} | {"TF10", "TF13"}
     assert tested == {rule.code for rule in FAMILY.rules if rule.scope not in (Scope.OUTCOME, Scope.DATA)}
+
+
+@pytest.mark.parametrize(
+    ("features", "severity"), [((), Severity.ERROR), (("timestampNanos",), Severity.UNDECIDED)], ids=["none", "nanos"]
+)
+def test_unknown_type_may_belong_to_a_feature_that_is_not_judged(features: tuple[str, ...], severity: Severity) -> None:
+    state = table(LEGACY.supporting(features), schema=struct(field("t", "timestamp_nanos")))
+    assert [(found.code, found.severity) for found in check_state(state, "MD")] == [("MD13", severity)]

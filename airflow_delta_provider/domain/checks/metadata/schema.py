@@ -21,6 +21,8 @@ from airflow_delta_provider.domain.delta.data_type import (
     all_columns,
     path_text,
 )
+from airflow_delta_provider.domain.delta.features.feature import FeatureKind
+from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -249,11 +251,16 @@ def _duplicate_columns(state: TableState) -> Iterator[Finding]:
 
 @on_state(UNKNOWN_TYPE_OR_VALUE)
 def _unknown_types(state: TableState) -> Iterator[Finding]:
+    features = (feature_named(name) for name in sorted(state.protocol.features))
+    owner = next((f.name for f in features if f.kind is FeatureKind.UNKNOWN or not f.is_judged), None)
     for column in state.metadata.readable_columns or ():
         if not is_known_type(column.data_type):
             yield UNKNOWN_TYPE_OR_VALUE.found(
-                "The column {column} has the type {type!r}, which is not in the protocol.",
+                "The column {column} has the type {type!r}, which is not in the protocol"
+                + (". It may belong to the feature {owner}, which is not judged." if owner else "."),
+                severity=Severity.UNDECIDED if owner else None,
                 remedy=RESTORE,
+                owner=owner,
                 column=column,
                 type=str(column.data_type)[:MOST_TEXT],
             )
