@@ -97,6 +97,11 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def literal(text: str) -> str:
+    """Return ``text`` as an SQL string literal, with quotes and backslashes escaped."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def as_written(name: str) -> str:
     """Return ``name`` as a part of a dotted name, quoted if it would otherwise be misread."""
     return quote(name) if _NEEDS_QUOTES.search(name) else name

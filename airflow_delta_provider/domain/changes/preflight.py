@@ -13,7 +13,6 @@ from typing import Any
 from airflow_delta_provider.domain.changes.expected_protocol import written_types
 from airflow_delta_provider.domain.changes.lockouts import kept_engines, lockouts, unreadable_demands
 from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.step import literal
 from airflow_delta_provider.domain.changes.steps import SetProperties, Step, WidenColumns, each_step
 from airflow_delta_provider.domain.changes.steps.table import OF_OTHERS
 from airflow_delta_provider.domain.changes.widen_types import Widening
@@ -52,7 +51,7 @@ from airflow_delta_provider.domain.engine.access import Demands
 from airflow_delta_provider.domain.engine.fleet import Member, RecentWriters, TableFleet
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.table_name import TableName
-from airflow_delta_provider.domain.text import quote
+from airflow_delta_provider.domain.text import literal, quote
 
 #: Codes of findings about engines whose support for the table is unknown.
 UNKNOWN_ENGINES = frozenset(rule.code for rule in (UNKNOWN_SUPPORT, UNIDENTIFIED_WRITER))

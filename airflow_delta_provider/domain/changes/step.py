@@ -140,6 +140,8 @@ class Step:
     remark: ClassVar[str] = ""
     #: True if the engine may store an expression of the step, and then fail to evaluate it.
     stores_expressions: ClassVar[bool] = False
+    #: True if the step breaks no reader or writer, whatever its values are.
+    breaks_nobody: ClassVar[bool] = False
     #: True if a migration makes the change in one commit together with its neighbours.
     joins_others: ClassVar[bool] = False
 
@@ -173,7 +175,7 @@ class Step:
     @property
     def is_additive(self) -> bool:
         """True if the step breaks no reader or writer."""
-        return False
+        return self.breaks_nobody
 
     @property
     def rewrites_files(self) -> bool:
@@ -228,11 +230,6 @@ class Step:
     def path_before(self, path: Parts) -> Parts | None:
         """Return the path that a column had before the step; None if the step adds the column."""
         return path
-
-
-def literal(text: str) -> str:
-    """Return ``text`` as an SQL string literal, with quotes and backslashes escaped."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def quoted_path(parts: Parts) -> str:

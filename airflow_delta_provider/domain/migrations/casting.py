@@ -12,7 +12,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
-from airflow_delta_provider.domain.changes.step import literal
 from airflow_delta_provider.domain.changes.steps import Cast, ClusterBy, Parts, Step
 from airflow_delta_provider.domain.delta.data_type import (
     DATE,
@@ -38,7 +37,7 @@ from airflow_delta_provider.domain.delta.sql_type import parse_sql_type, render_
 from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.difference import clustered_by
-from airflow_delta_provider.domain.text import quote
+from airflow_delta_provider.domain.text import literal, quote
 
 _STRING, _BINARY = PrimitiveType("string"), PrimitiveType("binary")
 _TIMESTAMP = PrimitiveType("timestamp")

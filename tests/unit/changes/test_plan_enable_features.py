@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.changes.enable_features import looks_at_files, plan_enabling, verify_enabled
-from airflow_delta_provider.domain.changes.step import literal
 from airflow_delta_provider.domain.delta.features.registry import WRITER_OWNED_PROPERTIES
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import RESERVED_PROPERTIES
 from airflow_delta_provider.domain.request.change_options import EnableFeatureOptions
 from airflow_delta_provider.domain.table_name import TableName
+from airflow_delta_provider.domain.text import literal
 from tests.unit.states import ENGINE, LEGACY, TABLE, field, state_of, struct
 
 SCHEMA = struct(field("a", "integer"))

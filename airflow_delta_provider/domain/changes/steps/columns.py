@@ -26,7 +26,6 @@ from airflow_delta_provider.domain.changes.step import (
     NewColumn,
     Parts,
     Step,
-    literal,
     new_column_texts,
     path_texts,
     quoted_path,
@@ -48,7 +47,7 @@ from airflow_delta_provider.domain.delta.metadata import COMMENT, CURRENT_DEFAUL
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.table_name import TableName
-from airflow_delta_provider.domain.text import quote
+from airflow_delta_provider.domain.text import literal, quote
 
 _VIEWS = "Views and queries that name {columns} fail."
 RETYPED = "becomes {}: it fails or overflows until it is created again"
@@ -59,6 +58,7 @@ class AddColumns(Step):
     """Adds columns, all in one commit."""
 
     joins_others: ClassVar[bool] = True
+    breaks_nobody: ClassVar[bool] = True
 
     columns: tuple[NewColumn, ...]
 
@@ -69,10 +69,6 @@ class AddColumns(Step):
     @property
     def clause(self) -> str:
         return f"ADD COLUMNS ({', '.join(f'{quoted_path(column.parts)} {column.type}' for column in self.columns)})"
-
-    @property
-    def is_additive(self) -> bool:
-        return True
 
     @property
     def new_types(self) -> tuple[str, ...]:
@@ -280,6 +276,7 @@ class OrderFields(_AlterColumns):
     """
 
     joins_others: ClassVar[bool] = True
+    breaks_nobody: ClassVar[bool] = True
 
     parent: Parts
     names: tuple[str, ...]
@@ -292,10 +289,6 @@ class OrderFields(_AlterColumns):
     def _clauses(self) -> Iterator[str]:
         places = ["FIRST", *(f"AFTER {quote(name)}" for name in self.names)]
         return (f"{quoted_path((*self.parent, name))} {place}" for name, place in zip(self.names, places))
-
-    @property
-    def is_additive(self) -> bool:
-        return True
 
     def effects(self, before: TableState) -> Effects:
         return Effects(
@@ -318,6 +311,7 @@ class AllowNulls(_AlterColumns):
     """Removes NOT NULL from columns."""
 
     joins_others: ClassVar[bool] = True
+    breaks_nobody: ClassVar[bool] = True
 
     columns: tuple[Parts, ...]
 
@@ -327,10 +321,6 @@ class AllowNulls(_AlterColumns):
 
     def _clauses(self) -> Iterator[str]:
         return (f"{quoted_path(parts)} DROP NOT NULL" for parts in self.columns)
-
-    @property
-    def is_additive(self) -> bool:
-        return True
 
     def edited(self, metadata: Json) -> Json:
         return with_fields(metadata, ((parts, partial(_nullable, True)) for parts in self.columns))
@@ -375,6 +365,7 @@ class CommentColumns(_AlterColumns):
     """Sets or removes the comments of columns."""
 
     joins_others: ClassVar[bool] = True
+    breaks_nobody: ClassVar[bool] = True
 
     columns: tuple[ColumnText, ...]
 
@@ -385,10 +376,6 @@ class CommentColumns(_AlterColumns):
     def _clauses(self) -> Iterator[str]:
         return (f"{quoted_path(column.parts)} COMMENT {literal(column.text or '')}" for column in self.columns)
 
-    @property
-    def is_additive(self) -> bool:
-        return True
-
     def edited(self, metadata: Json) -> Json:
         return with_fields(metadata, ((c.parts, partial(_with_text, COMMENT, c.text)) for c in self.columns))
 
@@ -398,6 +385,7 @@ class SetDefaults(_AlterColumns):
     """Sets or removes the defaults of columns, for rows written from then on."""
 
     joins_others: ClassVar[bool] = True
+    breaks_nobody: ClassVar[bool] = True
     stores_expressions: ClassVar[bool] = True
 
     columns: tuple[ColumnText, ...]
@@ -409,10 +397,6 @@ class SetDefaults(_AlterColumns):
     def _clauses(self) -> Iterator[str]:
         changes = ((c.parts, "DROP DEFAULT" if c.text is None else f"SET DEFAULT {c.text}") for c in self.columns)
         return (f"{quoted_path(parts)} {change}" for parts, change in changes)
-
-    @property
-    def is_additive(self) -> bool:
-        return True
 
     def edited(self, metadata: Json) -> Json:
         texts = ((column.parts, partial(_with_text, CURRENT_DEFAULT, column.text)) for column in self.columns)

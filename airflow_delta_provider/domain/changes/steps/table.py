@@ -17,7 +17,6 @@ from airflow_delta_provider.domain.changes.step import (
     Parts,
     Step,
     counted,
-    literal,
     path_texts,
     quoted_path,
     quoted_paths,
@@ -35,7 +34,7 @@ from airflow_delta_provider.domain.delta.table_features import is_active
 from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import CommitBase, TableState
 from airflow_delta_provider.domain.table_name import TableName
-from airflow_delta_provider.domain.text import quote
+from airflow_delta_provider.domain.text import literal, quote
 
 #: Prefixes of properties that publish a table elsewhere or redirect it. A scratch table must not have them.
 OF_OTHERS = ("delta.universalformat.", "delta.redirect", "delta.coordinatedcommits.", "io.unitycatalog.")
@@ -190,6 +189,7 @@ class CommentTable(Step):
     """Sets the comment of the table; None removes it."""
 
     joins_others: ClassVar[bool] = True
+    breaks_nobody: ClassVar[bool] = True
 
     text: str | None
 
@@ -200,10 +200,6 @@ class CommentTable(Step):
 
     def sql(self, table: TableName) -> str | None:
         return f"COMMENT ON TABLE {table.sql} IS {'NULL' if self.text is None else literal(self.text)}"
-
-    @property
-    def is_additive(self) -> bool:
-        return True
 
     def edited(self, metadata: Json) -> Json:
         others = {key: value for key, value in metadata.items() if key != "description"}

@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
-from airflow_delta_provider.domain.changes.step import literal as text_literal
 from airflow_delta_provider.domain.checks.data_files.files import BrokenCondition
 from airflow_delta_provider.domain.checks.data_files.statistics import OpenColumn
 from airflow_delta_provider.domain.delta.data_type import sql_name
@@ -24,6 +23,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata, file_schema, physical_name
 from airflow_delta_provider.domain.delta.row_condition import RowCondition
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
+from airflow_delta_provider.domain.text import literal as text_literal
 from airflow_delta_provider.domain.text import quote
 from airflow_delta_provider.jobs.delta.session import DeltaFiles
 from airflow_delta_provider.jobs.row_tracking.row_proofs import ConditionProof, PartitionValues
@@ -78,7 +78,7 @@ class ConditionReader:
         return proof
 
     def bounds(self, columns: Sequence[OpenColumn]) -> Iterator[tuple[OpenColumn, int, int, Any, Any]]:
-        """Yield columns with the number of live rows, of NULLs, and the least and the greatest value but for NaN.
+        """Yield columns with the numbers of live rows and NULLs, and the least and the greatest value without NaN.
 
         One query reads them all. If it fails, nothing is known.
         """
