@@ -27,7 +27,7 @@ from airflow_delta_provider.domain.delta.data_type import (
 from airflow_delta_provider.domain.delta.deletion_vector import decode_z85
 from airflow_delta_provider.domain.delta.features.columns import Identity
 from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
-from airflow_delta_provider.domain.delta.partition_value import parse_date, parse_timestamp
+from airflow_delta_provider.domain.delta.partition_value import parse_date, parse_moment
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.text import SqlNameError, first_part
@@ -90,7 +90,9 @@ def read_statistics(text: str, *, exact: bool = False) -> Any:
     :raises ValueError: if it is not JSON
     """
     try:
-        value, end = (_EXACT_SCANNER if exact else _SCANNER)(text, 0)
+        if exact:
+            return _EXACT_DECODER.decode(text)
+        value, end = _SCANNER(text, 0)
         if end == len(text):
             return value
     except (StopIteration, ValueError, RecursionError, InvalidOperation):
@@ -255,6 +257,15 @@ _DIGITS_OF_DOUBLE, _MOST_DIGITS = 15, 17
 _LONGS = frozenset({(1 << 63) - 1, -(1 << 63)})
 
 
+def is_after(text: str, other: str) -> bool:
+    """Return True if a string is after another one in UTF-8 and in UTF-16: engines use both orders."""
+    return text > other and _utf_16(text) > _utf_16(other)
+
+
+def _utf_16(text: str) -> bytes:
+    return text.encode("utf-16-be", "surrogatepass")
+
+
 def is_rounded(bound: Decimal | int, data_type: DecimalType) -> bool:
     """Return True if a bound may have been a double, which cannot hold the neighbouring values of the decimal.
 
@@ -267,7 +278,7 @@ def is_rounded(bound: Decimal | int, data_type: DecimalType) -> bool:
 
 @lru_cache(maxsize=64)
 def _first_lost(scale: int) -> Decimal:
-    """Return the least value from which doubles are farther apart than decimals of a scale."""
+    """Return the least value whose neighbouring doubles are farther apart than decimals of a scale."""
     return Decimal(2) ** (52 + ceil(-scale * log2(10)))
 
 
@@ -286,8 +297,7 @@ def _date(value: Any) -> Any:
 
 
 def _timestamp(value: Any) -> int:
-    text = _string(value)
-    return parse_timestamp(text if len(text) > 12 else f"{text} 00:00:00")
+    return parse_moment(_string(value))
 
 
 def _variant(value: Any) -> None:
@@ -345,7 +355,7 @@ def _no_constant(name: str) -> NoReturn:
 
 _Scanner = Callable[[str, int], tuple[Any, int]]
 _SCANNER: _Scanner = vars(json.JSONDecoder(parse_constant=_no_constant))["scan_once"]
-_EXACT_SCANNER: _Scanner = vars(json.JSONDecoder(parse_constant=_no_constant, parse_float=Decimal))["scan_once"]
+_EXACT_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=Decimal)
 
 
 Parts = tuple[str, ...]

@@ -14,10 +14,22 @@ from functools import partial
 from math import isclose, isfinite
 from typing import Any
 
-from airflow_delta_provider.domain.delta.column_statistics import ColumnKind, Columns, columns_of, read_statistics, walk
+from airflow_delta_provider.domain.delta.column_statistics import (
+    ColumnKind,
+    Columns,
+    columns_of,
+    is_after,
+    read_statistics,
+    walk,
+)
 from airflow_delta_provider.domain.delta.data_type import DataType, DecimalType
 from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
-from airflow_delta_provider.domain.delta.partition_value import is_partition_value, parse_date, parse_timestamp
+from airflow_delta_provider.domain.delta.partition_value import (
+    is_partition_value,
+    parse_date,
+    parse_moment,
+    parse_timestamp,
+)
 
 PARTITION_VALUES, STATISTICS = "partitionValues_parsed", "stats_parsed"
 #: Nanoseconds from 1970 to 1900 (zones had odd seconds before), and the first full year of today's calendar.
@@ -145,9 +157,8 @@ def _is_earlier(said: str, value: str, _: ColumnKind, upper: bool) -> bool:
 
 
 def _is_shorter(said: str, value: str, _: ColumnKind, upper: bool) -> bool:
-    """Return True if a string excludes longer ones, in UTF-8 and in UTF-16: engines use both orders."""
-    low, high = (value, said) if upper else (said, value)
-    return low < high and low.encode("utf-16-be", "surrogatepass") < high.encode("utf-16-be", "surrogatepass")
+    """Return True if a string excludes longer ones."""
+    return is_after(said, value) if upper else is_after(value, said)
 
 
 #: For each type, a function that returns True if a bound excludes values that its string includes.
@@ -204,8 +215,7 @@ def _are_near(said: str, value: Any, most: int) -> bool:
 
 
 def _times(said: str, value: Any) -> tuple[int, int]:
-    one, other = (parse_timestamp(text if len(text) > 12 else f"{text} 00:00:00") for text in (said, _text(value)))
-    return one, other
+    return parse_moment(said), parse_moment(_text(value))
 
 
 def _has_zone(text: str) -> bool:

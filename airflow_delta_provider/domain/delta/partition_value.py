@@ -48,8 +48,24 @@ def parse_timestamp(text: str) -> int:
     hour, minute, second = (int(found[unit]) for unit in ("hour", "minute", "second"))
     if hour > 23 or minute > 59 or second > 59:
         raise ValueError("there is no such time")
-    seconds = _days(_day(found)) * 86_400 + hour * 3600 + minute * 60 + second - _offset(found["zone"])
+    seconds = days_of(_day(found)) * 86_400 + hour * 3600 + minute * 60 + second - _offset(found["zone"])
     return seconds * 1_000_000_000 + int((found["fraction"] or "0").ljust(9, "0"))
+
+
+def parse_moment(text: str) -> int:
+    """Return the nanoseconds from 1970 to a timestamp, or to the beginning of a date.
+
+    :raises ValueError: if the string is neither, or there is no such time
+    """
+    return parse_timestamp(with_time(text))
+
+
+def with_time(text: str) -> str:
+    """Return the timestamp at the beginning of a date; a timestamp stays as it is."""
+    return text if len(text) > _LONGEST_DATE else f"{text} 00:00:00"
+
+
+_LONGEST_DATE = 12
 
 
 def has_zone(text: str) -> bool:
@@ -69,7 +85,7 @@ def _is_leap(year: int) -> bool:
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0 or year <= _LAST_JULIAN_YEAR)
 
 
-def _days(date: Date) -> int:
+def days_of(date: Date) -> int:
     """Return the days from 1970 to a date.
 
     Years begin in March here, so that a leap day is the last of its year.

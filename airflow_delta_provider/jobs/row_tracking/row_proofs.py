@@ -290,7 +290,7 @@ class RowProofs(Protocol):
     def bounds(
         self, data: DeltaFiles, metadata: Metadata, columns: Sequence[OpenColumn]
     ) -> Iterator[tuple[OpenColumn, int, int, Any, Any]]:
-        """Yield columns with their number of live rows and of NULLs, and their least and greatest value but for NaN.
+        """Yield columns with their numbers of live rows and NULLs, and their least and greatest value without NaN.
 
         Columns that cannot be read are left out.
         """

@@ -164,7 +164,8 @@ def _path(add: Mapping[str, Any]) -> str | None:
     return path if isinstance(path, str) else None
 
 
-def _values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
+def _texts(add: Mapping[str, Any], metadata: Metadata) -> Iterator[tuple[_Column, str]]:
+    """Yield the partition columns with their values that are strings; AC16 reports others."""
     values = add.get("partitionValues")
     if not values or not isinstance(values, Mapping):
         return
@@ -172,9 +173,13 @@ def _values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
     kinds = _kinds(metadata.schema_string, tuple(map(str, metadata.partition_columns)), mode)
     for name, value in values.items():
         column = kinds.get(str(name).lower())
-        if column is None or not value or not isinstance(value, str):
-            continue  # AC16 reports values that are not strings
-        if is_partition_value(value, column.type, widened=column.widened):
+        if column is not None and isinstance(value, str):
+            yield column, value
+
+
+def _values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
+    for column, value in _texts(add, metadata):
+        if not value or is_partition_value(value, column.type, widened=column.widened):
             continue
         yield WRONG_PARTITION_VALUE.found(
             "The partition column {column} has the type {type}, but its value for {path} is {value!r}.",
@@ -188,16 +193,8 @@ def _values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
 
 def _readings(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
     """Yield a finding about the first value that engines read differently."""
-    values = add.get("partitionValues")
-    if not values or not isinstance(values, Mapping):
-        return
-    columns = _kinds(
-        metadata.schema_string, tuple(map(str, metadata.partition_columns)), metadata.properties.mapping_mode
-    )
-    for name, value in values.items():
-        column = columns.get(str(name).lower())
-        read = None if column is None or not isinstance(value, str) else readings(value, column.type)
-        if column is not None and read is not None:
+    for column, value in _texts(add, metadata):
+        if (read := readings(value, column.type)) is not None:
             yield AMBIGUOUS_PARTITION_VALUE.found(
                 "The value of the partition column {column}, a {type}, is {value!r} for {path}. {readings}.",
                 path=_path(add),

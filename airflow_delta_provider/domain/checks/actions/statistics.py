@@ -17,6 +17,7 @@ from airflow_delta_provider.domain.delta.column_statistics import (
     COUNTS,
     ColumnKind,
     columns_of,
+    is_after,
     is_rounded,
     is_sound,
     read_statistics,
@@ -137,17 +138,10 @@ def _column(kind: ColumnKind, least: Any, most: Any, path: Any) -> Finding | Non
 
 
 def _is_above(low: Any, high: Any, slack: int) -> bool:
-    """Return True if a lower bound is above the upper bound.
-
-    Strings are compared in UTF-8 and in UTF-16, as engines use both orders.
-    """
+    """Return True if a lower bound is above the upper bound."""
     if isinstance(low, str):
-        return low > high and _utf_16(low) > _utf_16(high)
+        return is_after(low, high)
     return bool(low - high >= slack > 0) if slack else bool(low > high)
-
-
-def _utf_16(text: str) -> bytes:
-    return text.encode("utf-16-be", "surrogatepass")
 
 
 def _nulls(kind: ColumnKind, count: Any, rows: Any, stats: Mapping[str, Any], path: Any) -> Finding | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,10 +21,16 @@ from airflow_delta_provider.domain.checks.data_files.stored_bounds import (
     bound_kind,
     is_cut_from,
     packing,
-    read_exactly,
 )
 from airflow_delta_provider.domain.checks.rule import FileAspect, Prose, Scope
-from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, COUNTS, ColumnKind, Columns, columns_of
+from airflow_delta_provider.domain.delta.column_statistics import (
+    BOUNDS,
+    COUNTS,
+    ColumnKind,
+    Columns,
+    columns_of,
+    read_statistics,
+)
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
@@ -87,9 +92,9 @@ class StatisticsComparison:
 class OpenColumn(NamedTuple):
     """A column whose statistics are to be compared with the rows of a file, since the footer does not decide.
 
-    :param reason: the reason why the footer does not
-    :param compare: returns findings for the live rows, None if it cannot; takes their number, that of NULLs, and the
-        least and the greatest value
+    :param reason: the reason why the footer does not decide
+    :param compare: returns findings for the live rows, None if it cannot; takes the numbers of rows and of NULLs, and
+        the least and the greatest value
     """
 
     file: LiveFile
@@ -101,7 +106,7 @@ class OpenColumn(NamedTuple):
 
 @dataclass
 class StatisticsCount:
-    """The number of columns of files whose statistics were compared, and of those that were not, by reason."""
+    """The number of compared columns of files, and the number of others by reason."""
 
     compared: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
@@ -184,7 +189,7 @@ class FileStatistics:
         if not isinstance(said, str):
             return StatisticsComparison(left_out=(_NOT_FOUND,))
         try:
-            stats = read_exactly(said)
+            stats = read_statistics(said, exact=True)
             groups, writer = footer.statistics()
         except FooterError:
             return StatisticsComparison(left_out=(_NO_FOOTER,))
@@ -260,13 +265,13 @@ class FileStatistics:
 def _not_equal(
     leaves: Sequence[_Leaf], chunks: Sequence[ChunkStatistics], low: Any, high: Any, counts: Any
 ) -> list[_Leaf]:
-    """Return the columns whose statistics may differ from those of the only row group. Fast."""
+    """Return the columns whose statistics may differ from the only row group's. Fast."""
     found: list[_Leaf] = []
     for leaf in leaves:
         _, (name, *_), ordinal, path, _, packed = leaf
         if packed is not None:
             try:
-                stored, _, nulls, least, most, is_exact, is_deprecated = chunks[ordinal]  # type: ignore[index]
+                stored, _, nulls, least, most, is_exact, is_deprecated = chunks[ordinal]  # type: ignore[index]  # None raises TypeError
                 if (
                     counts[name] == nulls
                     and packed[0](low[name]) == least
@@ -305,12 +310,12 @@ class _OfFile:
         self._path = file.path
         self._groups = groups
         self._writer = writer
-        self._rows = stats.get("numRecords")
+        rows = stats.get("numRecords")
+        self._rows: int | None = rows if type(rows) is int else None
         self._is_tight = stats.get("tightBounds") is not False
         self._vector = file.deletion_vector
         self._deleted = 0 if self._vector is None else self._vector.cardinality
         self._has_vectors = has_vectors
-        self._is_of_rows = False
 
     def check(self, leaf: _Leaf, least: Any, most: Any, count: Any) -> Iterator[Finding]:
         """Yield findings about a column.
@@ -318,9 +323,10 @@ class _OfFile:
         :raises _NotComparedError: if bounds or number of NULLs cannot be compared
         """
         chunks = self._chunks(leaf)
-        yield from self._nulls(leaf, chunks, count)
+        if leaf.ordinal is not None or self._rows is not None:
+            yield from self._nulls(leaf, partial(self._counted, leaf, chunks), count, self._deleted)
         if leaf.ordinal is not None and (least is not None or most is not None):
-            yield from self._bounds(leaf, leaf.bounds, chunks, least, most)
+            yield from self._bounds(leaf, partial(self._stored, leaf, chunks), least, most)
 
     def check_rows(
         self, leaf: _Leaf, least: Any, most: Any, count: Any, rows: int, nulls: int, low: Any, high: Any
@@ -330,13 +336,12 @@ class _OfFile:
         :param rows: number of live rows
         :param low: least value, as ``BoundKind.stored`` returns it; None if there is none
         """
-        of_rows = copy(self)
-        of_rows._is_of_rows, of_rows._deleted = True, 0
-        chunk = ChunkStatistics(leaf.path, rows, nulls, low, high)
-        of_rows._groups = [[chunk]]
-        found: list[Finding] = []
+        lows, highs = ([], []) if low is None else ([low], [high])
+        stored = _Stored(lows, highs, is_exact=True, problem=None)
+        found = list(self._nulls(leaf, lambda: (nulls, rows - nulls), count, deleted=0))
         try:
-            found.extend(of_rows.check(leaf._replace(ordinal=0), least, most, count))
+            if least is not None or most is not None:
+                found.extend(self._bounds(leaf, lambda _: stored, least, most))
         except _NotComparedError:
             return found or None
         return found
@@ -355,20 +360,29 @@ class _OfFile:
                 raise _NotComparedError(_NO_FOOTER)
         return chunks
 
-    def _nulls(self, leaf: _Leaf, chunks: Sequence[ChunkStatistics], count: Any) -> Iterator[Finding]:
-        rows = self._rows if type(self._rows) is int else None
-        if not leaf.kind.counted or type(count) is not int or (leaf.ordinal is None and rows is None):
-            return
-        values = 0
-        nulls = rows if leaf.ordinal is None and rows is not None else 0
+    def _counted(self, leaf: _Leaf, chunks: Sequence[ChunkStatistics]) -> tuple[int, int]:
+        """Return the numbers of NULLs and of values in the file."""
+        values, nulls = 0, self._rows or 0 if leaf.ordinal is None else 0
         for chunk in chunks:
             if chunk.null_count is None:
                 raise _NotComparedError(_NO_STATISTICS)
             nulls += chunk.null_count
             values += chunk.num_values - chunk.null_count
+        return nulls, values
+
+    def _nulls(
+        self, leaf: _Leaf, counted: Callable[[], tuple[int, int]], count: Any, deleted: int
+    ) -> Iterator[Finding]:
+        """Yield a finding about the number of NULLs.
+
+        :param counted: returns the numbers of NULLs and of values
+        :param deleted: number of counted rows that a deletion vector deletes
+        """
+        if not leaf.kind.counted or type(count) is not int:
+            return
+        nulls, values = counted()
         if count == nulls:
             return
-        deleted = self._deleted
         if count == 0 and nulls > deleted:
             yield NULLS_HIDDEN.found(
                 "The statistics of {path} count no NULL in {column}, but the file has {nulls:NULL}{rest}: "
@@ -379,13 +393,13 @@ class _OfFile:
                 rest=Prose(self._rest(deleted)),
                 predicate=f"{leaf.kind.name} IS NULL",
             )
-        elif count == rows and values > deleted:
+        elif count == self._rows and values > deleted:
             yield NULLS_HIDDEN.found(
                 "The statistics of {path} say that {column} is NULL in all {rows:row}, but the file has "
                 "{values:value}{rest}: {predicate} returns too few rows.",
                 path=self._path,
                 column=leaf.kind.name,
-                rows=rows,
+                rows=self._rows,
                 values=values,
                 rest=Prose(self._rest(deleted)),
                 predicate=f"{leaf.kind.name} IS NOT NULL",
@@ -406,8 +420,9 @@ class _OfFile:
         return "" if not deleted else f", more than the {deleted} rows that its deletion vector deletes"
 
     def _bounds(
-        self, leaf: _Leaf, kind: BoundKind | None, chunks: Sequence[ChunkStatistics], least: Any, most: Any
+        self, leaf: _Leaf, stored_as: Callable[[BoundKind], _Stored], least: Any, most: Any
     ) -> Iterator[Finding]:
+        kind = leaf.bounds
         if kind is None:
             raise _NotComparedError(_OTHER_TYPE)
         try:
@@ -415,7 +430,7 @@ class _OfFile:
             high = None if most is None else kind.logged(most)
         except (ValueError, OverflowError):
             raise _NotComparedError(_UNDECIDABLE) from None
-        stored = self._stored(leaf, kind, chunks)
+        stored = stored_as(kind)
         if not stored.lows:
             return  # no values: bounds carry no information
         first, last = min(stored.lows), max(stored.highs)
@@ -427,20 +442,17 @@ class _OfFile:
         if below or above:
             if not stored.is_exact:
                 raise _NotComparedError(_TRUNCATED)
-            if self._vector is not None and not self._is_of_rows:
+            if self._vector is not None and stored.groups is not None:
                 raise _NotComparedError(_DELETED)
-            yield self._excluded(leaf, kind, (below, above), (low, high), (first, last))
+            yield self._excluded(leaf, kind, (below, above), (low, high), (first, last), of=stored.groups)
         elif stored.problem is not None:
             raise _NotComparedError(stored.problem)
         elif stored.is_exact and self._is_tight and self._vector is None:
             yield from self._wide(leaf, kind, (low, high), (first, last))
 
-    def _stored(self, leaf: _Leaf, kind: BoundKind, chunks: Sequence[ChunkStatistics]) -> _Stored:
+    def _stored(self, leaf: _Leaf, chunks: Sequence[ChunkStatistics], kind: BoundKind) -> _Stored:
         ordered, writer = self._writer.ordered, self._writer
         assert leaf.ordinal is not None
-        if self._is_of_rows:
-            bounds = [(chunk.minimum, chunk.maximum) for chunk in chunks if chunk.minimum is not None]
-            return _Stored([low for low, _ in bounds], [high for _, high in bounds], True, None)
         is_ordered = leaf.ordinal < len(ordered) and ordered[leaf.ordinal]
         if kind.is_bytes and not (writer.keeps_strings_whole if kind.is_text else writer.has_sound_bytes):
             raise _NotComparedError(_UNTRUSTED)
@@ -467,10 +479,17 @@ class _OfFile:
             highs.append(high)
         if problem is not None and not lows:
             raise _NotComparedError(problem)
-        return _Stored(lows, highs, is_exact, problem)
+        return _Stored(lows, highs, is_exact, problem, len(self._groups))
 
     def _excluded(
-        self, leaf: _Leaf, kind: BoundKind, groups: tuple[int, int], said: tuple[Any, Any], found: tuple[Any, Any]
+        self,
+        leaf: _Leaf,
+        kind: BoundKind,
+        groups: tuple[int, int],
+        said: tuple[Any, Any],
+        found: tuple[Any, Any],
+        *,
+        of: int | None,
     ) -> Finding:
         upper = bool(groups[1])
         bound, value = said[upper], found[upper]
@@ -480,11 +499,11 @@ class _OfFile:
         else:
             predicate = f"{name} {'>=' if upper else '<='} {kind.shown(value)}"
         both = all(groups)
-        counts: dict[str, Any] = {} if self._is_of_rows else {"groups": max(groups), "of": len(self._groups)}
+        counts: dict[str, Any] = {} if of is None else {"groups": max(groups), "of": of}
         return EXCLUDED.found(
             "{part} of {path} gives {said} for {column}, but the file has {value}, and values outside of "
             + ("both bounds" if both else "the bound")
-            + ("" if self._is_of_rows else " in {groups} of {of:row group}")
+            + ("" if of is None else " in {groups} of {of:row group}")
             + ": {predicate} returns too few rows.",
             path=self._path,
             column=name,
@@ -521,15 +540,17 @@ class _OfFile:
 
 
 class _Stored(NamedTuple):
-    """The bounds of a column in the footer, for each row group with values.
+    """The bounds of a column: one pair per row group with values in the footer, or one pair of the live rows.
 
     :param problem: reason why the bounds of a row group are unknown
+    :param groups: number of row groups; None for live rows
     """
 
     lows: list[Any]
     highs: list[Any]
     is_exact: bool
     problem: str | None
+    groups: int | None = None
 
 
 def _exceeds(value: Any, bound: Any, kind: BoundKind) -> bool:

@@ -6,18 +6,24 @@ each other: integers, floats, decimals, days, nanoseconds, or bytes of UTF-8.
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import lru_cache, partial
-from typing import Any, NoReturn
+from typing import Any
 
 from airflow_delta_provider.domain.delta.data_type import DataType, DecimalType, UnknownTypeError, parse_type
-from airflow_delta_provider.domain.delta.partition_value import has_zone, parse_date, parse_timestamp
+from airflow_delta_provider.domain.delta.partition_value import (
+    days_of,
+    has_zone,
+    parse_date,
+    parse_timestamp,
+    with_time,
+)
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType, SchemaElement, TimeUnit
+from airflow_delta_provider.domain.text import literal
 
 #: A millisecond in nanoseconds: bounds of timestamps are cut to it.
 MILLISECOND = 1_000_000
@@ -26,21 +32,12 @@ _DAY = 86_400_000_000_000
 FIRST_DAY, FIRST_MOMENT = -141_427, parse_timestamp("1900-01-01 00:00:00")
 _UNITS = {TimeUnit.MILLIS: 1_000_000, TimeUnit.MICROS: 1000, TimeUnit.NANOS: 1}
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
-_EPOCH_DAY = parse_timestamp("1970-01-01 00:00:00")
 
 Decode = Callable[[bytes], Any]
 
 
 class UndecidableBoundError(ValueError):
     """A bound that engines read differently, or that is no value of the column's type."""
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-#: Reads statistics without loss: fractions are decimals.
-read_exactly: Callable[[str], Any] = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant).decode
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class BoundKind:
     :param stored: returns the value of a bound in the footer
     :param logged: returns the value of a bound in the log
     :param shown: returns a value as an SQL literal
-    :param slack: excess of a value over a maximum in the log from which it is excluded
+    :param slack: least excess of a value over a maximum in the log that excludes the value
     :param is_bytes: True if the file stores byte arrays
     :param is_text: True for strings
     :param is_answered: True if Delta Spark answers MIN and MAX from bounds of this type
@@ -225,7 +222,7 @@ def _logged_decimal(value: Any, scale: int) -> Decimal:
         number = Decimal(value) if type(value) in (int, str, Decimal) else None
         if number is None or not number.is_finite():
             raise UndecidableBoundError("it is not a decimal")
-        if -number.as_tuple().exponent <= scale:  # type: ignore[operator]
+        if -number.as_tuple().exponent <= scale:  # type: ignore[operator]  # it is finite
             return number
         return number.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
     except InvalidOperation:
@@ -238,7 +235,7 @@ def _logged_double(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]  # texts do not overflow
 
 
 def _logged_float(value: Any) -> float:
@@ -258,12 +255,7 @@ def _text(value: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _day_of(text: str) -> int:
-    year, month, day = parse_date(text)
-    return (parse_timestamp(f"{_year(year)}-{month:02}-{day:02} 00:00:00") - _EPOCH_DAY) // _DAY
-
-
-def _year(year: int) -> str:
-    return f"{year:04}" if 0 <= year < 10_000 else f"{year:+05}"
+    return days_of(parse_date(text))
 
 
 def _logged_day(value: Any) -> int:
@@ -292,17 +284,12 @@ _SIGNS = {"+", "-"}
 
 def _logged_local(value: Any) -> int:
     """Return a local time. Some engines write it as if it were in UTC."""
-    text = _text(value)
-    if len(text) <= _LONGEST_DATE:
-        text = f"{text} 00:00:00"
+    text = with_time(_text(value))
     if text.endswith(("Z", "z")):
         text = text[:-1]
     elif "+" in text[10:] or "-" in text[10:]:
         raise UndecidableBoundError("it has a zone")
     return parse_timestamp(text)
-
-
-_LONGEST_DATE = 12
 
 
 def _logged_text(value: Any) -> bytes:
@@ -372,7 +359,8 @@ def _civil(days: int) -> str:
     month = (5 * rest + 2) // 153
     number = rest - (153 * month + 2) // 5 + 1
     month = month + 3 if month < 10 else month - 9
-    return f"{_year(year + era * 400 + (month < 3))}-{month:02}-{number:02}"
+    year += era * 400 + (month < 3)
+    return f"{f'{year:04}' if 0 <= year < 10_000 else f'{year:+05}'}-{month:02}-{number:02}"
 
 
 #: Maximum number of characters of a string that are shown.
@@ -381,8 +369,7 @@ _MOST_TEXT = 60
 
 def _shown_text(value: bytes) -> str:
     text = value.decode("utf-8", "replace")
-    text = text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return literal(text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…")
 
 
 def is_cut_from(bound: bytes, value: bytes, *, upper: bool) -> bool:

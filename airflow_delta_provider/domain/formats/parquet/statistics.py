@@ -42,7 +42,7 @@ class Writer(NamedTuple):
     """The parts of a footer that decide which statistics readers trust.
 
     :param created_by: name and version of the writer
-    :param ordered: for each leaf column, True if the order of its bounds is that of its type; empty if none is recorded
+    :param ordered: for each leaf column, True if its bounds have the order of its type; empty if none is recorded
     :param keys: metadata of the application
     """
 
@@ -52,7 +52,7 @@ class Writer(NamedTuple):
 
     @property
     def has_sound_bytes(self) -> bool:
-        """Return True if bounds of byte arrays are not those of PARQUET-251, which parquet-mr fixed in 1.8.0."""
+        """Return True if bounds of byte arrays are sound: parquet-mr had the fault PARQUET-251 before 1.8.0."""
         if not self.created_by.startswith("parquet-mr"):
             return bool(self.created_by)
         found = re.match(r"parquet-mr (?:\([^)]*\) )?version (\d+)\.(\d+)", self.created_by)
