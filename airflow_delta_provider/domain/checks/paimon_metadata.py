@@ -128,7 +128,7 @@ IF_SAME_ROWS = "If these are the same rows, consumers that follow row ids see th
 def severity_of_reassigned(finding: Finding) -> Severity | None:
     """Return the severity of reassigned row ids if they are to fail a check; None for other findings.
 
-    Ids of rows with equal statistics are undecided. If nothing is known of the rows, the finding stays a warning.
+    Ids of rows with equal statistics are undecided. Without statistics of the rows, the finding stays a warning.
     """
     if finding.code != REASSIGNED.code:
         return None

@@ -184,7 +184,7 @@ def compared_rows(
     bounds: Mapping[str, ValueBounds],
     schemas: Mapping[int, TableSchema | PaimonFormatError],
 ) -> Likeness:
-    """Compare the rows of files with the rows of those that they replace.
+    """Compare the rows of files with the rows of replaced files.
 
     Equal statistics prove that rows are the same only if each column has a single value.
 

@@ -124,9 +124,10 @@ def check_lost_columns(
             if names := [current[number] for number in missing]:
                 lost[ids] = names
     if lost:
+        rows_left = Ranges(lost)
         yield _violation(
             "The commit removed the values of {columns} for the row ids {ids}, whose rows stay.",
-            [file for file in live if Ranges(lost).meet(id_range(file))],
+            [file for file in live if rows_left.meet(id_range(file))],
             columns=listed(sorted({name for names in lost.values() for name in names})),
             ids=listed(range_texts(lost)),
         )

@@ -251,10 +251,10 @@ def _duplicate_columns(state: TableState) -> Iterator[Finding]:
 
 @on_state(UNKNOWN_TYPE_OR_VALUE)
 def _unknown_types(state: TableState) -> Iterator[Finding]:
-    features = (feature_named(name) for name in sorted(state.protocol.features))
-    owner = next((f.name for f in features if f.kind is FeatureKind.UNKNOWN or not f.is_judged), None)
     for column in state.metadata.readable_columns or ():
         if not is_known_type(column.data_type):
+            features = map(feature_named, sorted(state.protocol.features))
+            owner = next((f.name for f in features if f.kind is FeatureKind.UNKNOWN or not f.is_judged), None)
             yield UNKNOWN_TYPE_OR_VALUE.found(
                 "The column {column} has the type {type!r}, which is not in the protocol"
                 + (". It may belong to the feature {owner}, which is not judged." if owner else "."),
