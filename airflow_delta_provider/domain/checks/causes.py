@@ -98,6 +98,7 @@ CAUSES: Mapping[str, Causes] = {
     "CM07": causes("CM10", "CM04", "CM12", afterwards=("CM06",)),
     "CM08": causes("CM09"),
     "CM09": causes("CM20", "MD17", "MD03"),
+    "CM11": causes("TW08"),
     "CM12": causes("CM11"),
     "CM13": causes("CM10"),
     "CM14": causes("MD17", "MD11", "CM09", later=True),

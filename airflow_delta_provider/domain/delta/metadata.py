@@ -365,11 +365,16 @@ class MappedSchema:
     def _by_name(self) -> dict[tuple[str, ...], MappedField]:
         return {field.column.parts: field for field in self.fields}
 
-    def struct_of(self, field: MappedField) -> int | None:
-        """Return the id of the nearest field that encloses a field; None at the top, or if that field has no id."""
+    def place_of(self, field: MappedField) -> tuple[int | None, tuple[str, ...]]:
+        """Return the id of the nearest field that encloses a field, and the way from there, such as ``key``.
+
+        The id is None at the top, or if the enclosing field has none.
+        """
         parts = field.column.parts
-        above = (self._by_name.get(parts[:length]) for length in range(len(parts) - 1, 0, -1))
-        return next((found.id for found in above if found is not None), None)
+        for length in range(len(parts) - 1, 0, -1):
+            if above := self._by_name.get(parts[:length]):
+                return above.id, parts[length:-1]
+        return None, ()
 
 
 def is_id(value: Any) -> bool:
@@ -443,7 +448,7 @@ def column_changes(before: MappedSchema, after: MappedSchema) -> Iterator[Column
             gone.append(was.column.parts)
             yield ColumnChange(ChangeKind.DROPPED, was)
         elif now is not None and (
-            now.column.field.name != was.column.field.name or after.struct_of(now) != before.struct_of(was)
+            now.column.field.name != was.column.field.name or after.place_of(now) != before.place_of(was)
         ):
             yield ColumnChange(ChangeKind.RENAMED, was, now)
 

@@ -25,6 +25,7 @@ from tests.unit.damages.histories import (
     V,
     exact,
     mapped_late,
+    mapped_pairs,
     partitioned,
     plain,
     tracked,
@@ -357,6 +358,32 @@ def test_bounds_of_variants_are_as_in_the_example_of_the_specification():
     most = "0S&u500&]LC42A9vqZe}wb#-i1}-a+cT!xdbWhT9cTx}7v<+K"
     table = variants().damaged(both(bound("minValues", "w", least), bound("maxValues", "w", most))).append()
     assert log_audited(table.commits) == []
+
+
+def _rename_in_key(table: Table) -> Table:
+    schema = table.schema
+    column_of(schema, "m")["type"]["keyType"]["fields"][0]["name"] = "z"
+    table.commit("RENAME COLUMN", table._changed(schema))
+    return table
+
+
+def _in_another_place(table: Table) -> Table:
+    """Drop a field of the key, and add one of the same name to the value."""
+    schema, configuration = table.schema, table.configuration
+    pairs = column_of(schema, "m")["type"]
+    dropped = pairs["keyType"]["fields"].pop(0)
+    table.commit("DROP COLUMNS", table._changed(schema))
+    number = int(configuration[MAX]) + 1
+    pairs["valueType"]["fields"].append({**dropped, "metadata": {ID: number, NAME: f"col-{table._uuid()}"}})
+    table.commit("ADD COLUMNS", table._changed(schema, {**configuration, MAX: str(number)}))
+    return table
+
+
+@pytest.mark.parametrize(
+    "change", [lambda t: t.rename_column("m", "pairs"), _rename_in_key, _in_another_place, Table.overwrite]
+)
+def test_field_below_a_map_is_renamed_or_made_again(change):
+    assert log_audited(change(mapped_pairs()).append().commits) == []
 
 
 def test_files_that_the_commit_removes_need_no_statistics_of_a_new_clustering_column():

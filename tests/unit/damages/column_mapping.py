@@ -23,6 +23,7 @@ from tests.unit.damages.histories import (
     dropped,
     mapped,
     mapped_empty,
+    mapped_pairs,
     mapped_partitions,
     plain,
 )
@@ -50,6 +51,11 @@ def _moved_into(parsed: Json) -> None:
 def _moved_out(parsed: Json) -> None:
     parsed["fields"].append(_nested(parsed))
     column_of(parsed, "s")["type"]["fields"] = []
+
+
+def _moved_to_value(parsed: Json) -> None:
+    pairs = column_of(parsed, "m")["type"]
+    pairs["valueType"]["fields"].append(pairs["keyType"]["fields"].pop(0))
 
 
 def _undo_mapping(parsed: Json) -> None:
@@ -158,6 +164,15 @@ CASES = (
     ),
     Case("CM11", mapped, set_property, schema(_moved_into), "schemaString", column="s.w", name="into a struct"),
     Case("CM11", mapped, set_property, schema(_moved_out), "schemaString", column="x", name="out of a struct"),
+    Case(
+        "CM11",
+        mapped_pairs,
+        set_property,
+        schema(_moved_to_value),
+        "schemaString",
+        column="m.value.x",
+        name="from key to value",
+    ),
     Case(
         "CM13",
         lambda: mapped(mode="id").drop_column("w").append(),

@@ -161,6 +161,18 @@ def required() -> Table:
     return Table(replace(KEY, nullable=False), V).append(2)
 
 
+def mapped_pairs() -> Table:
+    """Mapped, with a map between structs."""
+    pairs = field("m", MapType(struct(field("x", "integer"), field("k", "integer")), struct(field("y", "integer"))))
+    return Table(KEY, pairs, features=["columnMapping"], properties={MODE: "name"}).append(2)
+
+
+def counted_and_mapped() -> Table:
+    """With an identity column in a mapped table."""
+    table = counted().enable_mapping()
+    return table.append()
+
+
 def structured() -> Table:
     return Table(KEY, S).append(2)
 

@@ -121,7 +121,7 @@ def _physical_name_changed(transition: Transition) -> Iterator[Finding]:
         if now is None or now.name is None or was.name is None or now.path not in new.by_path:
             continue
         if was.name == now.name:
-            if was.path is not None and was.path != now.path and old.struct_of(was) != new.struct_of(now):
+            if was.path is not None and was.path != now.path and old.place_of(was) != new.place_of(now):
                 yield PHYSICAL_NAME_CHANGED.found(
                     "The commit moves {old} (id {id}) to {column}, but older files store it in the old place.",
                     column=now.column,
