@@ -23,6 +23,7 @@ from tests.unit.damages.histories import (
     USAGE,
     S,
     V,
+    counted_and_mapped,
     exact,
     mapped_late,
     mapped_pairs,
@@ -384,6 +385,22 @@ def _in_another_place(table: Table) -> Table:
 )
 def test_field_below_a_map_is_renamed_or_made_again(change):
     assert log_audited(change(mapped_pairs()).append().commits) == []
+
+
+def _ordinary_under_its_name(table: Table) -> Table:
+    schema, configuration = table.schema, table.configuration
+    number = int(configuration[MAX]) + 1
+    schema["fields"][1] = {
+        **column("number", "long"),
+        "metadata": {ID: number, NAME: f"col-{table._uuid()}"},
+    }
+    table.commit("REPLACE COLUMNS", table._changed(schema, {**configuration, MAX: str(number)}))
+    return table
+
+
+@pytest.mark.parametrize("change", [lambda t: t.rename_column("number", "nr"), _ordinary_under_its_name])
+def test_identity_column_is_renamed_or_another_column_gets_its_name(change):
+    assert log_audited(change(counted_and_mapped()).append().commits) == []
 
 
 def test_files_that_the_commit_removes_need_no_statistics_of_a_new_clustering_column():

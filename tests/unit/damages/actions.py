@@ -35,6 +35,7 @@ from tests.unit.damages.histories import (
     mapped_partitions,
     partitioned,
     partitioned_by,
+    partitioned_structs,
     plain,
     priced,
     timed,
@@ -356,6 +357,14 @@ CASES = (
     of_rewrite("AC24", removed(partitionValues={"p": "x"}), "remove", before=partitioned, column="p"),
     of_rewrite("AC24", removed(partitionValues={"q": "1"}), "remove", "other column", partitioned, column="p"),
     of_rewrite("AC24", removed(partitionValues={"id": "1"}), "remove", "logical name", mapped_partitions, column="id"),
+    of_rewrite(
+        "AC24",
+        removed(partitionValues={"x": "1"}),
+        "remove",
+        "name of a nested field",
+        partitioned_structs,
+        column="p",
+    ),
     of_rewrite(
         "AC24",
         extra(change_data(partitionValues={"id": "1"})),

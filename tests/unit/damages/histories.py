@@ -34,6 +34,10 @@ def partitioned() -> Table:
     return Table(KEY, V, field("p", "integer"), partition_by=["p"]).append(2).append()
 
 
+def partitioned_structs() -> Table:
+    return Table(KEY, S, field("p", "integer"), partition_by=["p"]).append(2)
+
+
 def priced() -> Table:
     """With a decimal that has more digits than a double."""
     return Table(KEY, V, field("price", DecimalType(18, 2))).append(2).append()

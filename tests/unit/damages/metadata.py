@@ -24,6 +24,7 @@ from tests.unit.damages.histories import (
     checked,
     clustered_by_key,
     counted,
+    counted_and_mapped,
     exact,
     mapped,
     nested_required,
@@ -53,6 +54,12 @@ MARK, STEP = "delta.identity.highWaterMark", "delta.identity.step"
 
 def _duplicate_name(parsed: Json) -> None:
     parsed["fields"].append({**column_of(parsed, "v"), "name": "ID"})
+
+
+def _renamed_ordinary(parsed: Json) -> None:
+    wire = column_of(parsed, "number")
+    wire["name"] = "nr"
+    wire["metadata"] = {key: value for key, value in wire["metadata"].items() if not key.startswith(IDENTITY)}
 
 
 def partitioned_rows(table: Table) -> None:
@@ -354,6 +361,15 @@ CASES = (
         MARK,
         column="number",
         name="explicit",
+    ),
+    Case(
+        "MD24",
+        counted_and_mapped,
+        set_property,
+        schema(_renamed_ordinary),
+        "schemaString",
+        column="nr",
+        name="renamed",
     ),
     Case("MD25", exact, set_property, column("number", metadata={MARK: 22}), MARK, column="number"),
     Case("MD26", plain, set_property, configured(delta__appendOnly="yes"), "yes", healed_by=KEPT),

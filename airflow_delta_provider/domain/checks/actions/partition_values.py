@@ -110,7 +110,11 @@ def _are_columns(extra: list[str] | None, metadata: Metadata) -> bool:
     :param extra: additional names; None if the names are not wrong
     """
     mode = metadata.properties.mapping_mode
-    columns = {physical_name(column.field, mode).lower() for column in metadata.readable_columns or ()}
+    columns = {
+        physical_name(column.field, mode).lower()
+        for column in metadata.readable_columns or ()
+        if len(column.parts) == 1
+    }
     return extra is not None and {name.lower() for name in extra} <= columns
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_change, on_first_commit, on_transition
 from airflow_delta_provider.domain.checks.metadata import ENTRIES, FAMILY, FILES
@@ -322,6 +323,13 @@ def _required_column(transition: Transition) -> Iterator[Finding]:
             column=column,
             above=None if certain else path_text(column.parts[:-1]),
         )
+
+
+def fields_by_id(metadata: Metadata, *, mapped: bool) -> dict[Any, Column]:
+    """Return the columns and nested fields by id, those without an id by path; all by path if not ``mapped``."""
+    fields = (column for column in metadata.readable_columns or () if column.kinds[-1] == "field")
+    ids = ((column.field.metadata.get(ID) if mapped else None, column) for column in fields)
+    return {number if isinstance(number, int) else lowered(column.parts): column for number, column in ids}
 
 
 def _new_columns(before: Metadata, after: Metadata) -> Iterator[Column]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_transition
 from airflow_delta_provider.domain.checks.metadata import FAMILY
-from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER
+from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER, fields_by_id
 from airflow_delta_provider.domain.checks.rule import Details, Healing, Scope
 from airflow_delta_provider.domain.delta.commit import writer_of
 from airflow_delta_provider.domain.delta.data_type import Column, lowered
@@ -169,10 +169,7 @@ def _guards(metadata: Metadata) -> Iterator[_Guard]:
 
 
 def _columns(metadata: Metadata) -> dict[Any, Column]:
-    """Return the columns and nested fields by id, those without an id by path."""
-    is_mapped = metadata.properties.is_mapped
-    fields = (column for column in metadata.readable_columns or () if column.kinds[-1] == "field")
-    return {(is_mapped and _id(column)) or lowered(column.parts): column for column in fields}
+    return fields_by_id(metadata, mapped=metadata.properties.is_mapped)
 
 
 def _id(column: Column) -> int | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_change, on_demand, on_state
 from airflow_delta_provider.domain.checks.metadata import FAMILY, IDENTITY, MOST_TEXT, RESTORE
-from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER, is_compared
+from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER, fields_by_id, is_compared
 from airflow_delta_provider.domain.checks.rule import Details, Healing, Prose, Scope
 from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, read_statistics
 from airflow_delta_provider.domain.delta.commit import Action, Commit
@@ -109,11 +109,13 @@ _FIXED = ("start", "step", "allowExplicitInsert")
 
 @on_change(IDENTITY_CHANGED)
 def _changed(transition: Transition) -> Iterator[Finding]:
-    if not is_compared(transition) or transition.replaces_all:
+    if not is_compared(transition) or transition.replaces_all or KEY not in transition.before.metadata.schema_string:
         return
-    columns = {str(column): column for column in transition.after.metadata.readable_columns or ()}
-    for was in _identity_columns(transition.before.metadata):
-        now = columns.get(str(was))
+    states = transition.before.metadata, transition.after.metadata
+    mapped = all(metadata.properties.is_mapped for metadata in states)
+    before, after = (fields_by_id(metadata, mapped=mapped) for metadata in states)
+    for key, was in before.items():
+        now = after.get(key) if _is_identity(was) else None
         if now is None or dict(_wrong(was)) or now.data_type != was.data_type:
             continue
         values = {name: tuple(column.field.metadata.get(f"{KEY}.{name}") for column in (was, now)) for name in _FIXED}
@@ -158,13 +160,7 @@ def _set_back(transition: Transition) -> Iterator[Finding]:
     for name, was in before.items():
         column = after.get(name)
         start, step, mark = map(was.field.metadata.get, (START, STEP, HIGH_WATER_MARK))
-        if (
-            column is None
-            or len(was.parts) > 1
-            or type(step) is not int
-            or type(mark) is not int
-            or column.field.metadata.get(STEP) != step
-        ):
+        if column is None or type(step) is not int or type(mark) is not int or column.field.metadata.get(STEP) != step:
             continue
         if is_restore and (
             type(start) is not int or column.field.metadata.get(START) != start or (mark - start) * step < 0
@@ -291,4 +287,5 @@ def _bounds(add: Mapping[str, Any], name: str) -> tuple[int, int] | None:
 
 def _by_name_in_files(metadata: Metadata) -> dict[str, Column]:
     mode = metadata.properties.mapping_mode
-    return {physical_name(column.field, mode): column for column in _identity_columns(metadata)}
+    columns = (column for column in _identity_columns(metadata) if len(column.parts) == 1)
+    return {physical_name(column.field, mode): column for column in columns}
