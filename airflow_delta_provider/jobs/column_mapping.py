@@ -7,12 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from airflow_delta_provider.domain.audit.past import find_version_range
-from airflow_delta_provider.domain.changes.disable_mapping.column_history import (
-    FOREIGN_FILES,
-    ColumnHistory,
-    MappedTable,
-)
+from airflow_delta_provider.domain.audit.past import FOREIGN_FILES, find_version_range
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory, MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, TableColumns
 from airflow_delta_provider.domain.changes.disable_mapping.usage import (
     Usage,

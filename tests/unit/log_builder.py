@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.past import Addition, FirstAdd, PastLog, additions, first_adds
+from airflow_delta_provider.domain.audit.past import Addition, FirstAdd, PastLog, additions, first_adds, stored_paths
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
+from airflow_delta_provider.domain.delta.metadata import PhysicalPath
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
@@ -567,6 +568,9 @@ class History(PastLog):
 
     def first_adds(self, version: int, paths: Collection[str]) -> dict[str, FirstAdd]:
         return first_adds(self._commits[: version + 1], paths, None)
+
+    def stored_paths(self, version: int) -> frozenset[PhysicalPath] | None:
+        return stored_paths(self._commits[: version + 1])
 
     def adds_between(self, after: int, version: int) -> Iterable[Json]:
         commits = self._commits[after + 1 : version + 1]

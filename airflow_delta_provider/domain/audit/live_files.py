@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import Change, Effect
 from airflow_delta_provider.domain.audit.live_paths import NO_PATHS, LiveCounts
-from airflow_delta_provider.domain.audit.past import PastLog
+from airflow_delta_provider.domain.audit.past import FOREIGN_FILES, PastLog
 from airflow_delta_provider.domain.audit.saved_state import LiveFiles
 from airflow_delta_provider.domain.checks.actions.partition_values import (
     check_other_partition_values,
@@ -265,8 +265,8 @@ class LiveFileTracker:
         :param info: ``commitInfo`` of the commit
         """
         writer = writer_of(info)
-        mapped = state.metadata.properties.is_mapped
-        stored_before = cache(lambda: self._log.stored_names_before(state.version))
+        mapped = state.metadata.properties.is_mapped and info.get("operation") not in FOREIGN_FILES
+        stored_paths = cache(lambda: self._log.stored_paths(state.version))
         clustered = clustering_paths(state) if CLUSTERING_DOMAIN in state.domains else ()
         for action in actions:
             add = action.get("add")
@@ -275,10 +275,10 @@ class LiveFileTracker:
                     if isinstance(body := action.get(kind), Mapping):
                         yield from check_other_partition_values(kind, body, metadata)
                 continue
-            current = mapped and add["path"] not in old and ":" not in add["path"]
-            found = list(check_added_file(add, state.metadata, stored_before, current=current))
+            current = mapped and add["path"] not in old and not is_absolute(add["path"])
+            found = list(check_added_file(add, state.metadata, stored_paths, current=current))
             if found and current and self._begun_late and self._log.added_before(state.version, [add["path"]]):
-                found = list(check_added_file(add, state.metadata, stored_before))
+                found = list(check_added_file(add, state.metadata, stored_paths))
             yield from found
             yield from check_partition_values(add, state.metadata)
             if clustered and add["path"] not in old and not is_absolute(add["path"]):  # others may be older

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 from airflow_delta_provider.domain.checks.log.history import gap, not_kept
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import FileAspect, Need
-from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.commit import Action, Commit, commit_info
+from airflow_delta_provider.domain.delta.data_type import lowered
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.features.columns import HIGH_WATER_MARK, KEY, USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
@@ -29,7 +30,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     earliest_version,
     select_segment,
 )
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata, PhysicalPath, physical_paths
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import (
     DROPPED_OR_RENAMED,
@@ -302,6 +303,27 @@ def first_adds(
     return found
 
 
+#: Operations that add files whose history is not in the log.
+FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
+
+
+def stored_paths(commits: Iterable[Iterable[Action]]) -> frozenset[PhysicalPath] | None:
+    """Return the paths, in lower case, that columns had in data files under these commits, from the first one on.
+
+    None if not all are known: a schema cannot be read, or a commit took over files from elsewhere.
+    """
+    found: set[PhysicalPath] = set()
+    for actions in map(list, commits):
+        if commit_info(actions).get("operation") in FOREIGN_FILES:
+            return None
+        for wire in (action["metaData"] for action in actions if action.get("metaData")):
+            schema = MappedSchema.readable(Metadata.from_json(wire))
+            if schema is None:
+                return None
+            found.update(map(lowered, physical_paths(schema)))
+    return frozenset(found)
+
+
 class PastLog:
     """A table's log before the commits that are checked. This base class knows nothing of it."""
 
@@ -341,8 +363,8 @@ class PastLog:
         """
         return {}
 
-    def stored_names_before(self, version: int) -> frozenset[str] | None:
-        """Return the lower-case names of columns in files before ``version``; None if the log begins later."""
+    def stored_paths(self, version: int) -> frozenset[PhysicalPath] | None:
+        """Return the lower-case paths that columns had in files up to ``version``; None if not all are known."""
         return None
 
     def adds_between(self, after: int, version: int) -> Iterable[Mapping[str, Any]]:

@@ -267,14 +267,6 @@ NESTED_IDS = "delta.columnMapping.nested.ids"
 PhysicalPath = tuple[str, ...]
 
 
-def stored_names(metadata: Metadata) -> Iterator[str]:
-    """Yield the names that columns, nested ones included, have in data files, in lower case."""
-    is_mapped = metadata.properties.is_mapped
-    for column in metadata.readable_columns or ():
-        physical = field_metadata(column.field).get(PHYSICAL_NAME) if is_mapped else None
-        yield str(physical or column.field.name).lower()
-
-
 @dataclass(frozen=True)
 class MappedField:
     """A struct field.

@@ -166,8 +166,8 @@ class DataLevel(LogLevel):
         tracking = state.row_tracking
         column = tracking.row_id_column if tracking.relied_upon else None
         data = self._session.data_files(self._table.location)
-        stored_before = cache(lambda: KeptLog(self._table.log).stored_names_before(state.version + 1))
-        schemas = FileSchemas(state.metadata, state.protocol, stored_before)
+        stored_paths = cache(lambda: KeptLog(self._table.log).stored_paths(state.version))
+        schemas = FileSchemas(state.metadata, state.protocol, stored_paths)
         with self._timings.phase("footers"):
             self._progress(f"{self._name}: reading the footers of {counted(len(files), 'file')}")
             has_vectors = any(file.deletion_vector is not None for file in files)

@@ -7,7 +7,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from airflow_delta_provider.domain.audit.past import Addition, EarlierStates, FirstAdd, PastLog, additions, first_adds
+from airflow_delta_provider.domain.audit.past import (
+    FOREIGN_FILES,
+    Addition,
+    EarlierStates,
+    FirstAdd,
+    PastLog,
+    additions,
+    first_adds,
+    stored_paths,
+)
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, COUNTS, read_statistics
 from airflow_delta_provider.domain.delta.commit import Action, Commit, parse_commit
@@ -20,7 +29,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     earliest_version,
     select_segment,
 )
-from airflow_delta_provider.domain.delta.metadata import Metadata, stored_names
+from airflow_delta_provider.domain.delta.metadata import PhysicalPath
 from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_properties import is_true
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -29,6 +38,8 @@ from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 #: With more files than this, commits are parsed completely instead of searched for paths first.
 _FEW_FILES = 10
+#: Words of the commits that show the paths of columns in files.
+_OF_PATHS = (b'"metaData"', *(name.encode() for name in FOREIGN_FILES))
 
 
 class KeptLog(PastLog):
@@ -111,18 +122,16 @@ class KeptLog(PastLog):
         except (BrokenLogError, MissingFileError):
             return {}
 
-    def stored_names_before(self, version: int) -> frozenset[str] | None:
-        """Return the lower-case names of columns in files before ``version``; None if the log begins later."""
-        if commit_name(0) not in self._log.list_names():
+    def stored_paths(self, version: int) -> frozenset[PhysicalPath] | None:
+        """Return the lower-case paths that columns had in files up to ``version``; None if not all are known."""
+        if [v for v in commit_versions(self._log.list_names()) if v <= version] != [*range(version + 1)]:
             return None
-        found: set[str] = set()
-        for _, name, content in self._commits_before(version):
-            if b'"metaData"' in content:
-                with suppress(BrokenLogError):  # reported for that commit
-                    for action in parse_commit(name, content):
-                        if action.get("metaData"):
-                            found.update(stored_names(Metadata.from_json(action["metaData"])))
-        return frozenset(found)
+        commits = self._commits_before(version + 1)
+        wanted = (found for found in commits if any(word in found[2] for word in _OF_PATHS))
+        try:
+            return stored_paths(parse_commit(name, content) for _, name, content in wanted)
+        except (BrokenLogError, MissingFileError):
+            return None
 
     def adds_between(self, after: int, version: int) -> Iterator[Mapping[str, Any]]:
         """Yield the ``add`` actions of kept commits after one version and up to another, as logged.

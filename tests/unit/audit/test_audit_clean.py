@@ -403,6 +403,16 @@ def test_identity_column_is_renamed_or_another_column_gets_its_name(change):
     assert log_audited(change(counted_and_mapped()).append().commits) == []
 
 
+@pytest.mark.parametrize("root", ["file:///source/", ""], ids=["shallow", "deep"])
+def test_clone_has_statistics_of_columns_that_its_source_dropped(root):
+    source = mapped_late().drop_column("v").append().add_column(V).append().now
+    adds = [{"add": {**add, "path": f"{root}{add['path']}"}} for add in source.files.values()]
+    actions = [{"commitInfo": {"operation": "CLONE"}}, {"metaData": source.metadata}, {"protocol": source.protocol}]
+    clone = Table.of([[*actions, *adds]])
+    clone.commit("COMPUTE STATS", {"add": {**adds[0]["add"], "dataChange": False}})
+    assert log_audited(clone.append().commits) == []
+
+
 def test_files_that_the_commit_removes_need_no_statistics_of_a_new_clustering_column():
     table = Table(KEY, V, features=["clustering"], properties={INDEXED: "0"}).append()
     (path,) = table.paths

@@ -387,14 +387,23 @@ def test_file_known_to_be_written_under_the_schema_has_no_dropped_columns() -> N
 
 
 @pytest.mark.parametrize(
-    ("stored_before", "expected"), [({"id"}, []), ({"a b"}, [("CM15", "id")]), (None, [])], ids=str
+    ("stored", "path", "expected"),
+    [
+        ({("id",)}, "f", []),
+        ({("a b",)}, "f", [("CM15", "id")]),
+        ({("col-3", "id")}, "f", [("CM15", "id")]),
+        (None, "f", []),
+        ({("a b",)}, "s3://elsewhere/f", []),
+    ],
+    ids=["stored", "another one", "within a struct", "unknown", "file from elsewhere"],
 )
 def test_logical_name_that_no_column_ever_had_in_files_is_wrong(
-    stored_before: set[str] | None, expected: list[tuple[str, str]]
+    stored: set[tuple[str, ...]] | None, path: str, expected: list[tuple[str, str]]
 ) -> None:
     metadata = table(without(SCHEMA, "a b"), configured(SCHEMA)).metadata
-    names = None if stored_before is None else frozenset(stored_before)
-    assert said(list(check_added_file(add(bounds({"id": 1})), metadata, lambda: names))) == expected
+    paths = None if stored is None else frozenset(stored)
+    body = {**add(bounds({"id": 1})), "path": path}
+    assert said(list(check_added_file(body, metadata, lambda: paths))) == expected
 
 
 leaves = st.sampled_from(["integer", "string", "decimal(10,2)", "timestamp"]).map(PrimitiveType)

@@ -476,11 +476,21 @@ def test_logical_name_may_be_that_of_a_dropped_column():
     assert found(replace(table(renamed, "name"), configuration={MODE: "name"}), old) == []
 
 
-@pytest.mark.parametrize(("stored", "codes"), [({"a"}, []), ({"other"}, ["CM18"]), (None, [])], ids=str)
-def test_logical_name_that_no_column_ever_had_in_files_is_foreign(stored, codes):
+@pytest.mark.parametrize(
+    ("stored", "path", "codes"),
+    [
+        ({("a",)}, "f", []),
+        ({("other",)}, "f", ["CM18"]),
+        ({("s", "a")}, "f", ["CM18"]),
+        (None, "f", []),
+        ({("other",)}, "file:/elsewhere/f", []),
+    ],
+    ids=["stored", "another one", "within a struct", "unknown", "file from elsewhere"],
+)
+def test_logical_name_that_no_column_ever_had_in_files_is_foreign(stored, path, codes):
     metadata = table(mapped(struct(field("a", "long"), field("b", "long")), made_up), "name", **{MAX: "3"})
     schemas = FileSchemas(metadata, LEGACY, lambda: None if stored is None else frozenset(stored))
-    assert [finding.code for finding in schemas.check(footer(("a", pa.string())), "f")] == codes
+    assert [finding.code for finding in schemas.check(footer(("a", pa.string())), path)] == codes
 
 
 def test_logical_name_that_is_a_physical_one_is_that_column():

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_delta_provider.domain.audit.past import EarlierStates, PastLog
+from airflow_delta_provider.domain.audit.past import FOREIGN_FILES, EarlierStates, PastLog
 from airflow_delta_provider.domain.audit.restore_detection import restored_by
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.delta.commit import Action, commit_info
@@ -32,9 +32,6 @@ from airflow_delta_provider.domain.delta.metadata import (
     physical_paths,
 )
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState, Transition, advance
-
-#: Operations that add files whose history is not in the log.
-FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
 
 
 @dataclass(frozen=True)

@@ -8,25 +8,24 @@ PROTOCOL.md, Add File and Remove File, and Writer Requirements for Column Mappin
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping import FAMILY, PATH, READERS, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.rule import Details, Healing, Need, Restore, Scope, StillOpen
 from airflow_delta_provider.domain.delta.column_statistics import read_statistics
 from airflow_delta_provider.domain.delta.data_type import StructType, lowered
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, is_absolute
 from airflow_delta_provider.domain.delta.metadata import MappedField, MappedSchema, Metadata, PhysicalPath
 from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID, MappingMode
 from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 from airflow_delta_provider.domain.report.report import Finding
 
-T = TypeVar("T")
-#: Returns the names that columns had in files before, in lower case; None if not all are known.
-StoredBefore = Callable[[], "frozenset[str] | None"]
+#: Returns the paths that columns ever had in files, in lower case; None if not all are known.
+StoredPaths = Callable[[], "frozenset[PhysicalPath] | None"]
 
 
 def _path_is_taken(later: Transition, finding: Finding, details: Details) -> bool:
@@ -213,7 +212,7 @@ class _FileNames:
 
 @on_demand(PARTITION_VALUES, STATISTICS)
 def check_added_file(
-    add: Mapping[str, Any], metadata: Metadata, stored_before: StoredBefore, *, current: bool = False
+    add: Mapping[str, Any], metadata: Metadata, stored_paths: StoredPaths, *, current: bool = False
 ) -> Iterator[Finding]:
     """Yield findings about the names in an ``add`` action.
 
@@ -223,7 +222,7 @@ def check_added_file(
 
     :param add: the body of the action, as in the log
     :param metadata: the table's metadata after the commit
-    :param stored_before: returns the names that columns had in files before, in lower case; None if not all are known
+    :param stored_paths: returns the paths that columns ever had in files, in lower case; None if not all are known
     :param current: whether the file is known to be written under this schema, so that it has no statistics of dropped
         columns
     """
@@ -241,7 +240,7 @@ def check_added_file(
         return
     if names is not None:
         yield from _partition_values(add, names)
-        yield from _statistics(add, names, stored_before, current=current)
+        yield from _statistics(add, names, stored_paths, current=current)
 
 
 def _partition_values(add: Mapping[str, Any], names: _FileNames) -> Iterator[Finding]:
@@ -266,7 +265,7 @@ def _partition_values(add: Mapping[str, Any], names: _FileNames) -> Iterator[Fin
 
 
 def _statistics(
-    add: Mapping[str, Any], names: _FileNames, stored_before: StoredBefore, *, current: bool
+    add: Mapping[str, Any], names: _FileNames, stored_paths: StoredPaths, *, current: bool
 ) -> Iterator[Finding]:
     text = add.get("stats")
     if not names.has_foreign or not isinstance(text, str):
@@ -275,14 +274,15 @@ def _statistics(
         stats = read_statistics(text)
     except ValueError:
         return
-    used: dict[tuple[str, ...], MappedField] = {}
+    found: dict[tuple[str, ...], MappedField] = {}
     for bound in _BOUNDS if isinstance(stats, dict) else ():
-        _collect(names.top, stats.get(bound), used)
+        _collect(names.top, stats.get(bound), found)
+    used = list(found.values())
     if not (current or len(used) > names.gone):
-        used = never_stored(used, stored_before)
+        used = never_stored(used, stored_paths, _path(add))
     if not used:
         return
-    first = next(iter(used.values()))
+    first = used[0]
     yield STATISTICS.found(
         "The statistics of {path} name {columns:column by its logical name|columns by their logical names}, for "
         "example {column}, which has the physical name {name!r}.",
@@ -293,10 +293,18 @@ def _statistics(
     )
 
 
-def never_stored(used: Mapping[PhysicalPath, T], stored_before: StoredBefore) -> dict[PhysicalPath, T]:
-    """Return the columns whose logical names, though in a file, no column ever had there; none if that is unknown."""
-    before = stored_before() if used else None
-    return {} if before is None else {path: what for path, what in used.items() if path[-1].lower() not in before}
+def never_stored(used: Sequence[MappedField], stored_paths: StoredPaths, path: str | None) -> list[MappedField]:
+    """Return the columns whose logical names, though in a file, no column ever had at that place in files.
+
+    None of them if that is unknown, as for files from elsewhere.
+
+    :param path: path of the file, as in the log
+    """
+    stored = stored_paths() if used and not is_absolute(path or "") else None
+    if stored is None:
+        return []
+    logical = ((field, (*field.path[:-1], field.column.field.name)) for field in used if field.path is not None)
+    return [field for field, place in logical if lowered(place) not in stored]
 
 
 def _collect(level: _Level, values: Any, used: dict[tuple[str, ...], MappedField]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.column_mapping.names import NOT_FOUND_IN_FILE, StoredBefore, never_stored
+from airflow_delta_provider.domain.checks.column_mapping.names import NOT_FOUND_IN_FILE, StoredPaths, never_stored
 from airflow_delta_provider.domain.checks.data_files.schema_walk import SchemaProblem, SchemaWalk, said_name
 from airflow_delta_provider.domain.checks.data_files.stored_types import (
     OTHER_TIMESTAMP,
@@ -26,6 +26,7 @@ from airflow_delta_provider.domain.delta.features.columns import VARIANT_SHREDDI
 from airflow_delta_provider.domain.delta.features.feature import Feature
 from airflow_delta_provider.domain.delta.features.log import MATERIALIZE_PARTITION_COLUMNS
 from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPATS
+from airflow_delta_provider.domain.delta.log_files import is_absolute
 from airflow_delta_provider.domain.delta.metadata import ID, NESTED_IDS, MappedSchema, Metadata, field_metadata, is_id
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_features import is_active
@@ -175,15 +176,15 @@ class FileSchemas:
 
     :param metadata: metadata of the table
     :param protocol: protocol of the table
-    :param stored_before: returns the names that columns ever had in files, in lower case; None if not all are known
+    :param stored_paths: returns the paths that columns ever had in files, in lower case; None if not all are known
     """
 
-    def __init__(self, metadata: Metadata, protocol: Protocol, stored_before: StoredBefore = lambda: None) -> None:
-        self._stored_before = stored_before
+    def __init__(self, metadata: Metadata, protocol: Protocol, stored_paths: StoredPaths = lambda: None) -> None:
+        self._stored_paths = stored_paths
         self._iceberg = IcebergFiles(metadata, protocol)
         self._may_shred = bool(_SHREDDING & protocol.features)
-        self._known: dict[tuple[SchemaElement, ...], tuple[SchemaProblem, ...]] = {}
-        self._last: tuple[tuple[SchemaElement, ...], tuple[SchemaProblem, ...]] = ((), ())
+        self._known: dict[tuple[bool, tuple[SchemaElement, ...]], tuple[SchemaProblem, ...]] = {}
+        self._last: tuple[tuple[SchemaElement, ...], bool, tuple[SchemaProblem, ...]] = ((), False, ())
         self._schema: MappedSchema | None = None
         self._columns: tuple[Column, ...] = ()
         columns = metadata.readable_columns
@@ -201,24 +202,25 @@ class FileSchemas:
         :param elements: elements of the file's schema, depth-first, the root first, forming one tree
         :param path: path of the file, as in the log
         """
-        return [found.rule.found(found.evidence, path=path, **found.known) for found in self._problems(elements)]
+        return [found.rule.found(found.evidence, path=path, **found.known) for found in self._problems(elements, path)]
 
-    def _problems(self, elements: tuple[SchemaElement, ...]) -> tuple[SchemaProblem, ...]:
-        last, problems = self._last
-        if last is elements:
+    def _problems(self, elements: tuple[SchemaElement, ...], path: str) -> tuple[SchemaProblem, ...]:
+        last, was_absolute, problems = self._last
+        absolute = is_absolute(path)
+        if last is elements and was_absolute is absolute:
             return problems
-        found = self._known.get(elements)
+        found = self._known.get((absolute, elements))
         if found is None:
             root = file_tree(elements)
-            compared = () if self._schema is None else self._compare(self._schema, root)
+            compared = () if self._schema is None else self._compare(self._schema, root, path)
             found = (*compared, *self._iceberg.problems(root))
             if len(self._known) >= _MOST_SCHEMAS:
                 self._known.clear()
-            self._known[elements] = found
-        self._last = elements, found
+            self._known[absolute, elements] = found
+        self._last = elements, absolute, found
         return found
 
-    def _compare(self, schema: MappedSchema, root: FileNode) -> Iterator[SchemaProblem]:
+    def _compare(self, schema: MappedSchema, root: FileNode, path: str) -> Iterator[SchemaProblem]:
         if schema.mode is MappingMode.ID and not root.has_ids:
             names = {child.element.name.lower() for child in root.children}
             if any({column.field.name.lower(), str(said_name(column)).lower()} & names for column in self._columns):
@@ -232,11 +234,12 @@ class FileSchemas:
         walk.struct(self._columns, root)
         yield from walk.problems
         dropped = schema.gone if schema.max_column_id is not None else len(schema.fields)
-        foreign = walk.foreign
+        places = {column.parts for column in walk.foreign}
+        foreign = [field for field in schema.fields if field.column.parts in places]
         if len(foreign) <= dropped:
-            foreign = list(never_stored({column.parts: column for column in foreign}, self._stored_before).values())
+            foreign = never_stored(foreign, self._stored_paths, path)
         if foreign:
-            first = foreign[0]
+            first = foreign[0].column
             yield SchemaProblem(
                 NOT_FOUND_IN_FILE,
                 "{path} has {columns:column} under logical names, the first one {column}, whose physical name {name!r} "
