@@ -286,6 +286,8 @@ def _named(paths: Sequence[str], what: str, where: str) -> Iterator[str]:
 
 
 _LEAVES = ("minValues", "maxValues", "nullCount")
+#: Statistics that are whole numbers in any form; a bound of a float may be rounded.
+_COUNTS = ("numRecords", "nullCount")
 
 
 def statistics_agree(one: str, other: str) -> bool:
@@ -301,20 +303,24 @@ def statistics_agree(one: str, other: str) -> bool:
         return False
     if not (isinstance(ours, Mapping) and isinstance(theirs, Mapping)):
         return False
-    return all(_agree(ours[key], theirs[key]) for key in ("numRecords", *_LEAVES) if key in ours and key in theirs)
+    return all(
+        _agree(ours[key], theirs[key], exact=key in _COUNTS)
+        for key in ("numRecords", *_LEAVES)
+        if key in ours and key in theirs
+    )
 
 
-def _agree(one: Any, other: Any) -> bool:
+def _agree(one: Any, other: Any, *, exact: bool) -> bool:
     if one == other or one is None or other is None:
         return True
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return all(_agree(one[key], other[key]) for key in one if key in other)
+        return all(_agree(one[key], other[key], exact=exact) for key in one if key in other)
     if isinstance(one, str) and isinstance(other, str):
         ours, theirs = _time(one), _time(other)
         if ours is None or theirs is None:
             return False
         return abs(ours - theirs) < 0.001
-    if type(one) is int and type(other) is int:
+    if exact or (type(one) is int and type(other) is int):
         return False
     try:
         return isclose(float(one), float(other), rel_tol=1e-6)

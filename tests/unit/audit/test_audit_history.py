@@ -18,7 +18,7 @@ from tests.unit.damages.case import Case
 from tests.unit.damages.edits import added, column, configured, metadata
 from tests.unit.damages.histories import KEY, V
 from tests.unit.damages.steps import carry_on
-from tests.unit.log_builder import CULPRIT, ENGINE, Actions, Damage, History, Table, audited, body, roots
+from tests.unit.log_builder import CULPRIT, DOMAIN, ENGINE, Actions, Damage, History, Table, audited, body, roots
 from tests.unit.mapped_tables import ID, NAME
 from tests.unit.states import field
 
@@ -718,3 +718,16 @@ def test_mark_that_a_restore_loses_is_not_found_again_by_ids_that_begin_anew() -
     follows = {code: finding.version for code, finding in found.items() if finding.caused_by}
     assert follows == dict.fromkeys(("RT07", "RT08", "RT11", "RT15"), lost + 1)
     assert {found[code].caused_by for code in follows} == {found["RT10"].fingerprint}
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_mark_that_is_removed_is_lost_until_it_is_back_even_if_it_was_0(rows: int) -> None:
+    table = Table(KEY, V, features=["rowTracking"], properties={"delta.enableRowTracking": "true"}).append(rows=rows)
+    kept = table.now.domains[DOMAIN]
+    lost = {"domain": DOMAIN, "configuration": kept, "removed": True}
+    table.damaged(edits.extra({"domainMetadata": lost})).set_properties(note="a").set_properties(note="b")
+    (finding,) = audited(table.set_properties(note="c").commits)
+    assert (finding.code, finding.version, finding.healed_version) == ("RT10", 2, None)
+    table.commit("WRITE", edits.domain(DOMAIN, kept))
+    (finding,) = audited(table.commits)
+    assert (finding.version, finding.healed_version) == (2, 5)

@@ -706,6 +706,10 @@ def test_0_is_a_value(field: str) -> None:
     [
         ('{"numRecords":5000000}', '{"numRecords":5000001}', False),
         ('{"nullCount":{"a":0}}', '{"nullCount":{"a":1}}', False),
+        ('{"numRecords":5000000}', '{"numRecords":5000001.0}', False),
+        ('{"nullCount":{"s":{"a":5000000}}}', '{"nullCount":{"s":{"a":5000001.0}}}', False),
+        ('{"numRecords":5000000}', '{"numRecords":5000000.0}', True),
+        ('{"maxValues":{"a":1234567936}}', '{"maxValues":{"a":1.2345679E9}}', True),
         ('{"maxValues":{"a":9007199254740993}}', '{"maxValues":{"a":9007199254740992}}', False),
         ('{"maxValues":{"a":1.5}}', '{"maxValues":{"a":1.50}}', True),
         ('{"maxValues":{"a":2}}', '{"maxValues":{"a":2.0}}', True),

@@ -60,7 +60,8 @@ def mark_is_too_low(later: Transition, _: Finding | None, details: Details) -> b
         )
     )
     details["given_again"] = assigned_again
-    return assigned_again or (tracking.high_water_mark or 0) < due
+    mark = tracking.high_water_mark
+    return assigned_again or mark is None or mark < due
 
 
 def highest_added(_: Finding, transition: Transition) -> Details:
@@ -71,7 +72,8 @@ def highest_added(_: Finding, transition: Transition) -> Details:
 
 def mark_before(_: Finding, transition: Transition) -> Details:
     """Return the high water mark before the commit."""
-    return {"due": transition.before.row_tracking.high_water_mark or 0}
+    mark = transition.before.row_tracking.high_water_mark
+    return {"due": -1 if mark is None else mark}
 
 
 def ids_before(finding: Finding, transition: Transition) -> Details:
