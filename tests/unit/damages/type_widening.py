@@ -244,6 +244,15 @@ CASES = (
         follows={"TW09"},
         name="feature without property",
     ),
+    Case(
+        "TW11",
+        lambda: widening().add_column(field("b", "byte")).set_properties(delta__enableTypeWidening="false"),
+        set_property,
+        column("b", type="short"),
+        "schemaString",
+        column="b",
+        name="stored alike",
+    ),
     Case("TW12", widening, set_property, column("n", metadata={CHANGES: None}), "schemaString", column="n"),
     Case(
         "TW12",

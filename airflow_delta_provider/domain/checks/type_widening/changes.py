@@ -40,9 +40,9 @@ from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata,
 from airflow_delta_provider.domain.delta.protocol import Protocol, reader_features
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
 from airflow_delta_provider.domain.delta.table_state import Transition
-from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
-#: Types that Parquet stores in the same way. Engines without the feature widen among them when they merge schemas.
+#: Types that Parquet stores in the same way. Engines widen among them when they merge schemas, without the feature too.
 _STORED_AS_INT32 = (BYTE, SHORT, INTEGER)
 #: Types of a column without values, which can be changed to any type.
 VOID = (PrimitiveType("void"), PrimitiveType("null"))
@@ -227,7 +227,8 @@ def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]
     recorded = on or is_supported(transition.after.protocol)
     for old, new in (change for pair in pairs for change in _changes(*pair)):
         was, now = old.data_type, new.data_type
-        if was in VOID or between_texts(was, now) or (not on and stored_alike(was, now)):
+        alike = not on and stored_alike(was, now)
+        if was in VOID or between_texts(was, now) or (alike and not recorded):
             continue
         if not is_known_type(was):  # MD13: a change away from it makes nothing worse
             continue
@@ -242,10 +243,19 @@ def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]
         if not on:
             yield CHANGE_NOT_ENABLED.found(
                 "The commit widens {column} from {old} to {new} while {property} is not true.",
+                # Delta Spark does that, unrecorded, if it merges schemas; ALTER TABLE and Java Kernel refuse it.
+                severity=Severity.WARNING if alike else None,
+                effect="Readers are unaffected, since files store both types alike, but the table's owner has not "
+                "allowed changes of types."
+                if alike
+                else None,
+                remedy="If the wider type is wanted, nothing needs to be done. To keep the types, do not merge schemas."
+                if alike
+                else None,
                 **facts,
                 property=ENABLE_TYPE_WIDENING,
             )
-        if recorded and not _is_recorded(old, new):
+        if recorded and not alike and not _is_recorded(old, new):
             yield UNRECORDED_TYPE_CHANGE.found(
                 "The commit widens {column} from {old} to {new} without a record in {key}.",
                 **facts,
