@@ -171,13 +171,14 @@ SET_BACK = FAMILY.of(Scope.HISTORY).error(
 def _set_back(transition: Transition) -> Iterator[Finding]:
     if not transition.after.protocol.supports(USAGE_TRACKING):
         return
-    # RESTORE is not an excuse: its files may have the dropped columns.
-    before, after = (state.metadata.properties.dropped_or_renamed for state in (transition.before, transition.after))
+    # RESTORE is not an excuse: its files may have the dropped columns. Nor is an overwrite: RESTORE brings those back.
+    old, new = transition.before.metadata, transition.after.metadata
+    before, after = old.properties.dropped_or_renamed, new.properties.dropped_or_renamed
     if after == "false" and before != "false" and (before == "true" or transition.past.ever_dropped):
         yield SET_BACK.found(
             "The commit sets {property} back to false, after it had been true.",
-            # No live file has a dropped column then, but a RESTORE brings them back.
-            severity=Severity.WARNING if transition.replaces_all else None,
+            # Of a table that is created again, the RFC does not say whether it begins with false.
+            severity=Severity.WARNING if transition.replaces_all and old.id != new.id else None,
             property=DROPPED_OR_RENAMED,
         )
 

@@ -104,7 +104,10 @@ def test_commit(before: TableState, after: TableState, expected: tuple[str, str 
     assert said(check_change(transition, "UT")) == ([] if expected is None else [expected])
     replaced = check_change(replace(transition, replaces_all=True), "UT")
     assert said(replaced) == ([expected] if expected == ("UT04", None) else [])
-    assert {finding.severity for finding in replaced} <= {Severity.WARNING}
+    assert {finding.severity for finding in replaced} <= {Severity.ERROR}
+    other = replace(after, metadata=replace(after.metadata, id="another"))
+    created = check_change(replace(step(before, other), replaces_all=True), "UT")
+    assert {finding.severity for finding in created} <= {Severity.WARNING}
     restored = said(check_change(replace(transition, restores=True), "UT"))
     assert restored == ([expected] if expected == ("UT04", None) else [])
 

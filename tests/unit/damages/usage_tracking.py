@@ -29,6 +29,15 @@ CASES = (
     ),
     Case("UT04", used, set_property, configured(**{DROPPED: "false"}), "hasDropped", healed_by=KEPT),
     Case(
+        "UT04",
+        used,
+        lambda t: t.overwrite(t.schema),
+        configured(**{DROPPED: "false"}),
+        "hasDropped",
+        healed_by=KEPT,
+        name="overwritten",
+    ),
+    Case(
         "UT05",
         mapped_late,
         lambda t: t.support(USAGE, **{DROPPED: "true"}),
