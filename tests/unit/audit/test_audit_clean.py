@@ -12,6 +12,7 @@ import pytest
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past import PastLog
 from airflow_delta_provider.domain.delta.data_type import ArrayType
+from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.report import Finding, Severity
 from airflow_delta_provider.jobs.audit.derived_files import check_checksum_of
@@ -24,6 +25,7 @@ from tests.unit.damages.histories import (
     S,
     V,
     counted_and_mapped,
+    deletions_off,
     exact,
     mapped_late,
     mapped_pairs,
@@ -491,3 +493,14 @@ def test_identity_that_an_overwrite_takes_away_is_named_unless_the_user_asked_fo
     column_of(schema, "number")["metadata"].clear()
     table.damaged(info_said(engineInfo=engine)).overwrite(schema)
     assert [finding.code for finding in log_audited(table.append().commits)] == codes
+
+
+def test_vector_that_is_named_by_an_absolute_path_is_the_same_one_while_vectors_are_disabled():
+    table = deletions_off()
+    path = table.paths[-1]
+    add = next(add for add in table.now.files.values() if add["path"] == path)
+    file = DeletionVector.from_json(add["deletionVector"]).file
+    named = {**add["deletionVector"], "storageType": "p", "pathOrInlineDv": f"file:///t/{file}"}
+    (key,) = table._keys([path])
+    table.commit("CLONE", {"add": {**add, "deletionVector": named, "dataChange": False}}, table._removed(key))
+    assert log_audited(table.commits) == []

@@ -209,6 +209,15 @@ CASES = (
         name="smaller",
     ),
     Case(
+        "AC13",
+        deletions_off,
+        lambda t: t.mark_deleted(t.paths[-1]),
+        vector(cardinality=2),
+        "deletionVector",
+        healed_by=FILES,
+        name="of other rows",
+    ),
+    Case(
         "AC28",
         partitioned,
         overwrite_a_partition,

@@ -9,6 +9,7 @@ from airflow_delta_provider.domain.checks.check import on_demand, on_transition
 from airflow_delta_provider.domain.checks.rule import Details, Healing, Need, Prose, Scope
 from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
+    DeletionVector,
     LargeDeletionVectorError,
     check_descriptor,
 )
@@ -173,14 +174,29 @@ def _not_enabled(transition: Transition, added: list[LiveFile]) -> Iterator[Find
         if file.deletion_vector is None or live is None or live.key == file.key:
             continue  # it came with its rows from elsewhere, or is unchanged
         had = 0 if live.deletion_vector is None else live.deletion_vector.cardinality
-        if file.deletion_vector.cardinality != had:
-            more = file.deletion_vector.cardinality > had
-            yield VECTOR_NOT_ENABLED.found(
-                "{property} is not true, but the commit deletes rows of {path} by a deletion vector."
-                if more
-                else "{property} is not true, but the commit replaces the deletion vector of {path} by a smaller one.",
-                effect=None if more else "Rows that were deleted are back.",
-                path=file.path,
-                property=ENABLE_DELETION_VECTORS,
-            )
-            return
+        has = file.deletion_vector.cardinality
+        if has == had and (live.deletion_vector is None or _is_same(live.deletion_vector, file.deletion_vector)):
+            continue  # no row is deleted by either, or they are one vector
+        does, effect = "deletes rows of {path} by a deletion vector", None
+        if has < had:
+            does, effect = "replaces the deletion vector of {path} by a smaller one", "Rows that were deleted are back."
+        elif has == had:
+            does = "replaces the deletion vector of {path} by another one for as many rows"
+            effect = "Rows that were deleted may be back, and others may be deleted in their place."
+        yield VECTOR_NOT_ENABLED.found(
+            f"{{property}} is not true, but the commit {does}.",
+            effect=effect,
+            path=file.path,
+            property=ENABLE_DELETION_VECTORS,
+        )
+        return
+
+
+def _is_same(one: DeletionVector, other: DeletionVector) -> bool:
+    """Return True if two descriptors name the same place of the same file, relative to the table or not."""
+    try:
+        ours, theirs = one.file or "", other.file or ""
+    except BrokenDeletionVectorError:
+        return False  # AC21 reports it
+    short, long = sorted((ours, theirs), key=len)
+    return short != "" and long.endswith(short) and one.offset == other.offset
