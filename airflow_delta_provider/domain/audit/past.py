@@ -26,6 +26,7 @@ from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, Row
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     LogSegment,
+    checkpoint_versions,
     commit_versions,
     earliest_version,
     select_segment,
@@ -462,7 +463,16 @@ def find_version_range(names: Iterable[str], newest: int, since: int | None = No
     )
     if readable is None:
         raise _broken(names, newest)
-    findings = [gap(first, end, unreadable=last < newest and first == last + 1) for first, end in gaps[-_MOST_GAPS:]]
+    checkpoints = checkpoint_versions(names)
+    findings = [
+        gap(
+            first,
+            end,
+            unreadable=last < newest and first == last + 1,
+            lost=_readable(names, first - 1) is not None and {end, end + 1}.isdisjoint(checkpoints),
+        )
+        for first, end in gaps[-_MOST_GAPS:]
+    ]
     if since is not None and readable <= since <= last:
         base: LogSegment | None = select_segment(names, since)
     elif readable == 0 and 0 in commits and (since is None or since < 0):

@@ -74,21 +74,25 @@ GAP = HISTORY.error(
     name="commit-missing",
     effect="The versions after the gap, or those before the next checkpoint, can no longer be read.",
     remedy=BRING_BACK,
+    source="PROTOCOL.md, Delta Log Entries and Metadata Cleanup",
 )
 
 
 @on_demand(GAP)
-def gap(first: int, end: int, *, unreadable: bool) -> Finding:
+def gap(first: int, end: int, *, unreadable: bool, lost: bool) -> Finding:
     """Return the finding about commits that are missing between others.
+
+    It is a warning if neither parameter is true.
 
     :param first: first missing version
     :param end: last missing version
-    :param unreadable: whether the table cannot be read after the gap; otherwise the finding is a warning
+    :param unreadable: whether the table cannot be read after the gap
+    :param lost: whether no clean-up explains the gap: commits before it can be read, and commits after it cannot
     """
     named = commit_name(first) if first == end else f"{commit_name(first)} to {commit_name(end)}"
     return GAP.found(
         "The log has no {missing}, although it has older and newer commits.",
-        severity=None if unreadable else Severity.WARNING,
+        severity=None if unreadable or lost else Severity.WARNING,
         effect=f"The table cannot be read after version {first - 1}."
         if unreadable
         else "Older versions can no longer be read, and readers that follow the table miss them.",
