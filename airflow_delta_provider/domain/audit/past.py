@@ -304,8 +304,8 @@ def first_adds(
     return found
 
 
-#: Operations that add files whose history is not in the log.
-FOREIGN_FILES = frozenset({"CLONE", "CONVERT"})
+#: Operations that add files whose history is not in the log. A tuple, as a damaged commit may have any JSON there.
+FOREIGN_FILES = ("CLONE", "CONVERT")
 
 
 def stored_paths(commits: Iterable[Iterable[Action]]) -> frozenset[PhysicalPath] | None:
