@@ -108,6 +108,8 @@ def _second(right: pa.Schema, wrong: pa.Schema) -> tuple[pa.Schema, ...]:
 
 # -- compatibility with Iceberg --------------------------------------------------------------------
 
+#: Field ids of the columns of row tracking.
+RESERVED = (2147483540, 2147483539)
 P, T = field("p", "integer"), field("t", "timestamp")
 INT64 = {"t": pa.timestamp("us", "UTC")}
 #: As INT96, if it is written with :data:`LEGACY`.
@@ -160,6 +162,22 @@ def test_file_without_partition_columns_is_an_error_if_they_are_to_be_materializ
     report = audit(tmp_path / "late", table, without, right, without)
     assert told(report) == [("TF30", Severity.ERROR, 4)]
     assert (only(report).column, only(report).subject) == ("p", "materializePartitionColumns")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_columns_of_row_tracking_have_the_ids_that_iceberg_reserves_under_the_third_version(tmp_path, late):
+    table = iceberg(3, KEY, V, P, late=late)
+    plain = in_file(table, "id", "v", "p")
+    names = [
+        table.configuration[f"delta.rowTracking.materialized{of}ColumnName"] for of in ("RowId", "RowCommitVersion")
+    ]
+    wrong, right = (
+        pa.schema([*plain, *(of_id(name, pa.int64(), number) for name, number in zip(names, numbers, strict=True))])
+        for numbers in ((None, 9), RESERVED)
+    )
+    report = audit(tmp_path / "t", table, wrong, right, plain)  # late, the first file is older than the version
+    found = [one for one in report.findings if one.code == "TF30"]
+    assert [(one.version, one.column) for one in found] == ([] if late else [(1, name) for name in names])
 
 
 def test_partition_columns_before_data_columns_are_an_error_under_the_first_version_only(tmp_path):

@@ -25,7 +25,7 @@ from airflow_delta_provider.domain.delta.data_type import Column, DataType, Prim
 from airflow_delta_provider.domain.delta.features.columns import VARIANT_SHREDDING, VARIANT_SHREDDING_PREVIEW
 from airflow_delta_provider.domain.delta.features.feature import Feature
 from airflow_delta_provider.domain.delta.features.log import MATERIALIZE_PARTITION_COLUMNS
-from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPATS
+from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V3, ICEBERG_COMPATS
 from airflow_delta_provider.domain.delta.log_files import is_absolute
 from airflow_delta_provider.domain.delta.metadata import ID, NESTED_IDS, MappedSchema, Metadata, field_metadata, is_id
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -35,6 +35,8 @@ from airflow_delta_provider.domain.formats.parquet.schema import PhysicalType, S
 from airflow_delta_provider.domain.report.report import Finding
 
 _TIMESTAMPS = frozenset({"timestamp", "timestamp_ntz"})
+#: Field ids that Iceberg reserves for the ids of rows, and for the versions that changed them.
+_ROW_ID, _ROW_COMMIT_VERSION = 2147483540, 2147483539
 
 
 class IcebergFiles:
@@ -54,6 +56,8 @@ class IcebergFiles:
         self._columns: Sequence[Column] = ()
         self._partitions: Sequence[Column] = ()
         self._nested: Mapping[str, Any] = {}
+        properties = metadata.properties
+        self._reserved = {properties.row_id_column: _ROW_ID, properties.row_commit_version_column: _ROW_COMMIT_VERSION}
         columns = metadata.readable_columns
         if self._active and columns is not None:
             names = {str(name).lower() for name in metadata.partition_columns}
@@ -75,6 +79,21 @@ class IcebergFiles:
             walk = _LaterVersion(self._mode, later)
             walk.struct(self._columns, root)
             yield from walk.problems
+        if ICEBERG_COMPAT_V3 in self._active:
+            yield from self._with_other_ids(root)
+
+    def _with_other_ids(self, root: FileNode) -> Iterator[SchemaProblem]:
+        for node in root.children:
+            reserved = self._reserved.get(node.element.name)
+            if reserved is not None and node.element.field_id != reserved:
+                yield _problem(
+                    "{path} holds {column} with field id {stored}; {subject} requires {reserved} for the column of row "
+                    "tracking.",
+                    ICEBERG_COMPAT_V3,
+                    node.element.name,
+                    stored="none" if node.element.field_id is None else node.element.field_id,
+                    reserved=reserved,
+                )
 
     def _without_partitions(self, compat: Feature, root: FileNode) -> Iterator[SchemaProblem]:
         partitions = [(column, self._place(column, root)) for column in self._partitions]
@@ -155,7 +174,7 @@ class _LaterVersion(SchemaWalk):
         """Do nothing: TW16 reports it."""
 
 
-def _problem(evidence: str, compat: Feature, column: Column, **facts: Any) -> SchemaProblem:
+def _problem(evidence: str, compat: Feature, column: Column | str, **facts: Any) -> SchemaProblem:
     if compat == MATERIALIZE_PARTITION_COLUMNS:
         facts |= {
             "effect": "Readers of the file alone, and Iceberg readers, lack the column.",
