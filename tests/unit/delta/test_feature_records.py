@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import airflow_delta_provider
+from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.feature_traces import why_not_removable
 from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureAccess, FeatureKind, stable_name
 from airflow_delta_provider.domain.delta.features.registry import (
@@ -126,7 +127,7 @@ LISTED = {
     collations collations-preview columnMapping deletionVectors domainMetadata generatedColumns geospatial
     icebergCompatV2 icebergCompatV3 icebergWriterCompatV1 icebergWriterCompatV3 identityColumns inCommitTimestamp
     invariants materializePartitionColumns rowTracking timestampNtz typeWidening typeWidening-preview v2Checkpoint
-    vacuumProtocolCheck variantShredding variantType variantType-preview
+    vacuumProtocolCheck variantShredding variantShredding-preview variantType variantType-preview
     """,
     "kernel-rs 0.28.1, enum TableFeature": f"{_BOTH} catalogOwned-preview timestampNanos",
 }
@@ -137,12 +138,57 @@ def test_every_feature_that_an_engine_knows_has_a_record(engine: str):
     assert set(LISTED[engine].split()) - FEATURES.keys() == set()
 
 
+_ICEBERG = "TF08 TF22 TF25 TF26 TF27 TF30 TW13"
+#: The rules that judge tables by the requirements of a feature, or the reason why there is nothing to judge.
+JUDGED = {
+    "allowColumnDefaults": "MD20 MD21 MD22 MD23 TF22",
+    "appendOnly": "AC03 TF15",
+    "catalogManaged": "AC20 LG06 LG19 TF08",
+    "catalogOwned-preview": "AC20 LG06",
+    "changeDataFeed": "AC24 AC25 AC26 TF15",
+    "checkConstraints": "MD20 MD21 MD37 TF22",
+    "checkpointProtection": "TF15",  # else it binds the cleanup of logs, of which no trace is left
+    "clustering": "MD14 MD29 MD30 MD32 TF08",
+    "columnMapping": "CM01 CM02 CM09 CM14 TF07",
+    "columnMappingUsageTracking": "UT01 UT04 UT06",
+    "coordinatedCommits-preview": "AC20 LG06",
+    "deletionVectors": "AC06 AC10 AC13 AC21 TF15",
+    "domainMetadata": "AC04 AC05 MD28",
+    "generatedColumns": "MD20 MD21 MD22 TF22",
+    "icebergCompatV1": _ICEBERG,
+    "icebergCompatV2": _ICEBERG,
+    "icebergCompatV3": _ICEBERG,
+    "identityColumns": "MD15 MD18 MD25 MD35 TF22",
+    "inCommitTimestamp": "AC01 AC02 AC11 TF15",
+    "invariants": "MD20 MD21 TF22",
+    "materializePartitionColumns": "TF15 TF30",
+    "rowTracking": "RT03 RT04 RT10 TF08",
+    "timestampNtz": "TF22 TW14",
+    "typeWidening": "TW01 TW04 TW08 TW09",
+    "typeWidening-preview": "TW01 TW04 TW08 TW09",
+    "v2Checkpoint": "LG10 LG14 TF15",
+    "vacuumProtocolCheck": "It binds VACUUM to check the protocol, which leaves no trace in a table.",
+    "variantShredding": "TF08 TF29",
+    "variantShredding-preview": "TF29",
+    "variantType": "MD22 TF22",
+    "variantType-preview": "TF22",
+}
+
+
+def test_every_other_feature_has_rules_or_a_reason_why_nothing_is_to_be_judged():
+    assert set(JUDGED) == {name for name, feature in FEATURES.items() if feature.is_judged}
+    reasons = {name for name, rules in JUDGED.items() if rules.endswith(".")}
+    assert reasons == {"vacuumProtocolCheck"}
+    assert {rule for name in JUDGED.keys() - reasons for rule in JUDGED[name].split()} - RULES.keys() == set()
+
+
 def test_feature_that_no_rule_judges_says_so():
     assert {name for name, feature in FEATURES.items() if not feature.is_judged} == {
         "adaptiveMetadata-preview",
         *("collations", "collations-preview"),
         *("geospatial", "geospatial-dev"),
         *("icebergWriterCompatV1", "icebergWriterCompatV3"),
+        "inCommitTimestamp-preview",
         *("redirectReaderWriter-preview", "redirectWriterOnly-preview"),
         "timestampNanos",
     }

@@ -361,9 +361,10 @@ COLLATIONS = Feature(
     name="collations",
     kind=FeatureKind.WRITER,
     source="RFC collated-string-type.md",
+    field_key="__COLLATIONS",
     is_judged=False,
 )
-COLLATIONS_PREVIEW = replace(COLLATIONS, name="collations-preview", access=FeatureAccess.SPECIAL)
+COLLATIONS_PREVIEW = replace(COLLATIONS, name="collations-preview", access=FeatureAccess.SPECIAL, field_key="")
 TIMESTAMP_NANOS = Feature(
     name="timestampNanos",
     kind=FeatureKind.READER_WRITER,
@@ -384,4 +385,4 @@ GEOSPATIAL = Feature(
         left_in_metadata=lambda metadata: bool(_geospatial_columns(metadata)),
     ),
 )
-GEOSPATIAL_DEV = replace(GEOSPATIAL, name="geospatial-dev", access=FeatureAccess.SPECIAL)
+GEOSPATIAL_DEV = replace(GEOSPATIAL, name="geospatial-dev", access=FeatureAccess.SPECIAL, used_by=None)

@@ -79,6 +79,7 @@ IN_COMMIT_TIMESTAMP_PREVIEW = Feature(
     source="TableFeature.scala",
     enabling_property="delta.enableInCommitTimestamps-preview",
     access=FeatureAccess.SPECIAL,
+    is_judged=False,
 )
 DOMAIN_METADATA = Feature(
     name="domainMetadata",
