@@ -33,7 +33,10 @@ GENERATED = struct(field("day", "date", delta__generationExpression="CAST(at AS 
 NOT_NULL = struct(ID, field("s", struct(replace(field("a", "long"), nullable=False))))
 NOT_NULL_IN_ARRAY = struct(field("a", ArrayType(struct(replace(field("x", "long"), nullable=False)))))
 NESTED_VARIANT = struct(field("s", struct(field("v", "variant"))))
+COLLATED = struct(replace(field("s", "string"), metadata={"__COLLATIONS": {"s": "spark.UTF8_LCASE"}}))
+GEOMETRY = struct(field("g", "geometry(OGC:CRS84)"))
 CDF = {"delta.enableChangeDataFeed": "true"}
+PROTECTED = {"delta.requireCheckpointProtectionBeforeVersion": "5"}
 CHECKED = {"delta.constraints.positive": "id > 0"}
 VECTORS = {"delta.enableDeletionVectors": "true"}
 
@@ -88,6 +91,9 @@ HEALTHY = {
     ),
     "a type and its feature": table(LEGACY.supporting(["timestampNtz"]), schema=NTZ),
     "a constraint that the version implies": table(Protocol(1, 3), CHECKED),
+    "protected checkpoints": table(listing("checkpointProtection"), PROTECTED),
+    "the protection of checkpoints without a version": table(listing("checkpointProtection")),
+    "checkpoints protected before no version": table(LEGACY, {"delta.requireCheckpointProtectionBeforeVersion": "0"}),
     "a schema that MD02 judges": replace(table(LEGACY), metadata=replace(metadata_of(NTZ), schema_string="{")),
     "catalog-managed": supporting("catalogManaged"),
 }
@@ -139,6 +145,7 @@ BROKEN = {
     "TF15 a reader's property": (table(Protocol(3, 7, frozenset(), frozenset()), VECTORS), "TF15", "ERROR"),
     "TF15 the checkpoint policy": (table(LEGACY, {"delta.checkpointPolicy": "v2"}), "TF15", "WARNING"),
     "TF15 two features, one property": (table(LEGACY, {"delta.enableVariantShredding": "true"}), "TF15", "ERROR"),
+    "TF15 the protection of checkpoints": (table(LEGACY, PROTECTED), "TF15", "WARNING"),
     "TF16 both": (supporting("typeWidening", "typeWidening-preview"), "TF16", "WARNING"),
     "TF17 for readers": (table(listing("hologram", readers=("hologram",))), "TF17", "UNDECIDED"),
     "TF17 for writers": (table(listing("hologram")), "TF17", "UNDECIDED"),
@@ -152,11 +159,23 @@ BROKEN = {
         "TF17",
         "UNDECIDED",
     ),
+    "TF17 a collated string and its feature": (
+        table(listing("collations", "domainMetadata"), schema=COLLATED),
+        "TF17",
+        "UNDECIDED",
+    ),
+    "TF17 a collated string and the preview": (
+        table(listing("collations-preview", "domainMetadata"), schema=COLLATED),
+        "TF17",
+        "UNDECIDED",
+    ),
     "TF20 a later version": (table(Protocol(4, 8, frozenset(), frozenset())), "TF20", "UNDECIDED"),
     "TF28 no version": (table(Protocol(0, 0)), "TF28", "ERROR"),
     "TF21 a writer's feature for readers": (table(listing("appendOnly", readers=("appendOnly",))), "TF21", "WARNING"),
     "TF22 a type": (table(LEGACY, schema=NTZ), "TF22", "ERROR"),
     "TF22 a nested type": (table(LEGACY, schema=NESTED_VARIANT), "TF22", "ERROR"),
+    "TF22 a collated string": (table(LEGACY, schema=COLLATED), "TF22", "ERROR"),
+    "TF22 a geometry": (table(LEGACY, schema=GEOMETRY), "TF22", "ERROR"),
     "TF22 a constraint": (table(LEGACY, CHECKED), "TF22", "ERROR"),
     "TF22 NOT NULL": (table(listing("appendOnly"), schema=NOT_NULL), "TF22", "ERROR"),
     "TF22 a generated column of an old engine": (table(LEGACY, schema=GENERATED), "TF22", "WARNING"),

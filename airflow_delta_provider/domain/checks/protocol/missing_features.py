@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.delta.features.columns import (
     VARIANT_SHREDDING,
     enforced_columns,
 )
-from airflow_delta_provider.domain.delta.features.log import IN_COMMIT_TIMESTAMP, ROW_TRACKING
+from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION, IN_COMMIT_TIMESTAMP, ROW_TRACKING
 from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPATS
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named
 from airflow_delta_provider.domain.delta.protocol import (
@@ -30,6 +30,7 @@ from airflow_delta_provider.domain.delta.protocol import (
     lacks_a_list,
     reader_features,
 )
+from airflow_delta_provider.domain.delta.table_properties import PROTECTED_BEFORE
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.report import Finding, Severity
 
@@ -112,6 +113,22 @@ def _orphans(state: TableState) -> Iterator[Finding]:
                 protocol=str(state.protocol),
                 feature=name,
             )
+
+
+@on_state(ORPHAN_PROPERTY)
+def _unprotected(state: TableState) -> Iterator[Finding]:
+    """Yield a finding if a property protects checkpoints without the feature: only the feature binds writers."""
+    protected = state.metadata.properties.protected_before
+    if protected and not lacks_a_list(state.protocol) and not state.protocol.supports(CHECKPOINT_PROTECTION):
+        yield ORPHAN_PROPERTY.found(
+            "The property {property} is {value!r}, but the protocol ({protocol}) does not have {feature}.",
+            severity=Severity.WARNING,
+            effect=f"Writers may remove checkpoints before version {protected}, which the property is to protect.",
+            property=PROTECTED_BEFORE,
+            value=state.metadata.configuration[PROTECTED_BEFORE],
+            protocol=str(state.protocol),
+            feature=CHECKPOINT_PROTECTION.name,
+        )
 
 
 FEATURE_NEEDED = _state.error(
