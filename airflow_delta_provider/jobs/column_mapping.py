@@ -11,7 +11,6 @@ from airflow_delta_provider.domain.audit.past import FOREIGN_FILES, find_version
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory, MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, TableColumns
 from airflow_delta_provider.domain.changes.disable_mapping.usage import (
-    Usage,
     needs_footers,
     undecidable_usage,
     unknown_usage,
@@ -35,6 +34,7 @@ from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
 from airflow_delta_provider.domain.rendering.presentation import counted
+from airflow_delta_provider.domain.report.answers import Usage
 from airflow_delta_provider.domain.report.report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.kept_log import KeptLog

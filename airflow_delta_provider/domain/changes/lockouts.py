@@ -23,11 +23,12 @@ from airflow_delta_provider.domain.checks.compatibility import (
     WRITERS_NOT_IN_LOG,
 )
 from airflow_delta_provider.domain.checks.rule import Prose, Rule
-from airflow_delta_provider.domain.engine.access import Access, Demands, Outcome, Probe, Reason, assess, outcome_of
+from airflow_delta_provider.domain.engine.access import Access, Demands, Outcome, Reason, assess, outcome_of
 from airflow_delta_provider.domain.engine.fleet import Member, RecentWriter, RecentWriters, TableFleet
 from airflow_delta_provider.domain.engine.profile import Support
 from airflow_delta_provider.domain.engine.profiles import engine_of
 from airflow_delta_provider.domain.engine.spark_library import version_of
+from airflow_delta_provider.domain.report.answers import EngineOutcome, Probe
 from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _RULES = {
@@ -151,20 +152,20 @@ def check_probe(probe: Probe, fleet: TableFleet, writers: RecentWriters) -> Iter
         )
 
 
-def outcomes(demands: Demands, fleet: TableFleet, writers: RecentWriters) -> list[dict[str, object]]:
-    """Return the outcome for each declared engine and recent writer, in the form used in reports."""
-    return [
-        {
-            "engine": subject.member.name,
-            "uses": _verbs(subject.uses),
-            "must_stay": bool(subject.must),
-            "commits": 0 if subject.writer is None else subject.writer.commits,
-            "outcome": outcome_of(
+def outcomes(demands: Demands, fleet: TableFleet, writers: RecentWriters) -> tuple[EngineOutcome, ...]:
+    """Return the outcome for each declared engine and recent writer."""
+    return tuple(
+        EngineOutcome(
+            engine=subject.member.name,
+            uses=_verbs(subject.uses),
+            must_stay=bool(subject.must),
+            commits=0 if subject.writer is None else subject.writer.commits,
+            outcome=outcome_of(
                 r for r in _reasons(subject, None, demands) if r.access in subject.uses | subject.must
             ).value,
-        }
+        )
         for subject in _subjects(fleet, writers)
-    ]
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

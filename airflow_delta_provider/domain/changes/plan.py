@@ -21,6 +21,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.access import Access, known_lockouts
 from airflow_delta_provider.domain.engine.profiles import release_with
 from airflow_delta_provider.domain.engine.spark_library import Engine
+from airflow_delta_provider.domain.report.answers import PlanAnswer, PlanStep
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.domain.text import did_you_mean
@@ -71,12 +72,12 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the form used in reports."""
-        return {
-            "digest": self.digest,
-            "commits": self.commits,
-            "steps": [{"sql": step.sql(self.table), "explanation": step.explanation} for step in self.steps],
-            "notes": list(self.notes),
-        }
+        return PlanAnswer(
+            digest=self.digest,
+            commits=self.commits,
+            steps=tuple(PlanStep(sql=step.sql(self.table), explanation=step.explanation) for step in self.steps),
+            notes=self.notes,
+        ).to_json()
 
 
 def _digest_name(name: str) -> str:

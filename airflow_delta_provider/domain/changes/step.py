@@ -96,16 +96,6 @@ class Effects:
     undo: str = f"Declare the state before; or {RESTORE}."
     breaks: tuple[str, ...] = ()
 
-    def to_json(self) -> Json:
-        """Return the form used in reports."""
-        return {
-            "metadata_only": self.metadata_only,
-            "files": self.files,
-            "bytes": self.size,
-            "undo": self.undo,
-            "breaks": list(self.breaks),
-        }
-
 
 @dataclass(frozen=True)
 class Edit:

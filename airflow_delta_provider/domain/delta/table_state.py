@@ -29,6 +29,7 @@ from airflow_delta_provider.domain.delta.row_tracking import RowTracking, high_w
 from airflow_delta_provider.domain.delta.table_features import feature_states
 from airflow_delta_provider.domain.delta.table_properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
 from airflow_delta_provider.domain.formats.json_values import parse_json
+from airflow_delta_provider.domain.report.answers import Detail, LastCommit, TableFormat
 
 
 @dataclass(frozen=True)
@@ -251,21 +252,21 @@ def detail_of(state: TableState, location: str, commit: Commit | None = None) ->
     :param commit: commit of the state's version; None if the log no longer has it
     """
     metadata = state.metadata
-    return {
-        "location": location,
-        "id": metadata.id or None,
-        "name": _text(metadata.name),
-        "description": _text(metadata.description),
-        "format": {"provider": metadata.format_provider, "options": dict(metadata.format_options)},
+    return Detail(
+        location=location,
+        id=metadata.id or None,
+        name=_text(metadata.name),
+        description=_text(metadata.description),
+        format=TableFormat(provider=metadata.format_provider, options=dict(metadata.format_options)),
         **_schemas(metadata),
-        "partition_columns": list(metadata.partition_columns),
-        "configuration": dict(sorted(metadata.configuration.items())),
-        "created_time": time_of(metadata.created_time),
-        "column_mapping_mode": metadata.properties.mapping_mode.value,
-        "protocol": state.protocol.to_json(),
-        "features": feature_states(state.protocol, metadata),
-        "last_commit": None if commit is None else commit.provenance,
-    }
+        partition_columns=metadata.partition_columns,
+        configuration=dict(sorted(metadata.configuration.items())),
+        created_time=time_of(metadata.created_time),
+        column_mapping_mode=metadata.properties.mapping_mode.value,
+        protocol=state.protocol.to_json(),
+        features=feature_states(state.protocol, metadata),
+        last_commit=None if commit is None else LastCommit(**commit.provenance),
+    ).to_json()
 
 
 def _schemas(metadata: Metadata) -> dict[str, Any]:

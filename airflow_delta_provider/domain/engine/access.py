@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from operator import methodcaller
-from typing import Any
 
 from airflow_delta_provider.domain.engine.profile import BY_VERSION, Profile, Release, Support
 from airflow_delta_provider.domain.engine.profiles import PROFILES, engine_of
@@ -227,22 +226,3 @@ def _is_locked_out(feature: str, writer: str) -> bool:
         return False
     profile, version = found
     return profile.support(version, _asked(Access.WRITE, feature)) is Support.NO
-
-
-@dataclass(frozen=True, kw_only=True)
-class Probe:
-    """One trial of an installed engine.
-
-    :param engine: name of its profile
-    :param version: its version; None if it is not installed
-    :param reads: whether it read the table; None if the trial does not show that
-    :param message: the engine's message, if it did not read the table
-    """
-
-    engine: str
-    version: str | None
-    reads: bool | None
-    message: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)

@@ -37,15 +37,6 @@ class RecentWriter:
     last_time: str | None = None
     managed: Demands | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "engine": self.name,
-            "commits": self.commits,
-            "first_version": self.first,
-            "last_version": self.last,
-            "last_time": self.last_time,
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class RecentWriters:

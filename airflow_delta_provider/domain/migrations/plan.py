@@ -24,6 +24,7 @@ from airflow_delta_provider.domain.delta.data_type import lowered, path_text
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.casting import declared_lines, diff
+from airflow_delta_provider.domain.report.answers import PlanAnswer, PlanStep
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.spec.table_spec import TableSpec, View
 
@@ -93,24 +94,26 @@ class MigrationPlan(Plan):
 
     def to_json(self) -> dict[str, Any]:
         """Return the form used in reports, and in the file of an approved plan."""
-        wire = {
-            **super().to_json(),
-            "steps": list(self._steps_to_json()),
-            "changed": bool(self.steps),
-            "table": self.table.text,
-            "table_id": self.before.metadata.id,
-            "version": self.before.version,
-            "base": self.base,
-            "spec": self.spec.to_json(),
-            "permissions": list(self.permissions),
-            "diff": self.diff,
-            "lint": [finding.to_json() for finding in self.lint],
-            "approval": list(self.approval),
-            "locked_out": [finding.to_json() for finding in self.locked_out],
-        }
-        return {**wire, "checksum": checksum_of(wire)}
+        known = PlanAnswer(
+            digest=self.digest,
+            commits=self.commits,
+            steps=tuple(self._shown_steps()),
+            notes=self.notes,
+            changed=bool(self.steps),
+            table=self.table.text,
+            table_id=self.before.metadata.id,
+            version=self.before.version,
+            base=self.base,
+            spec=self.spec.to_json(),
+            permissions=self.permissions,
+            diff=tuple(self.diff),
+            lint=tuple(finding.to_json() for finding in self.lint),
+            approval=self.approval,
+            locked_out=tuple(finding.to_json() for finding in self.locked_out),
+        )
+        return replace(known, checksum=checksum_of(known.to_json())).to_json()
 
-    def _steps_to_json(self) -> Iterator[dict[str, Any]]:
+    def _shown_steps(self) -> Iterator[PlanStep]:
         done: list[Step] = []
         for number, step in enumerate(self.steps, start=1):
             digest = step_digest(step)
@@ -118,13 +121,17 @@ class MigrationPlan(Plan):
                 effects = each.effects(self.before)
                 views = broken_views(each, done, self.spec.views)
                 done.append(each)
-                yield {
-                    "sql": each.sql(self.table),
-                    "explanation": each.explanation,
-                    "step": number,
-                    "digest": digest,
-                    **replace(effects, breaks=(*effects.breaks, *views)).to_json(),
-                }
+                yield PlanStep(
+                    sql=each.sql(self.table),
+                    explanation=each.explanation,
+                    step=number,
+                    digest=digest,
+                    metadata_only=effects.metadata_only,
+                    files=effects.files,
+                    bytes=effects.size,
+                    undo=effects.undo,
+                    breaks=(*effects.breaks, *views),
+                )
 
 
 def base_of(state: TableState) -> str:

@@ -1,5 +1,6 @@
 """The answer of a job: findings and verdicts, and how they are sent and shown.
 
+- ``answers.py``: evidence, details, plans and usage, with the labels of their keys.
 - ``report.py``: findings, verdicts, and the reports of tables and jobs. ``report.schema.json`` is written from it.
 - ``summary.py``, ``pages.py``: the parts of a report that fit into XCom.
 - ``confirmation.py``: findings that were reported earlier, and receipts; ``transport.py``: the way out of a driver.
@@ -8,7 +9,8 @@ Imports ``text`` only: it knows neither rules nor table formats. Everything else
 the contract between Airflow and the jobs.
 
 - A new field: ``Finding``, ``TableReport`` or ``JobReport`` in ``report.py``. Describe it in
-  ``docs/reference/report.md``, plain JSON also in ``scripts/report_parts.json``; then run ``make docs``.
+  ``docs/reference/report.md``; then run ``make docs``.
+- A new key of evidence, details, plans or usage: a field in ``answers.py``. Schema and texts follow.
 - A new value in the XCom of tasks: ``summarise`` in ``summary.py``.
 - A new format for people belongs in ``domain/rendering``.
 """

@@ -34,6 +34,7 @@ from airflow_delta_provider.domain.delta.row_condition import RowCondition, row_
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.rendering.presentation import counted
+from airflow_delta_provider.domain.report.answers import Statistics
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.jobs.audit.judging import Judging, LogLevel
 from airflow_delta_provider.jobs.delta.kept_log import KeptLog, adds_of
@@ -223,7 +224,7 @@ class DataLevel(LogLevel):
                 self.given_up = True
         if self.given_up:
             audit.note(out_of_time_reading(state.version, read, len(files), self._budget.seconds))
-        return evidence
+        return evidence | {"statistics": Statistics(**evidence["statistics"])}
 
     def _check_bounds(self, proofs: RowProofs, state: TableState, data: DeltaFiles, surveyed: FooterSurvey) -> None:
         """Compare statistics with rows for the columns that footers do not decide."""

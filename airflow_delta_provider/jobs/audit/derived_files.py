@@ -89,7 +89,7 @@ class CheckpointAudit:
         """What those that were read were found to hold."""
 
     @property
-    def left_out(self) -> dict[str, int]:
+    def left_out(self) -> dict[str, Any]:
         """The numbers of checkpoints and of compared ones, for the report; empty if all were compared."""
         if self.compared >= self.found:
             return {}

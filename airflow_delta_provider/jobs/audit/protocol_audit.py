@@ -26,6 +26,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     newest_version,
 )
 from airflow_delta_provider.domain.delta.row_condition import row_conditions
+from airflow_delta_provider.domain.report.answers import ABSENT, Evidence
 from airflow_delta_provider.domain.report.confirmation import Receipts, Reported
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport, Verdict
 from airflow_delta_provider.domain.request.check_options import AuditOptions
@@ -266,16 +267,15 @@ class ProtocolAudit:
         if self._store is not None:
             waived = compared.with_status(waived)
             receipt = self._remember(now or before, compared.reported(waived, self._receipt))
-        evidence: dict[str, Any] = {
-            "level": options.level,
-            "first_version": judging.first if judging else None,
-            "commits": judging.commits if judging else 0,
-            "not_checked": not_checked(options.level, has_conditions=_has_conditions(now or before)),
+        evidence = Evidence(
+            level=options.level,
+            first_version=judging.first if judging else None,
+            commits=judging.commits if judging else 0,
+            not_checked=tuple(not_checked(options.level, has_conditions=_has_conditions(now or before))),
+            owner=ABSENT if ownership is None or ownership.owner is None else ownership.owner,
             **(judging.checkpoints.left_out if judging else {}),
             **(looked or {}),
-        }
-        if ownership is not None and ownership.owner is not None:
-            evidence["owner"] = ownership.owner
+        ).to_json()
         seen: dict[str, Any] = {"version": version if version >= 0 else None, "timings": self._timings}
         seen["history"] = history
         report = TableReport.judged(self._name, *waived, evidence=evidence, receipt=receipt, **seen)

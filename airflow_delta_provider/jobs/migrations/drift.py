@@ -23,10 +23,11 @@ from airflow_delta_provider.domain.delta.features.log import CLUSTERING_DOMAIN
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, earliest_version
 from airflow_delta_provider.domain.delta.table_features import demands_of
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
-from airflow_delta_provider.domain.engine.access import Access, Demands, Probe, known_lockouts
+from airflow_delta_provider.domain.engine.access import Access, Demands, known_lockouts
 from airflow_delta_provider.domain.engine.fleet import RecentWriters, TableFleet
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.migrations.drift import DriftHistory, differences
+from airflow_delta_provider.domain.report.answers import Evidence, KnownLockouts, LoggedWriter, Probe
 from airflow_delta_provider.domain.report.report import Finding, TableReport
 from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from airflow_delta_provider.domain.request.check_options import CheckCompatibilityOptions, fleet_of
@@ -132,7 +133,7 @@ def write_spec(session: DeltaSession, text: str, request: JobRequest, progress: 
             problems=Prose(" ".join(map(str, error.problems))),
         )
         return TableReport.refused(name, refusal, version=state.version, timings=timings)
-    evidence = {"table_id": state.metadata.id or None, "left_out": list(described.left_out)}
+    evidence = Evidence(table_id=state.metadata.id or None, left_out=tuple(described.left_out)).to_json()
     return TableReport.judged(name, *findings, version=state.version, spec=spec, evidence=evidence, timings=timings)
 
 
@@ -184,16 +185,25 @@ def _widenings(options: CheckCompatibilityOptions, state: TableState) -> tuple[l
 
 
 def _evidence(demands: Demands, fleet: TableFleet, writers: RecentWriters, tried: Probe | None) -> dict[str, Any]:
-    return {
-        "engines": outcomes(demands, fleet, writers),
-        "writers": [writer.to_json() for writer in writers.writers],
-        "writers_since_version": writers.since,
-        "known_lockouts": {
-            "read": list(known_lockouts(Access.READ, sorted(demands.reader), demands.unlisted)),
-            "write": list(known_lockouts(Access.WRITE, sorted(demands.writer), demands.unlisted)),
-        },
-        "probe": None if tried is None else tried.to_json(),
-    }
+    return Evidence(
+        engines=outcomes(demands, fleet, writers),
+        writers=tuple(
+            LoggedWriter(
+                engine=writer.name,
+                commits=writer.commits,
+                first_version=writer.first,
+                last_version=writer.last,
+                last_time=writer.last_time,
+            )
+            for writer in writers.writers
+        ),
+        writers_since_version=writers.since,
+        known_lockouts=KnownLockouts(
+            read=tuple(known_lockouts(Access.READ, sorted(demands.reader), demands.unlisted)),
+            write=tuple(known_lockouts(Access.WRITE, sorted(demands.writer), demands.unlisted)),
+        ),
+        probe=tried,
+    ).to_json()
 
 
 _ENGINE, _PACKAGE = "delta-rs", "deltalake"

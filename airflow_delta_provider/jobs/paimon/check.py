@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.paimon.schema import PaimonFormatError, Table
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.snapshot_rules import Schemas, is_tracked
 from airflow_delta_provider.domain.paimon.violations import Baseline, KnownFile
+from airflow_delta_provider.domain.report.answers import Evidence
 from airflow_delta_provider.domain.report.confirmation import Receipts, Reported, identity
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
 from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
@@ -251,17 +252,17 @@ class PaimonRowTrackingCheck:
 
     def _evidence(self, history: History | None, since: int | None) -> dict[str, Any]:
         changes = () if history is None else history.changes
-        return {
-            "level": self._options.level,
-            "source": "native",
-            "since_snapshot": since,
-            "first_snapshot": changes[0].snapshot.id if changes else None,
-            "snapshots": len(changes),
-            "files": len(history.live) if history else 0,
-            "next_row_id": history.newest.next_row_id if history else None,
-            "notes": self._notes,
+        return Evidence(
+            level=self._options.level,
+            source="native",
+            since_snapshot=since,
+            first_snapshot=changes[0].snapshot.id if changes else None,
+            snapshots=len(changes),
+            files=len(history.live) if history else 0,
+            next_row_id=history.newest.next_row_id if history else None,
+            notes=tuple(self._notes),
             **self._rows.evidence,
-        }
+        ).to_json()
 
     def _remember(self, findings: Sequence[Finding], history: History | None, known: Reported) -> str | None:
         """Save this check as the baseline if it has no errors; otherwise the next check begins where this one did.

@@ -24,6 +24,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import earliest_version
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.rendering.presentation import counted
+from airflow_delta_provider.domain.report.answers import Evidence
 from airflow_delta_provider.domain.report.report import Finding, TableReport
 from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
@@ -173,7 +174,7 @@ class RowTrackingCheck:
                 now=datetime.now(timezone.utc),
             )
         )
-        return TableReport.judged(name, *findings, evidence=evidence, **known)
+        return TableReport.judged(name, *findings, evidence=Evidence(**evidence).to_json(), **known)
 
     def _check_ids(
         self, compared: ComparedHistory, steps: Sequence[CommitStep], evidence: dict[str, Any], keys: Sequence[Column]

@@ -73,7 +73,7 @@ def usage(table: Table, since: int | None = None, footers: FooterSurvey | None =
 
 
 def kinds(judged: UsageAnswer) -> list[tuple[str, str | None]]:
-    return [(piece["kind"], piece.get("column")) for piece in judged.evidence]
+    return [(piece["kind"], piece.get("column")) for piece in judged.to_json()["evidence"]]
 
 
 USED = {
@@ -107,9 +107,9 @@ def test_used_by_the_commit_that_did_it(table: Table, evidence: list[tuple[str, 
     assert judged.answer is Usage.USED
     assert [kind for kind in kinds(judged) if kind[0] in ("renamed", "dropped", "id gap")] == evidence
     did = judged.evidence[0]
-    operation = {"renamed": "RENAME COLUMN", "dropped": "DROP COLUMNS"}[did["kind"]]
-    assert table.commits[did["version"]][0]["commitInfo"]["operation"] in (operation, "CHANGE COLUMN")
-    assert did["writer"] == "Delta Spark 4.4.0"
+    operation = {"renamed": "RENAME COLUMN", "dropped": "DROP COLUMNS"}[did.kind]
+    assert table.commits[did.version][0]["commitInfo"]["operation"] in (operation, "CHANGE COLUMN")
+    assert did.writer == "Delta Spark 4.4.0"
 
 
 def restored_behind_an_unmapping(table: Table) -> Table:
@@ -206,8 +206,8 @@ def test_what_the_table_itself_says_wrongly_is_told_by_the_code_of_the_audit() -
         findings = list(check_state(state(table)))
         judged = usage_of(MappedSchema.of(state(table).metadata), known(table), None, findings)
         assert judged.answer is Usage.UNUSED
-        told = [piece for piece in judged.evidence if piece["kind"] == "usage tracking"]
-        assert [(piece["rule"], DROPPED_OR_RENAMED in piece["text"]) for piece in told] == (
+        told = [piece for piece in judged.evidence if piece.kind == "usage tracking"]
+        assert [(piece.rule, DROPPED_OR_RENAMED in piece.text) for piece in told] == (
             [(code, True)] if code else []
         )
 

@@ -17,8 +17,8 @@ from airflow_delta_provider.domain.changes.lockouts import (
 from airflow_delta_provider.domain.delta.features.columns import TypeChange
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_features import demands_of
-from airflow_delta_provider.domain.engine.access import Probe
 from airflow_delta_provider.domain.engine.fleet import Fleet, RecentWriter, RecentWriters, TableFleet
+from airflow_delta_provider.domain.report.answers import Probe
 from tests.unit.states import field, metadata_of, struct
 
 LEGACY = Protocol(1, 2)
@@ -191,7 +191,7 @@ def test_a_probe_that_is_refused_is_an_error_only_for_an_engine_that_has_to_stay
 def test_outcomes_list_those_that_are_well_off_too():
     declared = fleet(engines=[{"engine": "BigQuery"}])
     listed = outcomes(demands("rowTracking"), declared, writers("delta-rs 1.4.0"))
-    assert [(entry["engine"], entry["outcome"]) for entry in listed] == [
+    assert [(entry.engine, entry.outcome) for entry in listed] == [
         ("BigQuery", "OK"),
         ("delta-rs 1.4.0", "WRITE_LOCKED"),
     ]

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any
 
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnEvent, KnownColumns
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
@@ -20,38 +17,12 @@ from airflow_delta_provider.domain.checks.column_mapping import disabling as rul
 from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.delta.data_type import path_text
 from airflow_delta_provider.domain.delta.metadata import MappedField, MappedSchema
+from airflow_delta_provider.domain.report.answers import Usage, UsageAnswer, UsagePiece
 from airflow_delta_provider.domain.report.report import Finding
 
 #: Number of pieces of evidence of one kind that are listed; the rest is only counted.
 _MOST = 20
 _MADE_UP = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-
-
-class Usage(str, Enum):
-    USED = "USED"
-    UNUSED = "UNUSED"
-    UNDETERMINED = "UNDETERMINED"
-
-
-@dataclass(frozen=True)
-class UsageAnswer:
-    """An answer and its evidence.
-
-    :param mode: mode of column mapping
-    :param known_since: first version whose columns are known; 0 for the whole history
-    :param unknown_before: version before which the answer is unknown; None if all is known
-    :param evidence: evidence for the answer, or against another one
-    """
-
-    answer: Usage
-    mode: str
-    known_since: int
-    unknown_before: int | None
-    evidence: tuple[dict[str, Any], ...] = field(default=())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the form used in reports."""
-        return {**vars(self), "answer": self.answer.value, "evidence": list(self.evidence)}
 
 
 def usage_of(
@@ -73,8 +44,8 @@ def usage_of(
         answer = Usage.UNDETERMINED if doubts else Usage.UNUSED
         evidence += [] if doubts else [_of("proof", _proof(known))]
     unknown_before = None if answer is Usage.UNUSED else known.unknown_before
-    evidence += [*doubts, *({**_of("usage tracking", finding.message), "rule": finding.code} for finding in tracking)]
-    return UsageAnswer(answer, schema.mode.value, known.since, unknown_before, tuple(evidence))
+    evidence += [*doubts, *(UsagePiece(kind="usage tracking", text=f.message, rule=f.code) for f in tracking)]
+    return _answer(answer, schema, known, unknown_before, evidence)
 
 
 def needs_footers(schema: MappedSchema, known: KnownColumns) -> bool:
@@ -87,19 +58,31 @@ def needs_footers(schema: MappedSchema, known: KnownColumns) -> bool:
 def undecidable_usage(schema: MappedSchema, known: KnownColumns, why: Sequence[Finding]) -> UsageAnswer:
     """Return an undetermined answer, for a table whose log does not define its usage."""
     evidence = tuple(_of("log", finding.message) for finding in why)
-    return UsageAnswer(Usage.UNDETERMINED, schema.mode.value, known.since, known.since, evidence)
+    return _answer(Usage.UNDETERMINED, schema, known, known.since, evidence)
+
+
+def _answer(
+    answer: Usage, schema: MappedSchema, known: KnownColumns, unknown_before: int | None, evidence: Iterable[UsagePiece]
+) -> UsageAnswer:
+    return UsageAnswer(
+        answer=answer,
+        mode=schema.mode.value,
+        known_since=known.since,
+        unknown_before=unknown_before,
+        evidence=tuple(evidence),
+    )
 
 
 def unknown_usage(table: str, found: UsageAnswer) -> Finding:
     """Return the finding for a table whose usage is undetermined."""
-    why = "; ".join(piece["text"].rstrip(".") for piece in found.evidence[:5])
+    why = "; ".join(piece.text.rstrip(".") for piece in found.evidence[:5])
     before = found.unknown_before
     if before is None:
         what = f"No commit renamed or dropped a column of {{table}}, but it does not count as {Usage.UNUSED.value}"
     else:
         when = " before version {version}" if before else ""
         what = f"It is unknown whether columns of {{table}} were renamed or dropped{when}"
-    kinds = sorted({piece["kind"] for piece in found.evidence})
+    kinds = sorted({piece.kind for piece in found.evidence})
     return rules.USAGE_UNKNOWN.found(what + ": {why}.", version=before, table=table, why=Prose(why), evidence_of=kinds)
 
 
@@ -122,7 +105,7 @@ def _proof(known: KnownColumns) -> str:
     return "the footers of all live files have only columns of the table"
 
 
-def _doubts(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:
+def _doubts(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None) -> Iterator[UsagePiece]:
     """Yield evidence, though not proof, that the table is used."""
     yield from _doubts_of_schema(schema)
     if known.rules_foreign_columns_out or (footers is not None and footers.is_clean):
@@ -136,7 +119,7 @@ def _doubts(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | N
     yield from _of_footers(footers)
 
 
-def _doubts_of_schema(schema: MappedSchema) -> Iterator[dict[str, Any]]:
+def _doubts_of_schema(schema: MappedSchema) -> Iterator[UsagePiece]:
     if schema.is_mapped and schema.gone > 0:
         yield _of(
             "id gap",
@@ -161,7 +144,7 @@ def _doubts_of_schema(schema: MappedSchema) -> Iterator[dict[str, Any]]:
         )
 
 
-def _of_footers(footers: FooterSurvey | None) -> Iterator[dict[str, Any]]:
+def _of_footers(footers: FooterSurvey | None) -> Iterator[UsagePiece]:
     if footers is None:
         return
     for path, columns in list(footers.foreign.items())[:_MOST]:
@@ -183,19 +166,16 @@ def _columns(fields: Sequence[MappedField]) -> str:
     return listed([str(field.column) for field in fields])
 
 
-def _event(event: ColumnEvent) -> dict[str, Any]:
+def _event(event: ColumnEvent) -> UsagePiece:
     to = f" to {event.renamed_to}" if event.renamed_to else ""
-    event_json = {
-        "kind": event.kind.value,
-        "text": f"version {event.version} {event.kind.value} {event.column}{to}",
-        "column": event.column,
-        "renamed_to": event.renamed_to,
-        "physical_path": list(event.path),
-        "id": event.id,
-        **{key: event.provenance.get(key) for key in ("version", "engine", "writer", "operation", "user", "timestamp")},
-    }
-    return {key: value for key, value in event_json.items() if value is not None}
+    known = {"column": event.column, "renamed_to": event.renamed_to, "id": event.id, **event.provenance}
+    return UsagePiece(
+        kind=event.kind.value,
+        text=f"version {event.version} {event.kind.value} {event.column}{to}",
+        physical_path=event.path,
+        **{key: value for key, value in known.items() if value is not None},
+    )
 
 
-def _of(kind: str, text: str) -> dict[str, Any]:
-    return {"kind": kind, "text": text}
+def _of(kind: str, text: str) -> UsagePiece:
+    return UsagePiece(kind=kind, text=text)

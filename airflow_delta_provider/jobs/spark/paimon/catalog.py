@@ -30,6 +30,7 @@ from airflow_delta_provider.domain.paimon.schema import KNOWN_VERSIONS, TableSch
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
 from airflow_delta_provider.domain.paimon.snapshot_rules import check_snapshots, has_column_files, has_row_ids
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
+from airflow_delta_provider.domain.report.answers import Evidence
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
 from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.table_name import TableName
@@ -318,7 +319,7 @@ class PaimonCatalogCheck:
             self._name.text,
             *map(self._reported, findings),
             version=snapshots[-1].id if snapshots else None,
-            evidence=self._evidence,
+            evidence=Evidence(**self._evidence).to_json(),
             timings=self._timings,
         )
 

@@ -1,0 +1,320 @@
+"""Evidence, details, plans and usage of a report: each key is a field, with its label in texts.
+
+``report.schema.json`` and the texts for people are derived from these fields. :class:`TableReport` holds their JSON
+form, in which later versions may add keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from enum import Enum
+from typing import Any, ClassVar
+
+#: Value of a key that is not in the JSON form.
+ABSENT: Any = object()
+_SHA256: Mapping[str, Any] = {"pattern": "^[0-9a-f]{64}$"}
+_STATES: Mapping[str, Any] = {"additionalProperties": {"enum": ["supported", "suspended", "enabled"]}}
+_MODES: Mapping[str, Any] = {"enum": ["none", "name", "id"]}
+_FINDINGS: Mapping[str, Any] = {"items": {"$ref": "#/$defs/finding"}}
+
+
+def key(about: str = "", label: str = "", default: Any = ABSENT, *, within: str = "", **schema: Any) -> Any:
+    """Return the field of a key.
+
+    :param about: description in the schema
+    :param label: label in texts; by default, the key with blanks
+    :param default: ``MISSING`` if the key is required
+    :param within: key whose text has the same content, so that this key is not repeated
+    :param schema: keywords of the schema, in addition to those of the type. Numbers have a minimum of 0, unless it is
+        None
+    """
+    known = {"description": about} if about else {}
+    return field(default=default, metadata={"label": label, "within": within, "schema": known | schema})
+
+
+def needed(about: str = "", label: str = "", **known: Any) -> Any:
+    """Return the field of a key that is always there."""
+    return key(about, label, MISSING, **known)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A JSON object of a report."""
+
+    about: ClassVar[str] = ""
+    #: True if null takes the place of an object that is not known.
+    nullable: ClassVar[bool] = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, without absent keys."""
+        known = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return {name: _wire(value) for name, value in known if value is not ABSENT}
+
+
+def _wire(value: Any) -> Any:
+    if isinstance(value, Part):
+        return value.to_json()
+    if isinstance(value, Enum):
+        return value.value
+    return [_wire(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanStep(Part):
+    """A step of a plan."""
+
+    sql: str | None = needed(minLength=1)
+    explanation: str = needed(minLength=1)
+    step: int = key("Of a migration: number of the step; changes with the same number are one commit.", minimum=1)
+    done_earlier: bool = key("True if an earlier try of the run did the step; absent otherwise.")
+    digest: str = key("Of a migration: SHA-256 of the step.", **_SHA256)
+    metadata_only: bool = key("Of a migration: whether no data file is read or written.")
+    files: int = key("Of a migration: data files that are rewritten.", "rewritten files")
+    bytes: int = key("Of a migration: their size.", "rewritten bytes")
+    undo: str = key("Of a migration: how it can be undone.")
+    breaks: tuple[str, ...] = key("Of a migration: what breaks downstream.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanAnswer(Part):
+    """A plan, as in a report and in the file of an approved plan."""
+
+    about = (
+        "What would be, or was, done; null for jobs and refusals without one. May gain keys within a schema version."
+    )
+    nullable = True
+
+    digest: str = needed("SHA-256 of table and steps; also in the userMetadata of each commit.", **_SHA256)
+    commits: int = needed("Commits expected.")
+    steps: tuple[PlanStep, ...] = needed()
+    notes: tuple[str, ...] = needed()
+    changed: bool = key("Of a migration: whether there is anything to do.", "something to do")
+    table: str = key("Of a migration: the table.")
+    table_id: str = key("Of a migration: id of the table.")
+    version: int = key("Of a migration: version that it was planned on.", "planned on version")
+    base: str = key("Of a migration: SHA-256 of the protocol and metadata of that version.", **_SHA256)
+    spec: Mapping[str, Any] = key("Of a migration: what is declared of the table.", within="diff")
+    permissions: tuple[str, ...] = key("Of a migration: options that have to be set to apply it.")
+    diff: tuple[str, ...] = key("Of a migration: lines of a diff of what can be declared of the table.")
+    lint: tuple[Mapping[str, Any], ...] = key("Of a migration: what rules find about the plan.", **_FINDINGS)
+    approval: tuple[str, ...] = key(
+        "Of a migration: why somebody has to approve it; empty where nobody has to.", "needs approval"
+    )
+    locked_out: tuple[Mapping[str, Any], ...] = key("Of a migration: engines that it locks out, or may.", **_FINDINGS)
+    checksum: str = key("Of a migration: SHA-256 of all else in the plan.", **_SHA256)
+
+
+class Usage(str, Enum):
+    USED = "USED"
+    UNUSED = "UNUSED"
+    UNDETERMINED = "UNDETERMINED"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsagePiece(Part):
+    """A piece of evidence for or against the usage of column mapping."""
+
+    kind: str = needed("renamed and dropped are proofs, with version, column and physical_path; the others are not.")
+    text: str = needed(minLength=1)
+    column: str = key()
+    renamed_to: str = key()
+    physical_path: tuple[str, ...] = key()
+    id: int = key(minimum=None)
+    version: int | None = key(**{"$ref": "#/$defs/version"})
+    engine: str = key()
+    writer: str = key()
+    operation: str = key()
+    user: str = key()
+    timestamp: str = key()
+    rule: str = key("Rule of the audit that the table's own record breaks.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageAnswer(Part):
+    """The usage of column mapping of a table."""
+
+    about = (
+        "Of column-mapping-usage: whether columns were renamed or dropped; null or absent for other kinds. May gain "
+        "keys within a schema version."
+    )
+    nullable = True
+
+    answer: Usage = needed()
+    mode: str = needed("Mode of column mapping.", **_MODES)
+    known_since: int = needed("The first version whose columns are known; 0 is the whole history.")
+    unknown_before: int | None = needed(
+        "The version before which it cannot be known; null where all is known.", **{"$ref": "#/$defs/version"}
+    )
+    evidence: tuple[UsagePiece, ...] = needed()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics(Part):
+    """Statistics that an audit compared with the data files."""
+
+    compared: int = key("Columns of files whose statistics were compared.")
+    not_compared: Mapping[str, int] = key("The others, by reason.", additionalProperties={"type": "integer"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOutcome(Part):
+    """The outcome for an engine that uses a table."""
+
+    engine: str = key()
+    uses: str = key(enum=["read", "read and write"])
+    must_stay: bool = key("Whether it has to stay able to.", "must stay able to")
+    commits: int = key("Its commits of these days.")
+    outcome: str = key(enum=["READ_LOCKED", "SILENT_WRONG_RESULTS", "WRITE_LOCKED", "UNKNOWN", "OK"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoggedWriter(Part):
+    """An engine that wrote to a table lately."""
+
+    engine: str | None = key("Name and version, or how it signs; null where it does not.")
+    commits: int = key(minimum=1)
+    first_version: int = key()
+    last_version: int = key()
+    last_time: str | None = key()
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownLockouts(Part):
+    """Names of engines that cannot use a table."""
+
+    read: tuple[str, ...] = key()
+    write: tuple[str, ...] = key()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(Part):
+    """One trial of an installed engine.
+
+    :param engine: name of its profile
+    :param version: its version; None if it is not installed
+    :param message: the engine's message, if it did not read the table
+    """
+
+    nullable = True
+
+    engine: str = key()
+    version: str | None = key()
+    reads: bool | None = key("Null where the try says nothing about that.")
+    message: str = key(default="")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence(Part):
+    """The extent of a check."""
+
+    about = (
+        "What a check looked at; null or absent for jobs that change tables. What was not looked at is null or absent. "
+        "May gain keys within a schema version."
+    )
+    nullable = True
+
+    level: str = key("Of check-row-tracking: level of the check.", enum=["log", "footers", "data", "metadata"])
+    source: str = key("Of check-paimon-row-tracking: native files, or the catalog.", enum=["native", "catalog"])
+    compare_to_version: int | None = key(
+        "Since which version the ids of rows were compared, null where they were not.", "ids compared since version"
+    )
+    first_version: int | None = key("Of audit: the first commit that was checked, null where none was.")
+    commits: int = key("Of audit: checked commits.")
+    since_snapshot: int | None = key("Of check-paimon-row-tracking: snapshot after which it began.")
+    first_snapshot: int | None = key("Of check-paimon-row-tracking: first snapshot that was read.")
+    snapshots: int = key("Of check-paimon-row-tracking: snapshots that were read.")
+    files: int | None = key("Live data files.", "live files")
+    rows: int | None = key("Rows of the table; those that deletion vectors hide are not counted.")
+    files_with_materialized_ids: int | None = key("Of these files, those that have row ids in a column.")
+    materialized_ids_read: int | None = key("Row ids read from such columns.")
+    checkpoints: int = key("Of audit: checkpoints, if not all were compared.")
+    checkpoints_compared: int = key("Of audit: checkpoints that were compared with the commits.")
+    statistics: Statistics = key("Of audit: columns of files whose statistics were compared with the files.")
+    commits_compared: int = key("Commits whose moved rows were compared with their state before.")
+    footers_read: int = key("Of check-paimon-row-tracking: footers that were read.")
+    files_with_ids_read: int = key("Of check-paimon-row-tracking: files whose row ids were read.")
+    unchanged_files_read: int = key("Of check-paimon-row-tracking: of these, files that no commit since changed.")
+    columns_not_compared: tuple[str, ...] = key(
+        "Of check-paimon-row-tracking: columns of a type that cannot be compared."
+    )
+    next_row_id: int | None = key("Of check-paimon-row-tracking: next row id of the newest snapshot.", minimum=None)
+    notes: tuple[str, ...] = key("Of check-paimon-row-tracking: what was not checked, in sentences.")
+    not_checked: tuple[str, ...] = key(
+        "Of audit and check-row-tracking: what a deeper level would have checked, in phrases."
+    )
+    owner: str = key("Of audit: owner of the table, by the request.")
+    row_id_high_water_mark: int | None = key("Mark in the log; null where there is none.", minimum=-1)
+    engines: tuple[EngineOutcome, ...] = key(
+        "Of check-compatibility: what becomes of each engine that is declared or wrote recently."
+    )
+    writers: tuple[LoggedWriter, ...] = key(
+        "Of check-compatibility: who wrote to the table within the days that were asked for, the newest commit first."
+    )
+    writers_since_version: int | None = key("Version of the oldest commit of these days, null where there is none.")
+    known_lockouts: KnownLockouts = key(
+        "Of check-compatibility: engines that are known not to read, and not to write, such a table, whether they use "
+        "it or not."
+    )
+    probe: Probe | None = key("Of check-compatibility: what the installed engine did; null where it was not tried.")
+    table_id: str | None = key("Of init-spec: id of the table; null where it has none.")
+    left_out: tuple[str, ...] = key("Of init-spec: what the spec does not say of the table, in sentences.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFormat(Part):
+    """The format of data files."""
+
+    provider: str = needed()
+    options: Mapping[str, Any] = needed()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastCommit(Part):
+    """The description of a commit by its writer."""
+
+    nullable = True
+
+    version: int = needed()
+    timestamp: str | None = needed()
+    operation: str | None = needed()
+    engine: str | None = needed()
+    writer: str | None = needed()
+    user: str | None = needed()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detail(Part):
+    """The description of a table."""
+
+    about = (
+        "What the table is at that version, of the kind detail; null for other kinds and where the log could not be "
+        "read. May gain keys within a schema version."
+    )
+    nullable = True
+
+    location: str = needed("Directory of the table, a URI; of a catalog name too.", minLength=1)
+    id: str | None = needed("Table id; null where the log has none.")
+    name: str | None = needed()
+    description: str | None = needed()
+    format: TableFormat = needed()
+    columns: Mapping[str, str] | None = needed(
+        "SQL types of the top-level columns by name, in their order; null where the schema is damaged."
+    )
+    schema: Mapping[str, Any] | None = needed(
+        "The schema as in the log; null where it is damaged.", within="columns", **{"$ref": "#/$defs/struct"}
+    )
+    data_schema: Mapping[str, Any] | None = needed(
+        "The same without partition columns: what data files have.", within="columns", **{"$ref": "#/$defs/struct"}
+    )
+    partition_columns: tuple[str, ...] = needed()
+    configuration: Mapping[str, str] = needed("Table properties.")
+    created_time: str | None = needed(oneOf=[{"$ref": "#/$defs/time"}, {"type": "null"}])
+    column_mapping_mode: str = needed(**_MODES)
+    protocol: Mapping[str, Any] = needed(**{"$ref": "#/$defs/protocol"})
+    features: Mapping[str, str] = needed(
+        "States of the features that the protocol has, by name; one that is not there is absent.", **_STATES
+    )
+    last_commit: LastCommit | None = needed(
+        "What the commit of this version says of itself; null where the log no longer has it."
+    )
