@@ -6,24 +6,34 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from airflow_delta_provider.domain.rendering.document import (
+    Block,
+    Code,
+    Drawing,
+    Facts,
+    Link,
+    Listing,
+    Prose,
+    Section,
+    Title,
+)
 from airflow_delta_provider.domain.rendering.presentation import Presentation, counted, counted_codes, shortened
 from airflow_delta_provider.domain.rendering.report_document import (
     Problem,
     Wording,
+    answer_document,
     answers,
     consequences,
     decisive_codes,
-    done_mark,
+    plan_document,
     problems,
     set_aside,
-    steps_by_commit,
     totals,
     versions,
     where,
-    without_commits,
 )
 from airflow_delta_provider.domain.rendering.text import not_checked
-from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport, Verdict
+from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
 from airflow_delta_provider.domain.text import printed, visible, visible_lines
 
 #: Characters with a meaning inside a line.
@@ -57,8 +67,8 @@ def paragraph(text: str) -> str:
 
 #: Maximum number of characters of the whole: comments on GitHub may have 65,536.
 _MAX = 60_000
-#: Maximum number of characters of the diff and of a line, and of findings; the rest is counted.
-_MAX_DIFF, _MAX_LINE, _MAX_FINDINGS = 20_000, 1500, 40
+#: Maximum number of characters of code and of a line; the rest is counted.
+_MAX_CODE, _MAX_LINE = 20_000, 1500
 
 
 def render_plan(plan: Mapping[str, Any]) -> str:
@@ -66,50 +76,58 @@ def render_plan(plan: Mapping[str, Any]) -> str:
 
     :param plan: JSON of a migration's plan: see ``report.schema.json``
     """
-    whole = "\n".join(printed("\n\n".join(_parts(plan)).split("\n")))
+    parts = [f"## Migration of {code(visible(plan['table']))}"]
+    parts += blocks(plan_document(plan)) if plan["steps"] else ["Nothing to do: the table is what its spec says."]
+    whole = "\n".join(printed("\n\n".join(parts).split("\n")))
     return whole if len(whole) <= _MAX else f"{whole[:_MAX]}\n\n… and more, which there is no room for.\n"
 
 
-def _parts(plan: Mapping[str, Any]) -> Iterator[str]:
-    yield f"## Migration of {code(visible(plan['table']))}"
-    if not plan["steps"]:
-        yield "Nothing to do: the table is what its spec says."
-        return
-    yield f"Planned on version {plan['version']}. Digest {code(plan['digest'])}."
-    yield from steps_and_diff(plan)
-    if breaks := list(dict.fromkeys(text for step in plan["steps"] for text in step["breaks"])):
-        yield "### What breaks"
-        yield _list(breaks)
-    yield from _findings("### Who is locked out, or may be", plan.get("locked_out", ()))
-    yield from _findings("### Findings", plan.get("lint", ()))
-    yield "### How it is undone"
-    yield _list(list(dict.fromkeys(step["undo"] for step in plan["steps"])))
-    if notes := plan.get("notes"):
-        yield "### Notes"
-        yield _list(notes)
-    yield from what_it_takes(plan)
-    yield from _sql(plan["steps"])
+def blocks(document: Iterable[Block]) -> Iterator[str]:
+    """Yield the blocks of a document as Markdown."""
+    for block in document:
+        match block:
+            case Title():
+                yield f"## {escape(block.text)}"
+                yield escape(block.about)
+            case Prose():
+                label = f"**{_capital(block.label)}:** " if block.label else ""
+                yield f"{label}{paragraph(block.text)}"
+            case Facts():
+                yield "\n".join(f"- {label}: {code(value)}" for label, value in block.facts)
+            case Listing():
+                if block.title:
+                    yield f"### {escape(_capital(block.title))}"
+                yield "\n".join(_entries(block))
+            case Code():
+                if block.title and block.language != "diff":  # whose signs tell what it is
+                    yield f"### {_capital(block.title)}"
+                yield "\n".join([f"~~~~{block.language}", *_code(block.lines), "~~~~"])
+            case Drawing():
+                marks = block.timeline.newest_marks(block.most)
+                lines = [f"- {code(str(mark.version))} {escape(mark.sign)} {escape(mark.text)}" for mark in marks]
+                yield "\n".join([*lines, *([f"- {block.rest}"] if block.rest else [])])
+            case Link():
+                yield f"[{block.text}](<{block.url}>)"
+            case Section():
+                yield f"### {escape(visible(block.title))}"
+                yield from blocks(block.blocks)
 
 
-def what_it_takes(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the options needed to apply a migration's plan, and why it needs approval, as blocks."""
-    if permissions := plan.get("permissions"):
-        yield f"To apply it, set: {', '.join(map(code, permissions))}."
-    if approval := plan.get("approval"):
-        yield f"**Needs approval.** {escape(' '.join(approval))}"
-    elif plan["steps"] and approval is not None:
-        yield "The policy lets it be applied without approval."
+def _entries(listing: Listing, indent: str = "") -> Iterator[str]:
+    for number, entry in enumerate(listing.entries, start=1):
+        # Another mark than that of facts: else a list that follows them would continue theirs.
+        bullet = f"{number}." if listing.numbered else "*" if entry.name else "-"
+        label = f"**{escape(entry.label)}** " if entry.label else ""
+        text = f"{label}{escape(shortened(visible(entry.text), _MAX_LINE))}"
+        facts = (f"{label} {code(value)}" for label, value in entry.facts)
+        said = ", ".join(filter(None, (code(entry.name) if entry.name else "", text, *facts)))
+        message = paragraph(entry.message).replace("\n", "\n  ")
+        yield f"{indent}{bullet} {said}\\\n  {message}" if message else f"{indent}{bullet} {said}"
+        yield from _entries(Listing(entry.entries), f"{indent}   ")
 
 
-def steps_and_diff(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the steps of a migration's plan, and the changes of the declared state, as blocks."""
-    yield "\n".join(_steps(plan))
-    if diff := plan.get("diff"):
-        yield "\n".join(["~~~~diff", *_diff(diff), "~~~~"])
-
-
-def _diff(lines: Sequence[str]) -> Iterator[str]:
-    left = _MAX_DIFF
+def _code(lines: Sequence[str]) -> Iterator[str]:
+    left = _MAX_CODE
     for number, line in enumerate(lines):
         shown = shortened(visible(line), _MAX_LINE).replace("~~~~", "~ ~ ~ ~")
         left -= len(shown) + 1
@@ -119,54 +137,8 @@ def _diff(lines: Sequence[str]) -> Iterator[str]:
         yield shown
 
 
-def _steps(plan: Mapping[str, Any]) -> Iterator[str]:
-    for number, steps in steps_by_commit(plan).items():
-        if len(steps) == 1:
-            yield f"{number}. {_step(steps[0])}"
-            continue
-        yield f"{number}. in one commit:"
-        yield from (f"   - {_step(step)}" for step in steps)
-
-
-def _sql(steps: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the SQL of a plan, with comments for steps without SQL."""
-    found = [step.get("sql") for step in steps]
-    if not any(found):
-        return
-    yield "### SQL"
-    said = (
-        f"{sql};" if sql else f"-- without SQL: {without_commits(step['explanation'])}"
-        for sql, step in zip(found, steps)
-    )
-    lines = [line for text in said for line in visible_lines(text)]
-    yield "\n".join(["~~~~sql", *_diff(lines), "~~~~"])
-
-
-def _step(step: Mapping[str, Any]) -> str:
-    text = escape(shortened(visible(without_commits(step["explanation"])), _MAX_LINE)) + done_mark(step)
-    return text if step["metadata_only"] else f"{text} — reads all rows, or writes files"
-
-
-def _findings(title: str, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if not found:
-        return
-    yield title
-    lines = [_finding(Finding.from_json(wire)) for wire in found[:_MAX_FINDINGS]]
-    if len(found) > _MAX_FINDINGS:
-        lines.append(f"- … and {len(found) - _MAX_FINDINGS} more")
-    yield "\n".join(lines)
-
-
-def _finding(finding: Finding) -> str:
-    wording = Wording.of(finding)
-    said = " ".join(wording.paragraphs)
-    accepted = f" Accepted by {finding.waiver.owner}: {finding.waiver.reason}" if finding.waiver else ""
-    text = escape(shortened(visible(f"{said}{accepted}"), _MAX_LINE))
-    return f"- **{finding.severity.value} {finding.code}** {text}"
-
-
-def _list(texts: Sequence[str]) -> str:
-    return "\n".join(f"- {escape(shortened(visible(text), _MAX_LINE))}" for text in texts)
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 #: Maximum size of the whole, in bytes: comments on GitHub may have 65,536 characters.
@@ -216,9 +188,8 @@ def _head(report: JobReport) -> Iterator[str]:
 
 
 def _answer(table: TableReport) -> str:
-    plan = table.plan or {}
-    if plan.get("diff") and plan["steps"]:
-        return "\n\n".join([*steps_and_diff(plan), *(() if table.changed else what_it_takes(plan))])
+    if table.plan is not None and table.plan.get("diff"):
+        return "\n\n".join(blocks(answer_document(table, much=False)))
     # Lines indented by four are code, which nothing in them can end.
     return shortened("\n".join(answers(table, _WIDTH)), _MAX_ANSWER)
 

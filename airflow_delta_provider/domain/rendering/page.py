@@ -65,8 +65,8 @@ def _body(table: TableReport, kind: str, shown: int, links: RuleLinks) -> Iterat
         yield element("figure", element("figcaption", "Versions"), picture)
     yield from filter(None, (event_table(table), state_section(table)))
     if table.plan is not None:
-        yield plan_section(table.plan, kind, links)
-    answered = "\n".join(line.removeprefix("    ") for line in answers(replace(table, plan=None), _WIDTH))
+        yield plan_section(table.plan, done=table.changed)
+    answered = "\n".join(line.removeprefix("    ") for line in answers(replace(table, plan=None), _WIDTH, much=True))
     if answered:
         yield element("pre", lines(answered), tabindex=0, role="region", aria_label="Answer")
     ranked = sorted(by_cause(table.findings), key=lambda root: not _is_open(*root))

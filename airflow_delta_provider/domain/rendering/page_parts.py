@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.rendering.document import Block, Code, Facts, Listing, Prose
 from airflow_delta_provider.domain.rendering.html import Markup, element, joined, lines
 from airflow_delta_provider.domain.rendering.links import RuleLinks, commit_path
 from airflow_delta_provider.domain.rendering.presentation import counted, shortened
 from airflow_delta_provider.domain.rendering.report_document import (
     Problem,
     Wording,
-    done_mark,
     facts,
-    steps_by_commit,
-    without_commits,
+    plan_document,
 )
 from airflow_delta_provider.domain.report.report import Finding, Severity
 
@@ -134,91 +133,68 @@ def _consequences(follows: Sequence[Finding]) -> Markup:
     return joined(element("p", "Consequences:"), element("ul", *entries))
 
 
-#: Maximum number of diff lines, of characters of a text, of findings and of steps.
-_MAX_LINES, _MAX_PLAN_TEXT, _MAX_FINDINGS, _MAX_STEPS = 400, 4000, 40, 200
+#: Maximum number of lines of code, of characters of a text, and of entries of a list.
+_MAX_LINES, _MAX_LINE, _MAX_ENTRIES = 400, 4000, 200
 _SIGNS = {"+": "added", "-": "removed", "@": "place"}
 
 
-def plan_section(plan: Mapping[str, Any], kind: str, links: RuleLinks) -> Markup:
+def plan_section(plan: Mapping[str, Any], *, done: bool) -> Markup:
     """Return a plan as a section.
 
     :param plan: JSON of the plan: see ``report.schema.json``
-    :param kind: kind of the job
+    :param done: True if it was carried out
     """
-    return element("section", _parts(plan, kind, links), class_="plan", aria_label="Plan")
+    content = blocks(plan_document(plan, done=done))
+    return element("section", element("h4", "Plan"), content, class_="plan", aria_label="Plan")
 
 
-def _parts(plan: Mapping[str, Any], kind: str, links: RuleLinks) -> Iterator[Markup]:
-    steps: Sequence[Mapping[str, Any]] = plan.get("steps", ())
-    yield element("h4", "Plan")
-    if digest := plan.get("digest"):
-        yield element("p", f"Digest {digest}", class_="dim digest")
-    if plan.get("truncated"):
-        yield element("p", "There is no room for its steps here.")
-    elif not steps:
-        yield element("p", "Nothing to do.")
-    else:
-        yield element("ol", _steps(plan), class_="steps")
-    if diff := plan.get("diff"):
-        yield _difference(diff)
-    yield from _listed("What breaks", (text for step in steps for text in step.get("breaks", ())))
-    yield from _findings("Who is locked out, or may be", plan.get("locked_out", ()), kind, links)
-    yield from _findings("Lint", plan.get("lint", ()), kind, links)
-    yield from _listed("How it is undone", (step["undo"] for step in steps if step.get("undo")))
-    yield from _listed("Notes", plan.get("notes", ()))
-    if permissions := plan.get("permissions"):
-        yield element("p", "To apply it, set: ", element("code", ", ".join(permissions)))
-    if approval := plan.get("approval"):
-        yield element("p", element("b", "Needs approval. "), " ".join(approval))
+def blocks(document: Iterable[Block]) -> Iterator[Markup]:
+    """Yield the blocks of a plan as HTML."""
+    for block in document:
+        match block:
+            case Prose():
+                label = element("b", f"{_capital(block.label)}: ") if block.label else ""
+                yield element("p", label, lines(shortened(block.text, _MAX_LINE)))
+            case Facts():
+                known = (joined(element("dt", _capital(k)), element("dd", element("code", v))) for k, v in block.facts)
+                yield element("dl", *known, class_="facts")
+            case Listing():
+                yield _bold(block.title)
+                yield _entries(block)
+            case Code():
+                yield _bold(block.title)
+                yield _code(block)
 
 
-def _steps(plan: Mapping[str, Any]) -> Iterator[Markup]:
-    for number, steps in list(steps_by_commit(plan).items())[:_MAX_STEPS]:
-        if number is None:
-            yield from (element("li", _step(step)) for step in steps[:_MAX_STEPS])
-        elif len(steps) == 1:
-            yield element("li", _step(steps[0]))
-        else:
-            inner = element("ul", *(element("li", _step(step)) for step in steps[:_MAX_STEPS]))
-            yield element("li", "in one commit:", inner)
+def _bold(title: str) -> Markup:
+    return element("p", element("b", _capital(title))) if title else Markup("")
 
 
-def _step(step: Mapping[str, Any]) -> Markup:
-    text = step["explanation"] if "step" not in step else without_commits(step["explanation"])
-    cost = "" if step.get("metadata_only", True) else " — reads all rows, or writes files"
-    sql: str = step.get("sql") or ""
-    statement = element(
-        "details",
-        element("summary", "SQL"),
-        element("pre", lines(shortened(sql, _MAX_PLAN_TEXT)), tabindex=0, role="region", aria_label="SQL"),
-    )
-    return joined(shortened(text, _MAX_PLAN_TEXT), done_mark(step), cost, statement if sql else "")
-
-
-def _difference(diff: Sequence[str]) -> Markup:
+def _entries(listing: Listing) -> Markup:
     shown = [
-        element("span", shortened(line, _MAX_PLAN_TEXT) or " ", class_=_SIGNS.get(line[:1]))
-        for line in diff[:_MAX_LINES]
+        element(
+            "li",
+            element("b", f"{entry.label} ") if entry.label else "",
+            shortened(entry.text, _MAX_LINE),
+            (joined(f", {label} ", element("code", value)) for label, value in entry.facts),
+            _entries(Listing(entry.entries)) if entry.entries else "",
+        )
+        for entry in listing.entries[:_MAX_ENTRIES]
     ]
-    if len(diff) > _MAX_LINES:
-        shown.append(element("span", f"… and {len(diff) - _MAX_LINES} more lines"))
+    return element("ol" if listing.numbered else "ul", *shown)
+
+
+def _code(block: Code) -> Markup:
+    signs = _SIGNS if block.language == "diff" else {}
+    shown = [
+        element("span", shortened(line, _MAX_LINE) or " ", class_=signs.get(line[:1]))
+        for line in block.lines[:_MAX_LINES]
+    ]
+    if len(block.lines) > _MAX_LINES:
+        shown.append(element("span", f"… and {len(block.lines) - _MAX_LINES} more lines"))
     content = Markup("\n".join(shown))
-    return joined(
-        element("p", element("b", "What is declared")),
-        element("pre", content, class_="diff", tabindex=0, role="region", aria_label="Difference"),
-    )
+    return element("pre", content, class_=block.language, tabindex=0, role="region", aria_label=_capital(block.title))
 
 
-def _listed(title: str, texts: Iterator[str] | Sequence[str]) -> Iterator[Markup]:
-    if found := list(dict.fromkeys(texts)):
-        yield element("p", element("b", title))
-        yield element("ul", *(element("li", shortened(text, _MAX_PLAN_TEXT)) for text in found[:_MAX_STEPS]))
-
-
-def _findings(title: str, found: Sequence[Mapping[str, Any]], kind: str, links: RuleLinks) -> Iterator[Markup]:
-    if not found:
-        return
-    yield element("p", element("b", f"{title} ({len(found)})"))
-    yield joined(*(at_table(Finding.from_json(wire), (), kind, links) for wire in found[:_MAX_FINDINGS]))
-    if len(found) > _MAX_FINDINGS:
-        yield element("p", f"… and {len(found) - _MAX_FINDINGS} more")
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

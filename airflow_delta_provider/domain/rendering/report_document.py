@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.rendering.document import (
+    MAX_TEXT,
+    Block,
+    Code,
+    Entry,
+    Fact,
+    Facts,
+    Listing,
+    Prose,
+    Section,
+    text_lines,
+)
 from airflow_delta_provider.domain.rendering.presentation import counted, counted_codes, shortened
+from airflow_delta_provider.domain.report.answers import (
+    Detail,
+    EngineOutcome,
+    Evidence,
+    Part,
+    PlanAnswer,
+    PlanStep,
+    Probe,
+    UsageAnswer,
+    UsagePiece,
+)
 from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity, Status, TableReport, Verdict
 from airflow_delta_provider.domain.text import visible, visible_lines
 
-#: Maximum number of characters of one paragraph; the JSON report has all of it.
-_MAX_TEXT = 10_000
+#: Maximum number of pieces of evidence, and of findings of a plan; the rest is counted.
+_MAX_PIECES = 20
 
 
 @dataclass(frozen=True)
@@ -177,89 +201,145 @@ def _order(problem: Problem) -> tuple[int, bool, int, str]:
     return -problem.severity.rank, is_about_table(problem.first.finding), -len(problem.tables), problem.code
 
 
-#: Maximum number of diff lines; the rest is counted.
-_MAX_DIFF = 60
+def plan_document(plan: Mapping[str, Any], *, much: bool = True, done: bool = False) -> Iterator[Block]:
+    """Yield the steps, effects and conditions of a plan.
 
-
-def plan_lines(plan: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Yield the steps and notes of a plan.
-
-    For a migration, also yield its diff and the options needed to apply it.
+    :param plan: JSON of the plan: see ``report.schema.json``
+    :param much: False for only the parts that are needed at first sight
+    :param done: True if it was carried out, so that its conditions do not matter any more
     """
-    by_commit = steps_by_commit(plan)
-    for number, steps in by_commit.items():
-        texts = [f"{visible(step['explanation'])}{done_mark(step)}" for step in steps]
-        if number is None:
-            yield from (f"    {text}" for text in texts)
-        elif len(texts) == 1:
-            yield from wrapped(texts[0], width, 4, 7, bullet=f"{number}. ")
-        else:
-            yield f"    {number}. in one commit:"
-            for step in steps:
-                text = f"{visible(without_commits(step['explanation']))}{done_mark(step)}"
-                yield from wrapped(text, width, 7, 9, bullet="- ")
-    for note in plan.get("notes", ()):
-        yield from wrapped(note, width, 4, 6, bullet="- ")
-    diff = plan.get("diff", ())
-    if diff:
-        yield "    what is declared:"
-        yield from (f"      {visible(line)}" for line in diff[:_MAX_DIFF])
-        if len(diff) > _MAX_DIFF:
-            yield f"      … and {len(diff) - _MAX_DIFF} more lines"
+    steps: Sequence[Mapping[str, Any]] = plan.get("steps", ())
+    if much:
+        known = labelled(PlanAnswer, plan, {*_PARTS_OF_PLANS, "lint", "locked_out"})
+        yield from [Facts(known)] if known else []
+        if not steps:
+            yield Prose("There is no room for its steps here." if plan.get("truncated") else "Nothing to do.")
+    if steps:
+        numbered = "step" in steps[0]
+        yield Listing(tuple(_steps(steps, much=much)), numbered=numbered, marked=numbered)
+    if diff := plan.get("diff"):
+        yield Code(tuple(diff), "diff", "what is declared")
+    if not done:
+        yield from listing("what breaks", (text for step in steps for text in step.get("breaks", ())))
+    if much:
+        yield from _findings("who is locked out, or may be", plan.get("locked_out", ()))
+        yield from _findings("findings about the plan", plan.get("lint", ()))
+        yield from listing("how it is undone", (step["undo"] for step in steps if step.get("undo")))
+    yield from listing("notes", plan.get("notes", ()))
+    if not done:
+        yield from _conditions(plan)
+    if much and any(step.get("sql") for step in steps):
+        yield Code(tuple(_sql(steps)), "sql", "SQL")
+
+
+def _conditions(plan: Mapping[str, Any]) -> Iterator[Block]:
     if permissions := plan.get("permissions"):
-        yield visible(f"    to apply it, set: {', '.join(permissions)}")
+        yield Prose(", ".join(permissions), "to apply it, set")
+    if approval := plan.get("approval"):
+        yield Prose(" ".join(approval), "needs approval")
+    elif plan.get("steps") and approval is not None:
+        yield Prose("the policy lets it be applied", "needs no approval")
 
 
-def outlook(plan: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Yield the downstream effects of a migration's plan, and why it needs approval."""
-    breaks = dict.fromkeys(text for step in plan.get("steps", ()) for text in step.get("breaks", ()))
-    if breaks:
-        yield "    what breaks:"
-        for text in breaks:
-            yield from wrapped(text, width, 6, 8, bullet="- ")
-    if plan.get("steps") and "approval" in plan:
-        why = " ".join(plan["approval"])
-        text = f"needs approval: {why}" if why else "needs no approval: the policy lets it be applied"
-        yield from wrapped(text, width, 4, 6)
+#: Keys with blocks of their own.
+_PARTS_OF_PLANS = {"steps", "notes", "diff", "permissions", "approval"}
+_PARTS_OF_STEPS = {"sql", "explanation", "step", "done_earlier", "metadata_only", "undo", "breaks"}
 
 
-def steps_by_commit(plan: Mapping[str, Any]) -> dict[int | None, list[Mapping[str, Any]]]:
-    """Return the steps grouped by their commit number; plans without numbers are under None."""
-    found: dict[int | None, list[Mapping[str, Any]]] = {}
-    for step in plan.get("steps", ()):
-        found.setdefault(step.get("step"), []).append(step)
-    return found
+def _steps(steps: Iterable[Mapping[str, Any]], *, much: bool) -> Iterator[Entry]:
+    """Yield an entry for each commit, or for each step without the number of its commit."""
+    by_commit: defaultdict[Any, list[Mapping[str, Any]]] = defaultdict(list)
+    for place, step in enumerate(steps):
+        by_commit[step.get("step", (place,))].append(step)
+    for found in by_commit.values():
+        alone = len(found) == 1
+        entries = tuple(
+            # Without costs of 0.
+            Entry(
+                _step(step, alone=alone),
+                facts=labelled(PlanStep, {k: v for k, v in step.items() if v}, _PARTS_OF_STEPS) if much else (),
+            )
+            for step in found
+        )
+        yield entries[0] if alone else Entry("in one commit:", entries=entries)
 
 
-def done_mark(step: Mapping[str, Any]) -> str:
-    """Return the end of a step's text if an earlier attempt of the run did it, else an empty string."""
-    return ", done by an earlier try" if step.get("done_earlier") else ""
+def _step(step: Mapping[str, Any], *, alone: bool) -> str:
+    cost = "" if step.get("metadata_only", True) else " — reads all rows, or writes files"
+    done = ", done by an earlier try" if step.get("done_earlier") else ""
+    return f"{step['explanation'] if alone else _without_commits(step['explanation'])}{done}{cost}"
 
 
-def without_commits(explanation: str) -> str:
+def _without_commits(explanation: str) -> str:
     return explanation.rpartition(" (")[0] or explanation
 
 
-def wrapped(text: str, width: int, first: int, rest: int, bullet: str = "") -> Iterator[str]:
-    """Yield the lines of a text, wrapped and indented.
+def _sql(steps: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for step in steps:
+        sql = step.get("sql")
+        yield from f"{sql};".splitlines() if sql else [f"-- without SQL: {_without_commits(step['explanation'])}"]
 
-    :param first: indentation of the first line
-    :param rest: indentation of the other lines
+
+def _findings(title: str, found: Sequence[Mapping[str, Any]]) -> Iterator[Listing]:
+    entries: list[Entry] = []
+    for finding in map(Finding.from_json, found[:_MAX_PIECES]):
+        said = " ".join(Wording.of(finding).paragraphs)
+        accepted = f" Accepted by {finding.waiver.owner}: {finding.waiver.reason}" if finding.waiver else ""
+        entries.append(Entry(f"{said}{accepted}", facts=(), label=f"{finding.severity.value} {finding.code}"))
+    if found:
+        yield Listing((*entries, *_more(len(found) - len(entries))), f"{title} ({len(found)})")
+
+
+def listing(title: str, texts: Iterable[str]) -> Iterator[Listing]:
+    """Yield a list of the different texts; nothing if there are none."""
+    if entries := tuple(map(Entry, dict.fromkeys(texts))):
+        yield Listing(entries, title)
+
+
+def _more(number: int) -> list[Entry]:
+    return [Entry(f"… and {number:,} more")] if number > 0 else []
+
+
+#: Labels of numbers that are not counts.
+_NUMBERS = re.compile(r"\b(?:version|snapshot|id|mark)\b")
+
+
+def labelled(part: type[Part], wire: Mapping[str, Any], shown: Collection[str] = ()) -> tuple[Fact, ...]:
+    """Return the labels and values of the keys that a JSON object has.
+
+    :param shown: keys that are shown elsewhere
     """
-    text = " ".join(shortened(text, _MAX_TEXT).splitlines()).expandtabs(1)
-    blanks = " " * rest
-    yield from textwrap.wrap(visible(text), width, initial_indent=" " * first + bullet, subsequent_indent=blanks)
+    keys = (known for known in fields(part) if known.name not in shown and not known.metadata["within"])
+    named = ((known.metadata["label"] or known.name.replace("_", " "), wire.get(known.name)) for known in keys)
+    return tuple((label, said) for label, value in named if (said := _value(value, label)))
+
+
+def _value(value: Any, label: str = "") -> str:
+    """Return a JSON value in words; empty if there is nothing to say."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return str(value) if _NUMBERS.search(label) else f"{value:,}"
+    if isinstance(value, Mapping):
+        named = ((str(key).replace("_", " "), item) for key, item in value.items())
+        return ", ".join(f"{key} {said}" for key, item in named if (said := _value(item, key)))
+    if isinstance(value, (list, tuple)):
+        found = list(filter(None, map(_value, value)))
+        return ("; " if any(" " in each for each in found) else ", ").join(found)
+    return str(value)
 
 
 def where(finding: Finding) -> str:
     """Return the known places of a finding, in one line."""
-    return visible(shortened(" · ".join(_where(finding)), _MAX_TEXT))
+    return visible(shortened(" · ".join(_where(finding)), MAX_TEXT))
 
 
 def said(wording: Wording) -> Iterator[str]:
     """Yield evidence, effect and remedy: paragraphs that are not wrapped."""
     for paragraph in wording.paragraphs:
-        yield from visible_lines(shortened(paragraph, _MAX_TEXT))
+        yield from visible_lines(shortened(paragraph, MAX_TEXT))
 
 
 def outcome(finding: Finding) -> Iterator[str]:
@@ -297,7 +377,7 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         ("about", finding.subject),
         ("file", finding.path),
     )
-    yield from ((label, shortened(value, _MAX_TEXT)) for label, value in known if value)
+    yield from ((label, shortened(value, MAX_TEXT)) for label, value in known if value)
 
 
 def wrapped_line(line: str, width: int, indent: int) -> list[str]:
@@ -325,10 +405,6 @@ def _where(finding: Finding) -> Iterator[str]:
         yield finding.status.value.lower()
 
 
-#: Maximum number of pieces of evidence of an answer; the rest is counted.
-_MAX_PIECES = 20
-
-
 def versions(table: TableReport) -> str:
     """Return the version of the verdict; empty if unknown.
 
@@ -348,18 +424,28 @@ def heading(verdict: str, name: str, table: TableReport) -> str:
     return "  ".join(filter(None, (verdict, name, known and f"version {known}")))
 
 
-def answers(table: TableReport, width: int) -> Iterator[str]:
-    """Yield the results that the job was asked for.
+def answers(table: TableReport, width: int, *, much: bool = False) -> Iterator[str]:
+    """Yield the answers that the job was asked for, as indented lines."""
+    return text_lines(answer_document(table, much=much), width, 4)
 
-    They are the plan, the spec, the metadata, the usage of column mapping, and the engines.
+
+def answer_document(table: TableReport, *, much: bool) -> Iterator[Block]:
+    """Yield the plan, the spec, the metadata, the usage of column mapping, and the extent of a check.
+
+    :param much: True for every key of the report
     """
-    yield from plan_lines(table.plan or {}, width)
-    if not table.changed:
-        yield from outlook(table.plan or {}, width)
-    yield from _spec(table.spec)
-    yield from _detail(table.detail or {}, width)
-    yield from _usage(table.usage, width)
-    yield from _engines(table.evidence or {}, width)
+    if table.plan is not None:
+        yield from plan_document(table.plan, much=much, done=table.changed)
+    if table.spec is not None:
+        # Imported late: most reports have none.
+        from airflow_delta_provider.domain.spec.writing import Written, file_text
+
+        yield Code(tuple(file_text([Written(table.spec)], head=False).splitlines()), "yaml")
+    if known := labelled(Detail, table.detail or {}):
+        yield Facts(known)
+    if table.usage is not None:
+        yield _usage(table.usage, much=much)
+    yield from _evidence(table.evidence or {}, much=much)
 
 
 def times(table: TableReport) -> Iterator[str]:
@@ -369,51 +455,38 @@ def times(table: TableReport) -> Iterator[str]:
         yield f"    time: {spent}"
 
 
-def _detail(detail: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Yield the metadata of a table, in short form."""
-    for name, value in detail.items():
-        if isinstance(value, Mapping) and name in ("columns", "features", "configuration"):
-            value = ", ".join(f"{key} {item}" for key, item in value.items())
-        elif isinstance(value, (list, tuple)):
-            value = ", ".join(map(str, value))
-        if isinstance(value, str) and value:
-            yield from wrapped(f"{name.replace('_', ' ')}: {value}", width, 4, 8)
+def _usage(usage: Mapping[str, Any], *, much: bool) -> Section:
+    """Return the answer on usage of column mapping, with its evidence."""
+    pieces = tuple(
+        Entry(piece["text"], facts=labelled(UsagePiece, piece, {"text"}) if much else ())
+        for piece in usage["evidence"][:_MAX_PIECES]
+    )
+    known = labelled(UsageAnswer, usage, {"answer", "mode", "evidence"}) if much else ()
+    entries = (*pieces, *_more(len(usage["evidence"]) - len(pieces)))
+    title = f"usage of column mapping: {usage['answer']}  mode {usage['mode']}"
+    return Section(title, (*([Facts(known)] if known else []), Listing(entries, marked=False)))
 
 
-def _spec(spec: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield the lines of a spec file."""
-    if spec is not None:
-        # Imported late: most reports have none.
-        from airflow_delta_provider.domain.spec.writing import Written, file_text
-
-        yield from (f"    {line}" for line in file_text([Written(spec)], head=False).splitlines())
-
-
-def _usage(usage: Mapping[str, Any] | None, width: int) -> Iterator[str]:
-    """Yield the answer on usage of column mapping, with its evidence."""
-    if usage is None:
-        return
-    yield f"    usage of column mapping: {usage['answer']}  mode {usage['mode']}"
-    for piece in usage["evidence"][:_MAX_PIECES]:
-        yield from wrapped(piece["text"], width, 8, 10)
-    if len(usage["evidence"]) > _MAX_PIECES:
-        yield f"        … and {len(usage['evidence']) - _MAX_PIECES} more pieces of evidence"
-
-
-def _engines(evidence: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Yield the outcome for each engine that uses a table, and the other engines that are locked out."""
+def _evidence(evidence: Mapping[str, Any], *, much: bool) -> Iterator[Block]:
+    """Yield the outcome for each engine that uses a table, the other engines that are locked out, and the rest."""
+    found: list[Entry] = []
     for engine in evidence.get("engines", ()):
         wrote = f", {engine['commits']:,} commits" if engine["commits"] else ""
-        yield from wrapped(f"{engine['engine']} ({engine['uses']}{wrote}): {engine['outcome']}", width, 4, 8)
-    known = evidence.get("known_lockouts", {})
-    for access, engines in known.items():
+        facts = labelled(EngineOutcome, engine, {"engine", "uses", "commits", "outcome"}) if much else ()
+        found.append(Entry(f"{engine['engine']} ({engine['uses']}{wrote}): {engine['outcome']}", facts=facts))
+    for access, engines in evidence.get("known_lockouts", {}).items():
         if engines:
-            yield from wrapped(f"known not to {access} such tables: {', '.join(engines)}", width, 4, 8)
-    probe = evidence.get("probe")
-    if probe is not None:
+            found.append(Entry(f"known not to {access} such tables: {', '.join(engines)}"))
+    if (probe := evidence.get("probe")) is not None:
         said = {True: "reads the table", False: "does not read the table", None: "could not be tried"}[probe["reads"]]
         tried = " ".join(filter(None, (probe["engine"], probe["version"])))
-        yield from wrapped(f"tried: {tried} {said}", width, 4, 8)
+        facts = labelled(Probe, probe, {"engine", "version", "reads"}) if much else ()
+        found.append(Entry(f"tried: {tried} {said}", facts=facts))
+    if found:
+        yield Listing(tuple(found), marked=False)
+    shown = {"engines", "known_lockouts", "probe", "not_checked"}
+    if much and (known := labelled(Evidence, evidence, shown)):
+        yield Facts(known)
 
 
 #: Maximum number of codes that are named for a verdict.

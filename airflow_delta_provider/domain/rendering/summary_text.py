@@ -93,7 +93,7 @@ def _tables(tables: Sequence[TableReport], shown_as: Presentation) -> Iterator[s
         verdict = shown_as.style.paint(padded(table.verdict.value, verdicts), TONE_OF_VERDICT[table.verdict])
         yield f"{heading(verdict, padded(name, widest), table)}  {counted_codes(decisive_codes(table))}".rstrip()
         if shown_as.detail > Detail.LITTLE:
-            yield from answers(table, shown_as.width)
+            yield from answers(table, shown_as.width, much=much)
         if much:
             yield from times(table)
 

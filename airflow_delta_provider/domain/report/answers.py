@@ -25,7 +25,7 @@ def key(about: str = "", label: str = "", default: Any = ABSENT, *, within: str 
     :param about: description in the schema
     :param label: label in texts; by default, the key with blanks
     :param default: ``MISSING`` if the key is required
-    :param within: key whose text has the same content, so that this key is not repeated
+    :param within: part of the text that says the same, so that this key is not repeated
     :param schema: keywords of the schema, in addition to those of the type. Numbers have a minimum of 0, unless it is
         None
     """
@@ -68,7 +68,7 @@ class PlanStep(Part):
     explanation: str = needed(minLength=1)
     step: int = key("Of a migration: number of the step; changes with the same number are one commit.", minimum=1)
     done_earlier: bool = key("True if an earlier try of the run did the step; absent otherwise.")
-    digest: str = key("Of a migration: SHA-256 of the step.", **_SHA256)
+    digest: str = key("Of a migration: SHA-256 of the step.", within="digest of the plan", **_SHA256)
     metadata_only: bool = key("Of a migration: whether no data file is read or written.")
     files: int = key("Of a migration: data files that are rewritten.", "rewritten files")
     bytes: int = key("Of a migration: their size.", "rewritten bytes")

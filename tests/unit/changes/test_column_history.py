@@ -207,9 +207,7 @@ def test_what_the_table_itself_says_wrongly_is_told_by_the_code_of_the_audit() -
         judged = usage_of(MappedSchema.of(state(table).metadata), known(table), None, findings)
         assert judged.answer is Usage.UNUSED
         told = [piece for piece in judged.evidence if piece.kind == "usage tracking"]
-        assert [(piece.rule, DROPPED_OR_RENAMED in piece.text) for piece in told] == (
-            [(code, True)] if code else []
-        )
+        assert [(piece.rule, DROPPED_OR_RENAMED in piece.text) for piece in told] == ([(code, True)] if code else [])
 
 
 def test_cleaned_up_log_says_since_when_it_cannot_be_known() -> None:

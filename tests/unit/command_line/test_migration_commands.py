@@ -91,7 +91,7 @@ def test_report_of_a_plan_says_whether_it_needs_approval_and_why(lake, capsys):
     lake.joinpath("policy.yaml").write_text(policy % "additive", encoding="utf-8")
     assert "needs no approval" in plan(capsys, spec, "--policy", "policy.yaml")
     markdown = plan(capsys, spec, "--format", "markdown")
-    assert "**Needs approval.** The policy allows no plan" in markdown
+    assert "**Needs approval:** The policy allows no plan" in markdown
     lake.joinpath("policy.yaml").write_text(policy % "no_warnings", encoding="utf-8")
     warned = "table: ./t\ncolumns: [{name: select, type: string}]"
     assert "needs approval: There are warnings." in plan(capsys, warned, "--policy", "policy.yaml")

@@ -1,0 +1,214 @@
+"""Blocks of a document for people, and the writer of plain text.
+
+A plan, an answer or an alert becomes blocks once. Writers turn blocks into a format: ``text_lines`` here, ``blocks`` in
+``markdown.py``, ``blocks`` in ``page_parts.py``, and those of ``notifications`` for mails and Slack. Blocks hold values
+as they are; a writer escapes and cuts them by the means of its format.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_delta_provider.domain.rendering.presentation import shortened
+from airflow_delta_provider.domain.text import visible, visible_lines
+
+if TYPE_CHECKING:
+    from airflow_delta_provider.domain.rendering.timeline import Timeline
+
+#: Maximum number of characters of one paragraph; the JSON report has all of it.
+MAX_TEXT = 10_000
+#: Maximum number of lines of code; the rest is counted.
+_MAX_LINES = 60
+#: A label and a value.
+Fact = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Title:
+    """The title of a document, and the line below it."""
+
+    text: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph that keeps its line breaks.
+
+    :param label: label before it
+    """
+
+    text: str
+    label: str = ""
+
+    @property
+    def line(self) -> str:
+        """Label and text."""
+        return f"{self.label}: {self.text}" if self.label else self.text
+
+
+@dataclass(frozen=True)
+class Facts:
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of a list.
+
+    :param label: label before its text
+    :param name: name at its beginning, which readers copy
+    :param message: paragraph below it
+    """
+
+    text: str = ""
+    label: str = ""
+    name: str = ""
+    facts: tuple[Fact, ...] = ()
+    message: str = ""
+    entries: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A list.
+
+    :param marked: True if entries have marks in plain text
+    """
+
+    entries: tuple[Entry, ...]
+    title: str = ""
+    numbered: bool = False
+    marked: bool = True
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines of a language: ``diff``, ``sql``, ``yaml``."""
+
+    lines: tuple[str, ...]
+    language: str
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A timeline.
+
+    :param most: number of changes to describe in words, the newest
+    """
+
+    timeline: Timeline
+    most: int
+
+    @property
+    def rest(self) -> str:
+        """Number of changes that are left out, in words; empty if there are none."""
+        left = len(self.timeline.marks) - self.most
+        return f"… and {left:,} more" if left > 0 else ""
+
+
+@dataclass(frozen=True)
+class Link:
+    text: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks with a common title.
+
+    :param color: colour of its mark in a mail
+    """
+
+    title: str
+    blocks: tuple[Block, ...]
+    color: str | None = None
+
+
+Block = Title | Prose | Facts | Listing | Code | Drawing | Link | Section
+
+
+def text_document(blocks: Iterable[Block], width: int) -> Iterator[str]:
+    """Yield the lines of a document, with blank lines between its blocks."""
+    for number, block in enumerate(blocks):
+        if number:
+            yield ""
+        # Outside of sections, lines stay whole.
+        yield from block.text.splitlines() if isinstance(block, Prose) else text_lines([block], width)
+
+
+def text_lines(blocks: Iterable[Block], width: int, indent: int = 0) -> Iterator[str]:
+    """Yield the lines of blocks as plain text.
+
+    :param indent: number of blanks before each line
+    """
+    blanks = " " * indent
+    for block in blocks:
+        match block:
+            case Title():
+                yield from filter(None, (block.text, block.about))
+            case Prose():
+                for line in visible_lines(shortened(block.line, MAX_TEXT)):
+                    yield from textwrap.wrap(line, width, initial_indent=blanks, subsequent_indent=blanks)
+            case Facts():
+                for label, value in block.facts:
+                    yield from _wrapped(f"{label}: {value}", width, indent, indent + 4, long=False)
+            case Listing():
+                yield from _heading(block.title, indent)
+                yield from _entries(block, width, indent + 2 * bool(block.title))
+            case Code():
+                yield from _heading(block.title, indent)
+                inner = " " * (indent + 2 * bool(block.title))
+                yield from (f"{inner}{visible(line)}" for line in block.lines[:_MAX_LINES])
+                if len(block.lines) > _MAX_LINES:
+                    yield f"{inner}… and {len(block.lines) - _MAX_LINES} more lines"
+            case Drawing():
+                yield from _drawing(block, width, indent)
+            case Link():
+                yield f"{blanks}{block.text}: {block.url}"
+            case Section():
+                yield f"{blanks}{visible(block.title)}"
+                yield from text_lines(block.blocks, width, indent + 4)
+
+
+def _heading(title: str, indent: int) -> Iterator[str]:
+    if title:
+        yield f"{' ' * indent}{title}:"
+
+
+def _entries(listing: Listing, width: int, indent: int) -> Iterator[str]:
+    for number, entry in enumerate(listing.entries, start=1):
+        bullet = f"{number}. " if listing.numbered else "- " if listing.marked else ""
+        facts = (f"{label} {value}" for label, value in entry.facts)
+        said = "  ".join(filter(None, (entry.label, entry.name, entry.text, *facts)))
+        rest = indent + (len(bullet) or 2)
+        yield from _wrapped(said, width, indent, rest, bullet, long=not entry.name)
+        yield from text_lines([Prose(entry.message)], width, indent + 4)
+        yield from _entries(Listing(entry.entries), width, rest)
+
+
+def _drawing(drawing: Drawing, width: int, indent: int) -> Iterator[str]:
+    blanks, room = " " * indent, len(str(drawing.timeline.last))
+    for mark in drawing.timeline.newest_marks(drawing.most):
+        head = f"{blanks}{mark.version:>{room}}  {mark.sign} "
+        yield from textwrap.wrap(mark.text, width, initial_indent=head, subsequent_indent=" " * len(head))
+    if drawing.rest:
+        yield f"{blanks}{drawing.rest}"
+
+
+def _wrapped(text: str, width: int, first: int, rest: int, bullet: str = "", *, long: bool = True) -> list[str]:
+    """Return the lines of a text, wrapped and indented.
+
+    :param first: indentation of the first line
+    :param rest: indentation of the other lines
+    :param long: True if long words may be broken
+    """
+    line = visible(" ".join(shortened(text, MAX_TEXT).splitlines()).expandtabs(1))
+    start, blanks = " " * first + bullet, " " * rest
+    return textwrap.wrap(
+        line, width, initial_indent=start, subsequent_indent=blanks, break_long_words=long, break_on_hyphens=long
+    )
