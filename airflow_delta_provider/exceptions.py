@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
-from airflow_delta_provider.domain.rendering.text import render
+from airflow_delta_provider.domain.rendering.text import render_log
 from airflow_delta_provider.domain.report.report import JobReport, ReportPlace
 from airflow_delta_provider.domain.text import shown_lines
 
@@ -55,7 +55,7 @@ class DeltaReportError(DeltaProviderError):
     headline = "The job reported failures"
 
     def __init__(self, report: JobReport, place: ReportPlace | None = None) -> None:
-        super().__init__(f"{self.headline}.\n{render(report, place)}")
+        super().__init__(f"{self.headline}.\n{render_log(report, place)}")
         self.report = report
         self.place = place
 

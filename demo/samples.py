@@ -14,12 +14,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.command_line.invocation import read_invocation
-from airflow_delta_provider.domain.rendering.text import render
+from airflow_delta_provider.domain.rendering.text import render_log
 from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, worst_first
-from airflow_delta_provider.notifications.text import render as render_alert
+from airflow_delta_provider.notifications.alert_document import as_text as render_alert
 from demo.damage import copy_with_colliding_ids
 
 #: Where the tables of the samples are, as the docs show them.
@@ -49,7 +49,7 @@ class Sample:
     command: str
     table: str
     arguments: str = ""
-    shown: Callable[[JobReport], str] = render
+    shown: Callable[[JobReport], str] = render_log
 
     def request(self, lake: Path) -> JobRequest:
         """Return the request that the command line makes of it."""

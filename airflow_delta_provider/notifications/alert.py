@@ -13,7 +13,7 @@ from typing import Any
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering.presentation import counted
 from airflow_delta_provider.domain.rendering.report_document import by_cause
-from airflow_delta_provider.domain.rendering.timeline import Mark, Timeline
+from airflow_delta_provider.domain.rendering.timeline import Timeline
 from airflow_delta_provider.domain.report.report import Finding, ReportPlace, Severity, TableReport, Verdict
 from airflow_delta_provider.domain.text import visible
 
@@ -108,17 +108,6 @@ class TableTimeline:
     def title(self) -> str:
         """The versions and the table that it shows."""
         return f"{self.timeline.title} of {visible(self.table)}"
-
-    @property
-    def marks(self) -> tuple[Mark, ...]:
-        """The newest commits' changes in words, oldest first."""
-        return self.timeline.newest_marks(MAX_MARKS)
-
-    @property
-    def rest(self) -> str:
-        """Number of changes that are left out, in words; empty if there are none."""
-        left = len(self.timeline.marks) - MAX_MARKS
-        return f"… and {left:,} more" if left > 0 else ""
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,21 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from airflow_delta_provider.domain.rendering.document import (
+    Block,
+    Drawing,
+    Entry,
+    Fact,
+    Facts,
+    Link,
+    Listing,
+    Prose,
+    Section,
+    Title,
+)
 from airflow_delta_provider.domain.rendering.presentation import shortened
-from airflow_delta_provider.notifications.alert import Alert, Group, TableTimeline
-from airflow_delta_provider.notifications.facts import MAX_MESSAGE, Listing, Row, closing, failure, origin
+from airflow_delta_provider.notifications.alert import Alert
+from airflow_delta_provider.notifications.alert_document import MAX_MESSAGE, document
 
 #: Most blocks of a message.
 MAX_BLOCKS = 50
@@ -31,27 +43,33 @@ _FORMATTING = re.compile("[*_~]")
 _NO_CODE = re.compile("[`\r\n]")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
-Block = dict[str, Any]
+SlackBlock = dict[str, Any]
 #: A block, and the number of findings that it names.
-Part = tuple[Block, int]
+Part = tuple[SlackBlock, int]
 
 
-def render(alert: Alert) -> list[Block]:
+def render(alert: Alert) -> list[SlackBlock]:
     """Return the blocks.
 
     If they do not fit, messages are shortened, and finally findings are left out and counted.
     """
-    head, tail = list(_head(alert)), list(_tail(alert))
+    whole = list(document(alert))
+    sections = [block for block in whole if isinstance(block, Section)]
+    findings = [section for section in sections if not isinstance(section.blocks[0], Drawing)]
+    begin = whole.index(sections[0]) if sections else len(whole)
+    head = [made for block in whole[:begin] for made in _around(block)]
+    tail = [made for block in whole[begin + len(sections) :] for made in _around(block)]
     # One more block gives the number of findings that did not fit.
     room = MAX_BLOCKS - len(head) - len(tail) - 1
     size = MAX_CHARACTERS - _size(head) - _size(tail) - _REST
     for longest in (MAX_MESSAGE, MAX_MESSAGE // 5, 0):
-        found = [part for group in alert.groups for part in _group(group, longest)]
+        found = [part for section in findings for part in _section(section, longest)]
         shown = list(_fitting(found, room, size))
         if len(shown) == len(found):
             break
     room, size = room - len(shown), size - sum(_size(block) for block, _ in shown)
-    drawn = [block for block, _ in _fitting(((_timeline(each), 0) for each in alert.timelines), room, size)]
+    timelines = ((_timeline(section), 0) for section in sections[len(findings) :])
+    drawn = [block for block, _ in _fitting(timelines, room, size)]
     left = len(alert.named) - sum(number for _, number in shown)
     rest = [_plain(f"… and {left:,} more that a Slack message has no room for.")] * (left > 0)
     return [*head, *(block for block, _ in shown), *rest, *drawn, *tail]
@@ -66,21 +84,29 @@ def escape(text: str) -> str:
     return f"`{entities}`" if _FORMATTING.search(text) else entities
 
 
-def _head(alert: Alert) -> Iterator[Block]:
-    yield {"type": "header", "text": _plain_text(alert.subject, MAX_HEADER)}
-    yield {"type": "context", "elements": [_plain_text(origin(alert), MAX_TEXT)]}
-    if said := failure(alert):
-        yield _plain(said)
+def _around(block: Block) -> Iterator[SlackBlock]:
+    """Yield a block outside of sections."""
+    match block:
+        case Title():
+            yield {"type": "header", "text": _plain_text(block.text, MAX_HEADER)}
+            yield {"type": "context", "elements": [_plain_text(block.about, MAX_TEXT)]}
+        case Prose():
+            yield _plain(block.text)
+        case Link():
+            link = block.url.replace("|", "%7C").replace(">", "%3E")
+            yield {"type": "section", "text": _mrkdwn(f"<{link}|{block.text}>")}
 
 
-def _group(group: Group, longest: int) -> Iterator[Part]:
-    listing = Listing.of(group)
-    yield _section(listing.heading, listing.facts), 0 if listing.rows else 1
-    limit = MAX_TEXT // 2 if listing.rows else longest
-    if listing.text and limit:
-        yield _plain("\n".join(shortened(paragraph.line, limit) for paragraph in listing.text) or "-"), 0
+def _section(section: Section, longest: int) -> Iterator[Part]:
+    known = [fact for block in section.blocks if isinstance(block, Facts) for fact in block.facts]
+    rows = [entry for block in section.blocks if isinstance(block, Listing) for entry in block.entries]
+    yield _heading(section.title, known), 0 if rows else 1
+    limit = MAX_TEXT // 2 if rows else longest
+    said = [shortened(block.line, limit) for block in section.blocks if isinstance(block, Prose)] if limit else []
+    if said:
+        yield _plain("\n".join(said) or "-"), 0
     lines: list[str] = []
-    for line in (_row(row, longest) for row in listing.rows):
+    for line in (_row(row, longest) for row in rows):
         if lines and sum(map(len, lines)) + len(lines) + len(line) > MAX_TEXT:
             yield _plain("\n".join(lines)), len(lines)
             lines = []
@@ -89,21 +115,23 @@ def _group(group: Group, longest: int) -> Iterator[Part]:
         yield _plain("\n".join(lines)), len(lines)
 
 
-def _timeline(shown: TableTimeline) -> Block:
-    lines = [f"{mark.version}  {mark.sign} {mark.text}" for mark in shown.marks]
-    return _plain("\n".join([shortened(shown.title, _MAX_FACT), *lines, *filter(None, [shown.rest])]))
+def _timeline(section: Section) -> SlackBlock:
+    drawings = [block for block in section.blocks if isinstance(block, Drawing)]
+    lines = [f"{mark.version}  {mark.sign} {mark.text}" for drawing in drawings for mark in drawing.marks]
+    rest = (drawing.rest for drawing in drawings)
+    return _plain("\n".join([shortened(section.title, _MAX_FACT), *lines, *filter(None, rest)]))
 
 
-def _row(row: Row, longest: int) -> str:
+def _row(row: Entry, longest: int) -> str:
     """Return a finding: its table and facts in one line, then its message."""
     known = (shortened(f"{label} {value}", _MAX_FACT) for label, value in row.facts)
     said = "\n".join(
-        filter(None, ("  ".join((shortened(row.table, _MAX_FACT), *known)), shortened(row.message, longest)))
+        filter(None, ("  ".join((shortened(row.name, _MAX_FACT), *known)), shortened(row.message, longest)))
     )
     return shortened(said, MAX_TEXT)
 
 
-def _section(said: str, known: Iterable[tuple[str, str]]) -> Block:
+def _heading(said: str, known: Iterable[Fact]) -> SlackBlock:
     facts = [(label, shortened(value, _MAX_FACT)) for label, value in known]
     if _FORMATTING.search(said) or any(_NO_CODE.search(text) for text in (said, *(value for _, value in facts))):
         return _plain("\n".join((said, *(f"{label}: {value}" for label, value in facts))))
@@ -120,25 +148,17 @@ def _fitting(parts: Iterable[Part], room: int, size: int) -> Iterator[Part]:
         yield block, number
 
 
-def _size(blocks: Block | list[Block]) -> int:
+def _size(blocks: SlackBlock | list[SlackBlock]) -> int:
     return len(json.dumps(blocks, ensure_ascii=False))
 
 
-def _tail(alert: Alert) -> Iterator[Block]:
-    if sentences := closing(alert):
-        yield _plain("\n".join(sentences))
-    if alert.origin.log_url:
-        link = alert.origin.log_url.replace("|", "%7C").replace(">", "%3E")
-        yield {"type": "section", "text": _mrkdwn(f"<{link}|Log>")}
-
-
-def _plain(text: str) -> Block:
+def _plain(text: str) -> SlackBlock:
     return {"type": "section", "text": _plain_text(text, MAX_TEXT)}
 
 
-def _plain_text(text: str, limit: int) -> Block:
+def _plain_text(text: str, limit: int) -> SlackBlock:
     return {"type": "plain_text", "text": shortened(text, limit), "emoji": False}
 
 
-def _mrkdwn(text: str) -> Block:
+def _mrkdwn(text: str) -> SlackBlock:
     return {"type": "mrkdwn", "text": shortened(text, MAX_TEXT), "verbatim": True}

@@ -19,8 +19,9 @@ from airflow_delta_provider.configuration import Access
 from airflow_delta_provider.domain.report.confirmation import identity
 from airflow_delta_provider.domain.report.report import ReportPlace, Severity
 from airflow_delta_provider.exceptions import DeltaAlertError, DeltaRequestError
-from airflow_delta_provider.notifications import html, markdown, slack, text
+from airflow_delta_provider.notifications import html, slack
 from airflow_delta_provider.notifications.alert import SEVERITIES, Alert, Item, Outcome, worst_first
+from airflow_delta_provider.notifications.alert_document import as_markdown, as_text
 from airflow_delta_provider.notifications.delivery import NAME as DELIVERY
 from airflow_delta_provider.notifications.delivery import Delivery
 from airflow_delta_provider.notifications.memory import Changes, Memory, Remembered, StateFile, key_of
@@ -70,12 +71,12 @@ class Message:
     @cached_property
     def text(self) -> str:
         """The alert as plain text."""
-        return text.render(self._alert)
+        return as_text(self._alert)
 
     @cached_property
     def markdown(self) -> str:
         """The alert as CommonMark."""
-        return markdown.render(self._alert)
+        return as_markdown(self._alert)
 
     @cached_property
     def html(self) -> str:
@@ -83,7 +84,7 @@ class Message:
         return html.render(self._alert)
 
     @property
-    def blocks(self) -> list[slack.Block]:
+    def blocks(self) -> list[slack.SlackBlock]:
         """The alert as Slack blocks."""
         return slack.render(self._alert)
 

@@ -19,7 +19,7 @@ from airflow.providers.common.compat.sdk import (
 
 from airflow_delta_provider.assets import table_asset
 from airflow_delta_provider.configuration import report_folders
-from airflow_delta_provider.domain.rendering.text import render
+from airflow_delta_provider.domain.rendering.text import render_log
 from airflow_delta_provider.domain.report.confirmation import Receipts
 from airflow_delta_provider.domain.report.pages import REPORT_KEY, TABLES_KEY, Excerpt, TableRows
 from airflow_delta_provider.domain.report.report import Finding, JobReport, ReportPlace, Status, TableReport, Verdict
@@ -92,11 +92,11 @@ def judge(
     if len(final) < len(report.tables):
         raise DeltaRetryableError(report, place)
     if (violated or withheld) and on_violation == "skip":
-        raise AirflowSkipException(f"Skipped, as on_violation says.\n{render(report, place)}")
+        raise AirflowSkipException(f"Skipped, as on_violation says.\n{render_log(report, place)}")
     if violated or withheld or (undetermined and on_undetermined == "warn"):
-        log.warning("%s", render(report, place))
+        log.warning("%s", render_log(report, place))
     else:
-        log.info("%s", render(report, place))
+        log.info("%s", render_log(report, place))
 
 
 #: Most characters of the error that is recorded if a report could not be kept.

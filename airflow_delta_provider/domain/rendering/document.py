@@ -12,14 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_delta_provider.domain.rendering.presentation import shortened
+from airflow_delta_provider.domain.rendering.presentation import MAX_TEXT, Tone, shortened
 from airflow_delta_provider.domain.text import visible, visible_lines
 
 if TYPE_CHECKING:
-    from airflow_delta_provider.domain.rendering.timeline import Timeline
+    from airflow_delta_provider.domain.rendering.timeline import Mark, Timeline
 
-#: Maximum number of characters of one paragraph; the JSON report has all of it.
-MAX_TEXT = 10_000
 #: Maximum number of lines of code; the rest is counted.
 _MAX_LINES = 60
 #: A label and a value.
@@ -105,6 +103,11 @@ class Drawing:
     most: int
 
     @property
+    def marks(self) -> tuple[Mark, ...]:
+        """The changes that are described, oldest first."""
+        return self.timeline.newest_marks(self.most)
+
+    @property
     def rest(self) -> str:
         """Number of changes that are left out, in words; empty if there are none."""
         left = len(self.timeline.marks) - self.most
@@ -121,12 +124,12 @@ class Link:
 class Section:
     """Blocks with a common title.
 
-    :param color: colour of its mark in a mail
+    :param tone: its meaning, for a mark in colour
     """
 
     title: str
     blocks: tuple[Block, ...]
-    color: str | None = None
+    tone: Tone | None = None
 
 
 Block = Title | Prose | Facts | Listing | Code | Drawing | Link | Section
@@ -153,7 +156,10 @@ def text_lines(blocks: Iterable[Block], width: int, indent: int = 0) -> Iterator
                 yield from filter(None, (block.text, block.about))
             case Prose():
                 for line in visible_lines(shortened(block.line, MAX_TEXT)):
-                    yield from textwrap.wrap(line, width, initial_indent=blanks, subsequent_indent=blanks)
+                    # Names are not broken at hyphens.
+                    yield from textwrap.wrap(
+                        line, width, initial_indent=blanks, subsequent_indent=blanks, break_on_hyphens=False
+                    )
             case Facts():
                 for label, value in block.facts:
                     yield from _wrapped(f"{label}: {value}", width, indent, indent + 4, long=False)
@@ -171,7 +177,7 @@ def text_lines(blocks: Iterable[Block], width: int, indent: int = 0) -> Iterator
             case Link():
                 yield f"{blanks}{block.text}: {block.url}"
             case Section():
-                yield f"{blanks}{visible(block.title)}"
+                yield from [f"{blanks}{visible(block.title)}"] if block.title else []
                 yield from text_lines(block.blocks, width, indent + 4)
 
 
@@ -193,7 +199,7 @@ def _entries(listing: Listing, width: int, indent: int) -> Iterator[str]:
 
 def _drawing(drawing: Drawing, width: int, indent: int) -> Iterator[str]:
     blanks, room = " " * indent, len(str(drawing.timeline.last))
-    for mark in drawing.timeline.newest_marks(drawing.most):
+    for mark in drawing.marks:
         head = f"{blanks}{mark.version:>{room}}  {mark.sign} "
         yield from textwrap.wrap(mark.text, width, initial_indent=head, subsequent_indent=" " * len(head))
     if drawing.rest:

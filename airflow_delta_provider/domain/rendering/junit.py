@@ -8,9 +8,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from airflow_delta_provider.domain.rendering.links import RuleLinks
 from airflow_delta_provider.domain.rendering.presentation import Presentation, counted_codes, shortened
+from airflow_delta_provider.domain.rendering.report_blocks import answers
 from airflow_delta_provider.domain.rendering.report_document import (
     Wording,
-    answers,
     by_cause,
     consequences,
     decisive_codes,

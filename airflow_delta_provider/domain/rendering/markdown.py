@@ -17,24 +17,30 @@ from airflow_delta_provider.domain.rendering.document import (
     Section,
     Title,
 )
-from airflow_delta_provider.domain.rendering.presentation import Presentation, counted, counted_codes, shortened
-from airflow_delta_provider.domain.rendering.report_document import (
-    Problem,
-    Wording,
+from airflow_delta_provider.domain.rendering.presentation import (
+    MAX_TEXT,
+    Presentation,
+    counted,
+    counted_codes,
+    shortened,
+)
+from airflow_delta_provider.domain.rendering.report_blocks import (
     answer_document,
     answers,
-    consequences,
-    decisive_codes,
     plan_document,
+    problem_section,
+)
+from airflow_delta_provider.domain.rendering.report_document import (
+    Problem,
+    decisive_codes,
     problems,
     set_aside,
     totals,
     versions,
-    where,
 )
 from airflow_delta_provider.domain.rendering.text import not_checked
 from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
-from airflow_delta_provider.domain.text import printed, visible, visible_lines
+from airflow_delta_provider.domain.text import printed, visible
 
 #: Characters with a meaning inside a line.
 _INLINE = re.compile(r"([\\`*_\[\]<>&#|~@$])")
@@ -82,8 +88,11 @@ def render_plan(plan: Mapping[str, Any]) -> str:
     return whole if len(whole) <= _MAX else f"{whole[:_MAX]}\n\n… and more, which there is no room for.\n"
 
 
-def blocks(document: Iterable[Block]) -> Iterator[str]:
-    """Yield the blocks of a document as Markdown."""
+def blocks(document: Iterable[Block], most: int = MAX_TEXT) -> Iterator[str]:
+    """Yield the blocks of a document as Markdown.
+
+    :param most: maximum number of characters of a paragraph
+    """
     for block in document:
         match block:
             case Title():
@@ -91,7 +100,7 @@ def blocks(document: Iterable[Block]) -> Iterator[str]:
                 yield escape(block.about)
             case Prose():
                 label = f"**{_capital(block.label)}:** " if block.label else ""
-                yield f"{label}{paragraph(block.text)}"
+                yield f"{label}{paragraph(shortened(block.text, most))}"
             case Facts():
                 yield "\n".join(f"- {label}: {code(value)}" for label, value in block.facts)
             case Listing():
@@ -103,24 +112,24 @@ def blocks(document: Iterable[Block]) -> Iterator[str]:
                     yield f"### {_capital(block.title)}"
                 yield "\n".join([f"~~~~{block.language}", *_code(block.lines), "~~~~"])
             case Drawing():
-                marks = block.timeline.newest_marks(block.most)
-                lines = [f"- {code(str(mark.version))} {escape(mark.sign)} {escape(mark.text)}" for mark in marks]
+                lines = [f"- {code(str(m.version))} {escape(m.sign)} {escape(m.text)}" for m in block.marks]
                 yield "\n".join([*lines, *([f"- {block.rest}"] if block.rest else [])])
             case Link():
                 yield f"[{block.text}](<{block.url}>)"
             case Section():
-                yield f"### {escape(visible(block.title))}"
-                yield from blocks(block.blocks)
+                yield from [f"### {escape(visible(block.title))}"] if block.title else []
+                yield from blocks(block.blocks, most)
 
 
 def _entries(listing: Listing, indent: str = "") -> Iterator[str]:
+    # Another mark than that of facts: else a list that follows them would continue theirs.
+    mark = "*" if any(entry.name for entry in listing.entries) else "-"
     for number, entry in enumerate(listing.entries, start=1):
-        # Another mark than that of facts: else a list that follows them would continue theirs.
-        bullet = f"{number}." if listing.numbered else "*" if entry.name else "-"
+        bullet = f"{number}." if listing.numbered else mark
         label = f"**{escape(entry.label)}** " if entry.label else ""
         text = f"{label}{escape(shortened(visible(entry.text), _MAX_LINE))}"
         facts = (f"{label} {code(value)}" for label, value in entry.facts)
-        said = ", ".join(filter(None, (code(entry.name) if entry.name else "", text, *facts)))
+        said = ", ".join(filter(None, (code(shortened(entry.name, _MAX_NAME)) if entry.name else "", text, *facts)))
         message = paragraph(entry.message).replace("\n", "\n  ")
         yield f"{indent}{bullet} {said}\\\n  {message}" if message else f"{indent}{bullet} {said}"
         yield from _entries(Listing(entry.entries), f"{indent}   ")
@@ -213,20 +222,7 @@ def _answers(answered: Iterable[tuple[TableReport, str]]) -> Iterator[str]:
 
 
 def _section(problem: Problem, shown_as: Presentation) -> Iterator[str]:
-    finding = problem.first.finding
-    wording = Wording.of(finding)
-    title = " ".join(filter(None, (problem.severity.value, problem.code, wording.title)))
-    yield f"### {escape(title)} ({escape(problem.extent)})"
-    names = [f"- {_name(table)}" for table in list(problem.tables)[:_MAX_OF_RULE]]
-    if len(problem.tables) > _MAX_OF_RULE:
-        names.append(f"- … and {counted(len(problem.tables) - _MAX_OF_RULE, 'more table')}")
-    yield "\n".join(names)
-    if at := where(finding):
-        first = "The first: " if len(problem.occurrences) > 1 else ""
-        yield escape(shortened(f"{first}{at}", _MAX_PARAGRAPH))
-    for part in wording.paragraphs:
-        yield paragraph(shortened("\n".join(visible_lines(part)), _MAX_PARAGRAPH))
-    yield from consequences(problem.consequences)
+    yield from blocks([problem_section(problem, _MAX_OF_RULE)], _MAX_PARAGRAPH)
     if url := shown_as.rules.url(problem.code):
         yield f"[About {problem.code}](<{url}>)"
 

@@ -12,8 +12,8 @@ from airflow_delta_provider.domain.rendering.html import SCRIPT, Document, Marku
 from airflow_delta_provider.domain.rendering.links import RuleLinks
 from airflow_delta_provider.domain.rendering.page_parts import at_table, badge, by_rule, plan_section
 from airflow_delta_provider.domain.rendering.presentation import Presentation, counted, counted_codes
+from airflow_delta_provider.domain.rendering.report_blocks import answers
 from airflow_delta_provider.domain.rendering.report_document import (
-    answers,
     by_cause,
     decisive_codes,
     problems,

@@ -10,11 +10,11 @@ from airflow_delta_provider.domain.rendering.document import Block, Code, Facts,
 from airflow_delta_provider.domain.rendering.html import Markup, element, joined, lines
 from airflow_delta_provider.domain.rendering.links import RuleLinks, commit_path
 from airflow_delta_provider.domain.rendering.presentation import counted, shortened
+from airflow_delta_provider.domain.rendering.report_blocks import plan_document
 from airflow_delta_provider.domain.rendering.report_document import (
     Problem,
     Wording,
     facts,
-    plan_document,
 )
 from airflow_delta_provider.domain.report.report import Finding, Severity
 

@@ -12,6 +12,9 @@ from typing import cast
 from airflow_delta_provider.domain.rendering.links import RuleLinks, SourceTree
 from airflow_delta_provider.domain.report.report import JobReport, ReportPlace, Severity, Verdict
 
+#: Maximum number of characters of one paragraph; the JSON report has all of it.
+MAX_TEXT = 10_000
+
 
 def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -131,7 +134,7 @@ class Format:
 FORMATS: Mapping[str, Format] = {
     known.name: known
     for known in (
-        Format("text", "summary_text", ".txt", "for people on a terminal"),
+        Format("text", "text", ".txt", "for people on a terminal"),
         Format("json", "json_text", ".json", "the report itself"),
         Format("markdown", "markdown", ".md", "for comments and job summaries"),
         Format("html", "page", ".html", "one page, to be sent or kept"),

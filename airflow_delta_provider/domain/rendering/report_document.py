@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.rendering.document import (
-    MAX_TEXT,
-    Block,
-    Code,
-    Entry,
-    Fact,
-    Facts,
-    Listing,
-    Prose,
-    Section,
-    text_lines,
-)
-from airflow_delta_provider.domain.rendering.presentation import counted, counted_codes, shortened
-from airflow_delta_provider.domain.report.answers import (
-    Detail,
-    EngineOutcome,
-    Evidence,
-    Part,
-    PlanAnswer,
-    PlanStep,
-    Probe,
-    UsageAnswer,
-    UsagePiece,
-)
+from airflow_delta_provider.domain.rendering.presentation import MAX_TEXT, counted, counted_codes, shortened
 from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity, Status, TableReport, Verdict
 from airflow_delta_provider.domain.text import visible, visible_lines
-
-#: Maximum number of pieces of evidence, and of findings of a plan; the rest is counted.
-_MAX_PIECES = 20
 
 
 @dataclass(frozen=True)
@@ -201,136 +173,6 @@ def _order(problem: Problem) -> tuple[int, bool, int, str]:
     return -problem.severity.rank, is_about_table(problem.first.finding), -len(problem.tables), problem.code
 
 
-def plan_document(plan: Mapping[str, Any], *, much: bool = True, done: bool = False) -> Iterator[Block]:
-    """Yield the steps, effects and conditions of a plan.
-
-    :param plan: JSON of the plan: see ``report.schema.json``
-    :param much: False for only the parts that are needed at first sight
-    :param done: True if it was carried out, so that its conditions do not matter any more
-    """
-    steps: Sequence[Mapping[str, Any]] = plan.get("steps", ())
-    if much:
-        known = labelled(PlanAnswer, plan, {*_PARTS_OF_PLANS, "lint", "locked_out"})
-        yield from [Facts(known)] if known else []
-        if not steps:
-            yield Prose("There is no room for its steps here." if plan.get("truncated") else "Nothing to do.")
-    if steps:
-        numbered = "step" in steps[0]
-        yield Listing(tuple(_steps(steps, much=much)), numbered=numbered, marked=numbered)
-    if diff := plan.get("diff"):
-        yield Code(tuple(diff), "diff", "what is declared")
-    if not done:
-        yield from listing("what breaks", (text for step in steps for text in step.get("breaks", ())))
-    if much:
-        yield from _findings("who is locked out, or may be", plan.get("locked_out", ()))
-        yield from _findings("findings about the plan", plan.get("lint", ()))
-        yield from listing("how it is undone", (step["undo"] for step in steps if step.get("undo")))
-    yield from listing("notes", plan.get("notes", ()))
-    if not done:
-        yield from _conditions(plan)
-    if much and any(step.get("sql") for step in steps):
-        yield Code(tuple(_sql(steps)), "sql", "SQL")
-
-
-def _conditions(plan: Mapping[str, Any]) -> Iterator[Block]:
-    if permissions := plan.get("permissions"):
-        yield Prose(", ".join(permissions), "to apply it, set")
-    if approval := plan.get("approval"):
-        yield Prose(" ".join(approval), "needs approval")
-    elif plan.get("steps") and approval is not None:
-        yield Prose("the policy lets it be applied", "needs no approval")
-
-
-#: Keys with blocks of their own.
-_PARTS_OF_PLANS = {"steps", "notes", "diff", "permissions", "approval"}
-_PARTS_OF_STEPS = {"sql", "explanation", "step", "done_earlier", "metadata_only", "undo", "breaks"}
-
-
-def _steps(steps: Iterable[Mapping[str, Any]], *, much: bool) -> Iterator[Entry]:
-    """Yield an entry for each commit, or for each step without the number of its commit."""
-    by_commit: defaultdict[Any, list[Mapping[str, Any]]] = defaultdict(list)
-    for place, step in enumerate(steps):
-        by_commit[step.get("step", (place,))].append(step)
-    for found in by_commit.values():
-        alone = len(found) == 1
-        entries = tuple(
-            # Without costs of 0.
-            Entry(
-                _step(step, alone=alone),
-                facts=labelled(PlanStep, {k: v for k, v in step.items() if v}, _PARTS_OF_STEPS) if much else (),
-            )
-            for step in found
-        )
-        yield entries[0] if alone else Entry("in one commit:", entries=entries)
-
-
-def _step(step: Mapping[str, Any], *, alone: bool) -> str:
-    cost = "" if step.get("metadata_only", True) else " — reads all rows, or writes files"
-    done = ", done by an earlier try" if step.get("done_earlier") else ""
-    return f"{step['explanation'] if alone else _without_commits(step['explanation'])}{done}{cost}"
-
-
-def _without_commits(explanation: str) -> str:
-    return explanation.rpartition(" (")[0] or explanation
-
-
-def _sql(steps: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    for step in steps:
-        sql = step.get("sql")
-        yield from f"{sql};".splitlines() if sql else [f"-- without SQL: {_without_commits(step['explanation'])}"]
-
-
-def _findings(title: str, found: Sequence[Mapping[str, Any]]) -> Iterator[Listing]:
-    entries: list[Entry] = []
-    for finding in map(Finding.from_json, found[:_MAX_PIECES]):
-        said = " ".join(Wording.of(finding).paragraphs)
-        accepted = f" Accepted by {finding.waiver.owner}: {finding.waiver.reason}" if finding.waiver else ""
-        entries.append(Entry(f"{said}{accepted}", facts=(), label=f"{finding.severity.value} {finding.code}"))
-    if found:
-        yield Listing((*entries, *_more(len(found) - len(entries))), f"{title} ({len(found)})")
-
-
-def listing(title: str, texts: Iterable[str]) -> Iterator[Listing]:
-    """Yield a list of the different texts; nothing if there are none."""
-    if entries := tuple(map(Entry, dict.fromkeys(texts))):
-        yield Listing(entries, title)
-
-
-def _more(number: int) -> list[Entry]:
-    return [Entry(f"… and {number:,} more")] if number > 0 else []
-
-
-#: Labels of numbers that are not counts.
-_NUMBERS = re.compile(r"\b(?:version|snapshot|id|mark)\b")
-
-
-def labelled(part: type[Part], wire: Mapping[str, Any], shown: Collection[str] = ()) -> tuple[Fact, ...]:
-    """Return the labels and values of the keys that a JSON object has.
-
-    :param shown: keys that are shown elsewhere
-    """
-    keys = (known for known in fields(part) if known.name not in shown and not known.metadata["within"])
-    named = ((known.metadata["label"] or known.name.replace("_", " "), wire.get(known.name)) for known in keys)
-    return tuple((label, said) for label, value in named if (said := _value(value, label)))
-
-
-def _value(value: Any, label: str = "") -> str:
-    """Return a JSON value in words; empty if there is nothing to say."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return str(value) if _NUMBERS.search(label) else f"{value:,}"
-    if isinstance(value, Mapping):
-        named = ((str(key).replace("_", " "), item) for key, item in value.items())
-        return ", ".join(f"{key} {said}" for key, item in named if (said := _value(item, key)))
-    if isinstance(value, (list, tuple)):
-        found = list(filter(None, map(_value, value)))
-        return ("; " if any(" " in each for each in found) else ", ").join(found)
-    return str(value)
-
-
 def where(finding: Finding) -> str:
     """Return the known places of a finding, in one line."""
     return visible(shortened(" · ".join(_where(finding)), MAX_TEXT))
@@ -424,69 +266,11 @@ def heading(verdict: str, name: str, table: TableReport) -> str:
     return "  ".join(filter(None, (verdict, name, known and f"version {known}")))
 
 
-def answers(table: TableReport, width: int, *, much: bool = False) -> Iterator[str]:
-    """Yield the answers that the job was asked for, as indented lines."""
-    return text_lines(answer_document(table, much=much), width, 4)
-
-
-def answer_document(table: TableReport, *, much: bool) -> Iterator[Block]:
-    """Yield the plan, the spec, the metadata, the usage of column mapping, and the extent of a check.
-
-    :param much: True for every key of the report
-    """
-    if table.plan is not None:
-        yield from plan_document(table.plan, much=much, done=table.changed)
-    if table.spec is not None:
-        # Imported late: most reports have none.
-        from airflow_delta_provider.domain.spec.writing import Written, file_text
-
-        yield Code(tuple(file_text([Written(table.spec)], head=False).splitlines()), "yaml")
-    if known := labelled(Detail, table.detail or {}):
-        yield Facts(known)
-    if table.usage is not None:
-        yield _usage(table.usage, much=much)
-    yield from _evidence(table.evidence or {}, much=much)
-
-
 def times(table: TableReport) -> Iterator[str]:
     """Yield the phases that took at least 0.05 s."""
     spent = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in table.timings.items() if seconds >= 0.05)
     if spent:
         yield f"    time: {spent}"
-
-
-def _usage(usage: Mapping[str, Any], *, much: bool) -> Section:
-    """Return the answer on usage of column mapping, with its evidence."""
-    pieces = tuple(
-        Entry(piece["text"], facts=labelled(UsagePiece, piece, {"text"}) if much else ())
-        for piece in usage["evidence"][:_MAX_PIECES]
-    )
-    known = labelled(UsageAnswer, usage, {"answer", "mode", "evidence"}) if much else ()
-    entries = (*pieces, *_more(len(usage["evidence"]) - len(pieces)))
-    title = f"usage of column mapping: {usage['answer']}  mode {usage['mode']}"
-    return Section(title, (*([Facts(known)] if known else []), Listing(entries, marked=False)))
-
-
-def _evidence(evidence: Mapping[str, Any], *, much: bool) -> Iterator[Block]:
-    """Yield the outcome for each engine that uses a table, the other engines that are locked out, and the rest."""
-    found: list[Entry] = []
-    for engine in evidence.get("engines", ()):
-        wrote = f", {engine['commits']:,} commits" if engine["commits"] else ""
-        facts = labelled(EngineOutcome, engine, {"engine", "uses", "commits", "outcome"}) if much else ()
-        found.append(Entry(f"{engine['engine']} ({engine['uses']}{wrote}): {engine['outcome']}", facts=facts))
-    for access, engines in evidence.get("known_lockouts", {}).items():
-        if engines:
-            found.append(Entry(f"known not to {access} such tables: {', '.join(engines)}"))
-    if (probe := evidence.get("probe")) is not None:
-        said = {True: "reads the table", False: "does not read the table", None: "could not be tried"}[probe["reads"]]
-        tried = " ".join(filter(None, (probe["engine"], probe["version"])))
-        facts = labelled(Probe, probe, {"engine", "version", "reads"}) if much else ()
-        found.append(Entry(f"tried: {tried} {said}", facts=facts))
-    if found:
-        yield Listing(tuple(found), marked=False)
-    shown = {"engines", "known_lockouts", "probe", "not_checked"}
-    if much and (known := labelled(Evidence, evidence, shown)):
-        yield Facts(known)
 
 
 #: Maximum number of codes that are named for a verdict.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
-from airflow_delta_provider.domain.rendering.text import render
+from airflow_delta_provider.domain.rendering.text import render_log
 from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.report.transport import marker_lines
 from airflow_delta_provider.domain.request.change_options import (
@@ -44,7 +44,7 @@ def main(table: str) -> int:
     reports = [run(JobRequest((table,), options), session) for options in _JOBS]
     spark.stop()
     failed = [report for report in reports if report.verdict is not Verdict.PASS]
-    print(*map(render, failed), sep="\n", file=sys.stderr)
+    print(*map(render_log, failed), sep="\n", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.checks.log.files import damaged_commit
 from airflow_delta_provider.domain.delta.commit import parse_commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.rendering.text import render
+from airflow_delta_provider.domain.rendering.text import render_log
 from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport
 from airflow_delta_provider.jobs.audit.derived_files import check_checksum_of
 from tests.unit.report_contract import violations
@@ -158,7 +158,7 @@ def judge(contents: list[bytes], audit: HistoryAudit | None = None) -> list[Find
     wire = JobReport("audit", TIME, TIME, (report,), {"spark": "4", "delta": "4"}).to_json()
     assert violations(wire) == []
     assert json.loads(json.dumps(wire, ensure_ascii=False, allow_nan=False).encode()) == wire
-    assert render(JobReport.from_json(wire)).encode()
+    assert render_log(JobReport.from_json(wire)).encode()
     if audit.is_readable:
         memory = AuditState.of(audit.state(), audit.commit_info, findings, "log", audit.facts())
         assert AuditState.from_json(json.loads(json.dumps(memory.to_json()))).version == audit.version

@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import detail_of
-from airflow_delta_provider.domain.rendering.text import render
+from airflow_delta_provider.domain.rendering.text import render_log
 from airflow_delta_provider.domain.report.report import JobReport, TableReport
 from airflow_delta_provider.domain.report.summary import MAX_BYTES, details_of, summarise
 from tests.unit.states import field, state_of, struct
@@ -131,7 +131,9 @@ def test_table_without_a_detail_is_not_among_them():
 
 def test_people_read_a_detail_in_lines():
     detail = detail_of(STATE, "s3://lake/t")
-    lines = render(JobReport("detail", NOW, NOW, (TableReport.judged("t", version=3, detail=detail),), {})).splitlines()
+    lines = render_log(
+        JobReport("detail", NOW, NOW, (TableReport.judged("t", version=3, detail=detail),), {})
+    ).splitlines()
     assert lines[0] == "PASS  t  version 3"
     assert "    location: s3://lake/t" in lines
     assert "    columns: day date, s map<string,struct<a:bigint,b:array<smallint>>>, id int" in lines

@@ -15,11 +15,13 @@ from markdown_it import MarkdownIt
 
 from airflow_delta_provider.domain.audit.waivers import Waivers
 from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.rendering.document import Prose
 from airflow_delta_provider.domain.report.report import Finding, ReportPlace, Severity, TableReport, Verdict
 from airflow_delta_provider.domain.text import visible
-from airflow_delta_provider.notifications import facts, markdown, slack, text
 from airflow_delta_provider.notifications import html as html_format
+from airflow_delta_provider.notifications import slack
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, worst_first
+from airflow_delta_provider.notifications.alert_document import MAX_MESSAGE, as_markdown, as_text, section
 
 ORIGIN = Origin("nightly", "audit", "manual__1", try_number=2, log_url="https://airflow/log?a=1&b=2")
 NASTY = st.text(st.sampled_from("ab1 \n`*_[]()<>&#|~\"'\\{}$@!-+.:/"), min_size=1, max_size=60)
@@ -72,7 +74,7 @@ def test_text_names_table_rule_version_engine_and_what_to_do() -> None:
     )
     follows = [item("x", code="RT09", caused_by="f", path=path) for path in ("a", "b")]
     gone = item("Was broken.", News.RESOLVED, code="RT05", healed_version=9)
-    assert text.render(alert(first, *follows, gone, unchanged=3)) == "\n".join(
+    assert as_text(alert(first, *follows, gone, unchanged=3)) == "\n".join(
         [
             "Delta VIOLATED: 1 new, 1 resolved in nightly.audit",
             "Task nightly.audit, run manual__1, try 2",
@@ -118,7 +120,7 @@ def test_worst_come_first_and_the_others_are_named() -> None:
         ("RT02", "ERROR"),
         ("RT08", "UNDECIDED"),
     ]
-    for written in (text.render(told), markdown.render(told), html_format.render(told), json.dumps(slack.render(told))):
+    for written in (as_text(told), as_markdown(told), html_format.render(told), json.dumps(slack.render(told))):
         read = written.replace("\\", "")
         assert "NEW WARNING RT08" in read
         assert "RESOLVED ERROR RT01" in read
@@ -144,8 +146,8 @@ def fleet(tables: int = 120) -> list[Item]:
 
 
 WRITTEN = {
-    "text": lambda told: text.render(told),
-    "markdown": lambda told: read_html(MarkdownIt("commonmark").render(markdown.render(told))).shown,
+    "text": as_text,
+    "markdown": lambda told: read_html(MarkdownIt("commonmark").render(as_markdown(told))).shown,
     "html": lambda told: read_html(html_format.render(told)).shown,
     "slack": lambda told: "\n".join(
         said["text"] for b in slack.render(told) for said in ([b["text"]] if "text" in b else b["elements"])
@@ -170,7 +172,7 @@ def test_rule_that_many_tables_break_is_written_once_and_names_them_all(written:
 def test_what_all_findings_of_a_rule_have_in_common_is_said_once() -> None:
     said = {"evidence": "Ids overlap.", "remedy": "RESTORE it."}
     same = [item(table=f"/lake/t{n}", version=n, operation="MERGE", **said) for n in (1, 2)]
-    lines = text.render(alert(*same)).splitlines()
+    lines = as_text(alert(*same)).splitlines()
     assert lines[3:] == [
         f"NEW ERROR RT08 {RULES['RT08'].title} (2 findings in 2 tables)",
         "    operation: MERGE",
@@ -232,9 +234,9 @@ def test_alert_says_that_a_waiver_has_expired(written: Callable[[Alert], str]) -
 def test_failure_without_a_report_is_said_in_every_format() -> None:
     told = alert(verdict=None, failure="No report exists: <gone>")
     assert told.subject == "Delta NO REPORT: the task failed in nightly.audit"
-    assert "No report exists: <gone>" in text.render(told)
+    assert "No report exists: <gone>" in as_text(told)
     assert "No report exists: &lt;gone&gt;" in html_format.render(told)
-    assert "No report exists: \\<gone\\>" in markdown.render(told)
+    assert "No report exists: \\<gone\\>" in as_markdown(told)
     assert "No report exists: <gone>" in [block["text"].get("text") for block in slack.render(told) if "text" in block]
 
 
@@ -252,8 +254,8 @@ def test_markdown_shows_everything_as_it_is_and_holds_no_markup_of_the_table(
     message: str, table: str, user: str
 ) -> None:
     render = MarkdownIt("commonmark").render
-    plain = read_html(render(markdown.render(alert(item("x", table="t", user="u")))))
-    read = read_html(render(markdown.render(alert(item(message, table=table, user=user)))))
+    plain = read_html(render(as_markdown(alert(item("x", table="t", user="u")))))
+    read = read_html(render(as_markdown(alert(item(message, table=table, user=user)))))
     assert [tag for tag in read.tags if tag != "br"] == plain.tags
     for said in (message, visible(table), f"user: {visible(user)}"):
         assert words(said) in words(read.shown)
@@ -322,15 +324,15 @@ def test_refused_table_is_named_once(written: Callable[[Alert], str], tables: in
 
 def paragraphs(found: Item) -> list[str]:
     [group] = alert(found).groups
-    return [paragraph.line for paragraph in facts.Listing.of(group).text]
+    return [block.line for block in section(group).blocks if isinstance(block, Prose)]
 
 
 def test_long_message_is_shortened_and_still_says_what_to_do() -> None:
     said, remedy = paragraphs(item("x" * 10_000))
-    assert len(said) == facts.MAX_MESSAGE
+    assert len(said) == MAX_MESSAGE
     assert said.endswith("…")
     assert remedy == f"Remedy: {RULES['RT08'].remedy}"
-    assert paragraphs(item("y" * facts.MAX_MESSAGE)) == ["y" * facts.MAX_MESSAGE]
+    assert paragraphs(item("y" * MAX_MESSAGE)) == ["y" * MAX_MESSAGE]
 
 
 @pytest.mark.parametrize("known", [{"severity": Severity.WARNING}, {"code": "XX99"}])

@@ -15,8 +15,9 @@ from markdown_it import MarkdownIt
 from airflow_delta_provider.domain.rendering.page import render as html_page
 from airflow_delta_provider.domain.rendering.timeline import Timeline
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
-from airflow_delta_provider.notifications import html, markdown, slack, text
+from airflow_delta_provider.notifications import html, slack
 from airflow_delta_provider.notifications.alert import Alert, Item, News, Origin, worst_first
+from airflow_delta_provider.notifications.alert_document import as_markdown, as_text
 from airflow_delta_provider.notifications.html import AMBER, BLUE, GREEN, GREY, RED
 from tests.unit.notifications.test_alert_formats import WRITTEN, words
 from tests.unit.rendering.reports import NASTY, found, report_of, violated
@@ -95,8 +96,8 @@ def test_a_table_whose_finding_says_it_all_has_no_timeline() -> None:
 
 def test_events_of_a_later_release_are_left_out() -> None:
     told = alert_of(table("/lake/t", found(version=5), events=[*EVENTS, (8, "merged", "merges 2 columns")]))
-    assert "merges" not in text.render(told)
-    assert "widens id" in text.render(told)
+    assert "merges" not in as_text(told)
+    assert "widens id" in as_text(told)
 
 
 def test_the_tables_that_come_first_have_timelines() -> None:
@@ -106,7 +107,7 @@ def test_the_tables_that_come_first_have_timelines() -> None:
 
 def test_long_history_is_cut_to_its_violations_and_newest_changes() -> None:
     events = [(version, "added", f"adds c{version} int") for version in range(100)]
-    said = text.render(alert_of(table("/lake/t", found(version=5), events=events, version=99)))
+    said = as_text(alert_of(table("/lake/t", found(version=5), events=events, version=99)))
     told = [int(line.split()[0]) for line in said.splitlines() if "adds c" in line or "✕" in line]
     assert told == [5, *range(89, 100)]
     assert "    … and 89 more" in said.splitlines()
@@ -153,7 +154,7 @@ def test_nothing_that_a_commit_says_becomes_markup_and_mails_are_not_clipped(rep
     told = alert_of(*reports)
     mail = html.render(told)
     assert len(mail.encode()) < 100_000, "Gmail clips 102 kB"
-    shown = Page(MarkdownIt("commonmark").render(markdown.render(told)))
+    shown = Page(MarkdownIt("commonmark").render(as_markdown(told)))
     allowed = {"div", "h2", "h3", "p", "br", "b", "code", "table", "tr", "td"}
     assert {tag for tag, _ in Page(mail).tags} <= allowed
     assert {tag for tag, _ in shown.tags} <= {"h2", "h3", "p", "br", "strong", "code", "ul", "li"}

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.rendering.page import render as html
 from airflow_delta_provider.domain.rendering.presentation import Detail as Amount
 from airflow_delta_provider.domain.rendering.presentation import Presentation
-from airflow_delta_provider.domain.rendering.summary_text import render as text
+from airflow_delta_provider.domain.rendering.text import render as text
 from airflow_delta_provider.domain.report.answers import Detail, Evidence, Part, PlanAnswer, UsageAnswer
 from airflow_delta_provider.domain.report.report import TableReport
 from tests.unit.rendering.reports import found, report_of

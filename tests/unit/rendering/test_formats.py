@@ -49,7 +49,7 @@ def test_many_tables_can_be_shown_and_the_same_report_is_shown_alike(known: Form
 
 @pytest.mark.parametrize("several", [False, True], ids=["one finding", "another of the same rule"])
 @pytest.mark.parametrize(
-    "render", [*(known.render for known in FORMATS.values()), text.render], ids=[*FORMATS, "task log"]
+    "render", [*(known.render for known in FORMATS.values()), text.render_log], ids=[*FORMATS, "task log"]
 )
 def test_expired_waiver_is_said(render: Callable[[JobReport], str], several: bool) -> None:
     known = {"code": "MD03", "owner": "ann", "reason": "a pilot", "expires": "2026-05-31", "table": "/lake/t"}
@@ -68,7 +68,7 @@ def test_expired_waiver_of_a_finding_that_was_fixed_is_not_said(known: Format) -
 
 
 def test_task_log_says_what_effect_and_remedy_are() -> None:
-    rule, said = RULES["MD03"], " ".join(text.render(report_of(violated())).split())
+    rule, said = RULES["MD03"], " ".join(text.render_log(report_of(violated())).split())
     assert f"Effect: {rule.effect} Remedy: {rule.remedy}" in said
 
 
@@ -89,7 +89,7 @@ def test_text_imports_no_other_format() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     imported = {name.rpartition(".")[2] for name in done.stdout.split()}
     others = {known.module for name, known in FORMATS.items() if name != "text"}
-    assert "summary_text" in imported
+    assert "text" in imported
     assert not imported & others
 
 

@@ -52,7 +52,7 @@ def test_rule_is_a_section_with_its_tables_and_its_link() -> None:
     text = render(report_of(*(violated(f"/lake/t{n}") for n in range(12))), shown_as)
     assert text.count("### ERROR MD03") == 1
     assert "(12 tables)" in text.replace("\\", "")
-    assert "- … and 2 more tables" in text
+    assert "* … and 2 more tables" in text
     assert "[About MD03](<https://docs.example.com/rules.html#md03>)" in text
     assert "](" not in render(report_of(violated()))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.rendering.document import text_lines
 from airflow_delta_provider.domain.rendering.markdown import render, render_plan
-from airflow_delta_provider.domain.rendering.report_document import plan_document
+from airflow_delta_provider.domain.rendering.report_blocks import plan_document
 from airflow_delta_provider.domain.report.report import JobReport, TableReport
 from tests.unit.migrations.declared import col, planned
 from tests.unit.migrations.test_planner import by_name

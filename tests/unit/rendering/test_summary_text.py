@@ -8,7 +8,7 @@ from hypothesis import given
 
 from airflow_delta_provider.domain.rendering.presentation import ANSI, Detail, Presentation
 from airflow_delta_provider.domain.rendering.report_document import took, totals
-from airflow_delta_provider.domain.rendering.summary_text import render
+from airflow_delta_provider.domain.rendering.text import render
 from airflow_delta_provider.domain.report.report import JobReport, ReportPlace, Severity, Status, TableReport
 from airflow_delta_provider.domain.text import columns, padded, visible
 from tests.unit.rendering.reports import (

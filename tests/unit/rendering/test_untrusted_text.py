@@ -81,7 +81,7 @@ def test_no_format_of_a_report_passes_on_what_acts(tables: list[TableReport], pa
             assert acting(shown) == [], name
             if name in ("json", "sarif"):
                 assert json.loads(shown)["version" if name == "sarif" else "schema_version"]
-    assert acting(text.render(report, place)) == []
+    assert acting(text.render_log(report, place)) == []
 
 
 @few

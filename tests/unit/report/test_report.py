@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.checks.rule import not_checked
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import detail_of
-from airflow_delta_provider.domain.rendering.text import render
+from airflow_delta_provider.domain.rendering.text import render_log
 from airflow_delta_provider.domain.report.report import (
     DamagedReportError,
     Finding,
@@ -365,7 +365,7 @@ def test_text_shows_versions_steps_times_and_wrapped_findings():
         plan={"steps": [{"explanation": "set x=y (1 commit)"}]},
         timings={"read": 0.04, "apply": 1.26, "verify": 0.6},
     )
-    lines = render(report_of(table)).splitlines()
+    lines = render_log(report_of(table)).splitlines()
     assert lines[:5] == [
         "VIOLATED  /lake/t  version 3 -> 5",
         "    set x=y (1 commit)",
@@ -379,14 +379,14 @@ def test_text_shows_versions_steps_times_and_wrapped_findings():
 
 def test_text_of_an_unchanged_table_says_so_and_one_never_read_has_no_version():
     planned = TableReport.judged("p", version=2, plan={"steps": []})
-    assert render(report_of(planned)) == "PASS  p  version 2, nothing changed"
-    lines = render(report_of(TableReport.judged("a", version=0), TableReport.refused("b", finding()))).splitlines()
+    assert render_log(report_of(planned)) == "PASS  p  version 2, nothing changed"
+    lines = render_log(report_of(TableReport.judged("a", version=0), TableReport.refused("b", finding()))).splitlines()
     assert "PASS  a  version 0" in lines
     assert lines[0] == "REFUSED  b"
 
 
 def test_text_of_many_tables_counts_those_it_does_not_list():
-    lines = render(report_of(*(TableReport.judged(str(n), version=1) for n in range(60)))).splitlines()
+    lines = render_log(report_of(*(TableReport.judged(str(n), version=1) for n in range(60)))).splitlines()
     assert len(lines) == 51
     assert lines[-1] == "… and 10 more tables, none worse"
 
@@ -395,27 +395,27 @@ def test_text_names_every_table_with_findings_and_their_codes():
     broken = [TableReport.judged(f"/lake/t{n:03d}", finding(), finding(), version=n) for n in range(120)]
     warned = TableReport.judged("/lake/w", replace(finding(), severity=Severity.WARNING), version=1)
     sound = [TableReport.judged(f"/lake/s{n}") for n in range(7)]
-    lines = render(report_of(*broken, warned, *sound), ReportPlace("s3://aws@b/r.json")).splitlines()
+    lines = render_log(report_of(*broken, warned, *sound), ReportPlace("s3://aws@b/r.json")).splitlines()
     assert all(any(table.table in line for line in lines) for table in (*broken, warned))
     assert "VIOLATED  /lake/t119  version 119: RT05 ×2" in lines
     assert lines[-2:] == ["… and 7 more tables, none worse", "The whole report: s3://b/r.json"]
 
 
 def test_text_says_that_the_report_could_not_be_kept():
-    assert render(report_of(), ReportPlace(None, "PermissionError: no")).endswith(
+    assert render_log(report_of(), ReportPlace(None, "PermissionError: no")).endswith(
         "The whole report could not be kept (PermissionError: no)."
     )
 
 
 def test_text_of_many_findings_counts_those_it_does_not_list():
-    text = render(report_of(TableReport.judged("t", *(finding(str(n)) for n in range(25)))))
+    text = render_log(report_of(TableReport.judged("t", *(finding(str(n)) for n in range(25)))))
     assert text.endswith("… and 5 more findings: RT05 ×5")
     assert os.linesep + os.linesep not in text
 
 
 def test_what_a_level_does_not_look_at_is_said_once() -> None:
     tables = [TableReport.judged(str(n), version=1, evidence={"not_checked": not_checked("log")}) for n in range(60)]
-    text = render(report_of(*tables))
+    text = render_log(report_of(*tables))
     assert text.count("Not checked: that data files exist") == 1
     assert text.splitlines()[-1].endswith("(level data).")
     assert not_checked("data") == []
