@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from enum import Enum
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 #: Value of a key that is not in the JSON form.
 ABSENT: Any = object()
 _SHA256: Mapping[str, Any] = {"pattern": "^[0-9a-f]{64}$"}
 _STATES: Mapping[str, Any] = {"additionalProperties": {"enum": ["supported", "suspended", "enabled"]}}
 _MODES: Mapping[str, Any] = {"enum": ["none", "name", "id"]}
+_VERSION: Mapping[str, Any] = {"$ref": "#/$defs/version"}
+_STRUCT: Mapping[str, Any] = {"$ref": "#/$defs/struct"}
 _FINDINGS: Mapping[str, Any] = {"items": {"$ref": "#/$defs/finding"}}
 
 
@@ -38,13 +40,34 @@ def needed(about: str = "", label: str = "", **known: Any) -> Any:
     return key(about, label, MISSING, **known)
 
 
-@dataclass(frozen=True, kw_only=True)
+if TYPE_CHECKING:
+    from dataclasses import dataclass as part
+else:
+
+    def part(**_):
+        """Make a class a dataclass without generated methods: compiling them would take 25 ms at each start."""
+        return dataclass(init=False, repr=False, eq=False)
+
+
+@part(frozen=True, kw_only=True)
 class Part:
     """A JSON object of a report."""
 
     about: ClassVar[str] = ""
     #: True if null takes the place of an object that is not known.
     nullable: ClassVar[bool] = False
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, **known):
+            keys = {each.name: each.default for each in fields(self)}
+            wrong = [*(known.keys() - keys), *(key for key in keys if keys[key] is MISSING and key not in known)]
+            if wrong:
+                raise TypeError(f"{type(self).__name__} has unknown or missing keys: {', '.join(wrong)}")
+            vars(self).update(keys | known)
+
+        def __eq__(self, other):
+            return type(self) is type(other) and vars(self) == vars(other)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form, without absent keys."""
@@ -60,7 +83,7 @@ def _wire(value: Any) -> Any:
     return [_wire(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class PlanStep(Part):
     """A step of a plan."""
 
@@ -76,7 +99,7 @@ class PlanStep(Part):
     breaks: tuple[str, ...] = key("Of a migration: what breaks downstream.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class PlanAnswer(Part):
     """A plan, as in a report and in the file of an approved plan."""
 
@@ -111,7 +134,7 @@ class Usage(str, Enum):
     UNDETERMINED = "UNDETERMINED"
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class UsagePiece(Part):
     """A piece of evidence for or against the usage of column mapping."""
 
@@ -121,7 +144,7 @@ class UsagePiece(Part):
     renamed_to: str = key()
     physical_path: tuple[str, ...] = key()
     id: int = key(minimum=None)
-    version: int | None = key(**{"$ref": "#/$defs/version"})
+    version: int | None = key(**_VERSION)
     engine: str = key()
     writer: str = key()
     operation: str = key()
@@ -130,7 +153,7 @@ class UsagePiece(Part):
     rule: str = key("Rule of the audit that the table's own record breaks.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class UsageAnswer(Part):
     """The usage of column mapping of a table."""
 
@@ -142,14 +165,16 @@ class UsageAnswer(Part):
 
     answer: Usage = needed()
     mode: str = needed("Mode of column mapping.", **_MODES)
-    known_since: int = needed("The first version whose columns are known; 0 is the whole history.")
+    known_since: int = needed(
+        "The first version whose columns are known; 0 is the whole history.", "known since version"
+    )
     unknown_before: int | None = needed(
-        "The version before which it cannot be known; null where all is known.", **{"$ref": "#/$defs/version"}
+        "The version before which it cannot be known; null where all is known.", "unknown before version", **_VERSION
     )
     evidence: tuple[UsagePiece, ...] = needed()
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class Statistics(Part):
     """Statistics that an audit compared with the data files."""
 
@@ -157,7 +182,7 @@ class Statistics(Part):
     not_compared: Mapping[str, int] = key("The others, by reason.", additionalProperties={"type": "integer"})
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class EngineOutcome(Part):
     """The outcome for an engine that uses a table."""
 
@@ -168,7 +193,7 @@ class EngineOutcome(Part):
     outcome: str = key(enum=["READ_LOCKED", "SILENT_WRONG_RESULTS", "WRITE_LOCKED", "UNKNOWN", "OK"])
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class LoggedWriter(Part):
     """An engine that wrote to a table lately."""
 
@@ -179,7 +204,7 @@ class LoggedWriter(Part):
     last_time: str | None = key()
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class KnownLockouts(Part):
     """Names of engines that cannot use a table."""
 
@@ -187,7 +212,7 @@ class KnownLockouts(Part):
     write: tuple[str, ...] = key()
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class Probe(Part):
     """One trial of an installed engine.
 
@@ -204,7 +229,7 @@ class Probe(Part):
     message: str = key(default="")
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class Evidence(Part):
     """The extent of a check."""
 
@@ -261,7 +286,7 @@ class Evidence(Part):
     left_out: tuple[str, ...] = key("Of init-spec: what the spec does not say of the table, in sentences.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class TableFormat(Part):
     """The format of data files."""
 
@@ -269,7 +294,7 @@ class TableFormat(Part):
     options: Mapping[str, Any] = needed()
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class LastCommit(Part):
     """The description of a commit by its writer."""
 
@@ -283,7 +308,7 @@ class LastCommit(Part):
     user: str | None = needed()
 
 
-@dataclass(frozen=True, kw_only=True)
+@part(frozen=True, kw_only=True)
 class Detail(Part):
     """The description of a table."""
 
@@ -302,10 +327,10 @@ class Detail(Part):
         "SQL types of the top-level columns by name, in their order; null where the schema is damaged."
     )
     schema: Mapping[str, Any] | None = needed(
-        "The schema as in the log; null where it is damaged.", within="columns", **{"$ref": "#/$defs/struct"}
+        "The schema as in the log; null where it is damaged.", within="columns", **_STRUCT
     )
     data_schema: Mapping[str, Any] | None = needed(
-        "The same without partition columns: what data files have.", within="columns", **{"$ref": "#/$defs/struct"}
+        "The same without partition columns: what data files have.", within="columns", **_STRUCT
     )
     partition_columns: tuple[str, ...] = needed()
     configuration: Mapping[str, str] = needed("Table properties.")
