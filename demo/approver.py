@@ -49,6 +49,6 @@ class Approver:
 def excerpt(body: str) -> str:
     """Return the diff of a plan, and who is locked out, without the marks of Markdown."""
     diff = re.search(r"~~~~diff\n(.*?)\n~~~~", body, re.DOTALL)
-    locked_out = re.search(r"### Who is locked out\n\n(.*?)(?=\n\n###|\Z)", body, re.DOTALL)
+    locked_out = re.search(r"### Who is locked out[^\n]*\n\n(.*?)(?=\n\n###|\Z)", body, re.DOTALL)
     parts = [diff.group(1) if diff else "", "Who is locked out:", locked_out.group(1) if locked_out else "nobody"]
     return re.sub(r"\\(?=[\W_])|\*\*", "", "\n".join(parts))
