@@ -87,3 +87,98 @@ def test_decimals_that_became_doubles(spark: SparkSession, tmp_path: Path, audit
     assert log.last(path, "add")["deletionVector"]
     assert [f.column for f in report.findings if f.code == "DF14"] == ["x"]
     assert report.evidence["statistics"]["not_compared"] == {}
+
+
+NESTED = (
+    "SELECT CAST(id AS INT) AS i, IF(id = 3, NULL, struct(IF(id = 4, NULL, id) AS `a.b`, "
+    "struct(TIMESTAMP'2024-01-01 12:00:00' + make_interval(0, 0, 0, CAST(id AS INT)) AS at, CONCAT('é', id) AS t) "
+    "AS n)) AS s FROM range(0, 9, 1, 1)"
+)
+
+
+def at(stats: dict[str, Any], part: str, path: list[str], value: Any) -> None:
+    """Set a statistic of a field, found by its number in each struct: physical names are random."""
+    here = stats[part]
+    for name in path[:-1]:
+        here = here[name]
+    here[path[-1]] = value
+
+
+@pytest.mark.parametrize("mode", ["none", "name", "id"])
+def test_fields_of_structs(spark: SparkSession, tmp_path: Path, audit: Audit, mode: str) -> None:
+    """Of the rows that are left, ``a.b`` is 0 to 7, and NULL in two; INT96 leaves the times to the rows."""
+    path = tmp_path / "t"
+    properties = f"'delta.enableDeletionVectors' = 'true', 'delta.columnMapping.mode' = '{mode}'"
+    rows = NESTED.replace("`a.b`", "ab") if mode == "none" else NESTED
+    spark.sql(f"CREATE TABLE delta.`{path}` USING delta TBLPROPERTIES ({properties}) AS {rows}")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE i = 8")
+    version = log.newest(path)
+    actions = log.commits(path)[version]
+    add = next(action["add"] for action in actions if "add" in action)
+    sound = json.loads(add["stats"])
+    (s,) = (name for name, value in sound["minValues"].items() if isinstance(value, dict))
+    (n,) = (name for name, value in sound["minValues"][s].items() if isinstance(value, dict))
+    (b,) = (name for name, value in sound["minValues"][s].items() if not isinstance(value, dict))
+    (when,) = (name for name, value in sound["minValues"][s][n].items() if "T" in value)
+    (t,) = (name for name in sound["minValues"][s][n] if name != when)
+    changes: list[tuple[str, list[str], Any, str]] = [
+        ("maxValues", [s, b], 6, "DF14"),
+        ("maxValues", [s, n, t], "é6", "DF14"),
+        ("maxValues", [s, n, when], "2024-01-01T00:00:00.000Z", "DF14"),
+        ("nullCount", [s, b], 0, "DF15"),
+        ("maxValues", [s, b], 7, ""),
+    ]
+    for part, names, value, code in changes:
+        stats = json.loads(json.dumps(sound))
+        at(stats, part, names, value)
+        add["stats"] = json.dumps(stats)
+        log.log_file(path, version).write_text("".join(json.dumps(action) + "\n" for action in actions))
+        for checksum in path.joinpath("_delta_log").rglob("*.crc"):
+            checksum.unlink()
+        report = audit(path, level="data")
+        assert [f.code for f in report.findings if f.code.startswith("DF")] == ([code] if code else []), names
+        assert report.evidence["statistics"]["not_compared"] == {}
+
+
+@pytest.mark.parametrize(
+    ("high", "nulls", "expected"),
+    [(7, 1, []), (8, 1, [("DF17", "WARNING")]), (7, 0, [("DF15", "ERROR")]), (7, 2, [("DF16", "WARNING")])],
+)
+def test_tight_statistics_are_exact_for_rows_that_are_left(
+    spark: SparkSession, tmp_path: Path, audit: Audit, high: int, nulls: int, expected: list[tuple[str, str]]
+) -> None:
+    """Engines may compute statistics again: tight bounds are then those of the rows that are left."""
+
+    def change(stats: dict[str, Any]) -> None:
+        stats["tightBounds"] = True
+        for part, value in (("minValues", 0), ("maxValues", high), ("nullCount", nulls)):
+            stats[part] = {"l": value}
+
+    path = tmp_path / "t"
+    deleting(spark, path, change)
+    report = audit(path, level="data")
+    assert [(f.code, f.severity.name) for f in report.findings] == expected
+    assert report.evidence["statistics"]["not_compared"] == {}
+
+
+def test_damaged_file_does_not_hide_the_rows_of_others(spark: SparkSession, tmp_path: Path, audit: Audit) -> None:
+    """Pages of one file are damaged; its footer is not."""
+    path = tmp_path / "t"
+    spark.sql(f"CREATE TABLE delta.`{path}` USING delta AS SELECT current_timestamp() AS at, id FROM range(2, 3)")
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT TIMESTAMP'2024-01-01', id FROM range(100000)")
+    adds = [next(a["add"] for a in log.commits(path)[version] if "add" in a) for version in (0, 1)]
+    stats = json.loads(adds[0]["stats"])
+    stats["maxValues"]["at"] = stats["minValues"]["at"] = "2020-01-01T00:00:00.000Z"
+    name = log.log_file(path, 0)
+    actions = log.commits(path)[0]
+    next(action["add"] for action in actions if "add" in action)["stats"] = json.dumps(stats)
+    name.write_text("".join(json.dumps(action) + "\n" for action in actions))
+    file = path / adds[1]["path"]
+    content = bytearray(file.read_bytes())
+    content[4:200] = bytes(196)
+    file.write_bytes(content)
+    for checksum in path.rglob("*.crc"):
+        checksum.unlink()
+    report = audit(path, level="data")
+    assert [(f.code, f.path) for f in report.findings if f.code == "DF14"] == [("DF14", adds[0]["path"])]
+    assert sum(report.evidence["statistics"]["not_compared"].values()) == 1

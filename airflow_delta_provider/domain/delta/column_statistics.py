@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property, lru_cache
 from math import ceil, log2
@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.delta.data_type import (
 )
 from airflow_delta_provider.domain.delta.deletion_vector import decode_z85
 from airflow_delta_provider.domain.delta.features.columns import Identity
-from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
+from airflow_delta_provider.domain.delta.metadata import ID, Metadata, physical_name
 from airflow_delta_provider.domain.delta.partition_value import parse_date, parse_moment
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.json_values import parse_json
@@ -52,6 +52,7 @@ class ColumnKind:
     :param below: fields of a struct by their names in files; None for other types
     :param counted: True if its nulls are counted by row
     :param decimal: its type, if that is a decimal
+    :param id: column mapping id; None if it has none
     """
 
     name: str
@@ -63,6 +64,7 @@ class ColumnKind:
     below: Columns | None = None
     counted: bool = True
     decimal: DecimalType | None = None
+    id: Any = None
 
 
 class Columns(dict[str, ColumnKind]):
@@ -150,7 +152,10 @@ def _columns_of(schema_string: str, mode: MappingMode) -> Columns | None:
 
 def _columns(struct: StructType, mode: MappingMode, above: tuple[str, ...]) -> Columns:
     return Columns(
-        (physical_name(field, mode), _kind(field.data_type, mode, (*above, field.name), field.metadata))
+        (
+            physical_name(field, mode),
+            replace(_kind(field.data_type, mode, (*above, field.name), field.metadata), id=field.metadata.get(ID)),
+        )
         for field in struct.fields
     )
 

@@ -16,27 +16,20 @@ from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.data_files import FAMILY
 from airflow_delta_provider.domain.checks.data_files.stored_bounds import (
     BoundKind,
-    Pack,
     UndecidableBoundError,
-    bound_kind,
     is_cut_from,
-    packing,
 )
+from airflow_delta_provider.domain.checks.data_files.stored_columns import StoredColumn, StoredColumns
 from airflow_delta_provider.domain.checks.rule import FileAspect, Prose, Scope
 from airflow_delta_provider.domain.delta.column_statistics import (
     BOUNDS,
     COUNTS,
-    ColumnKind,
-    Columns,
-    columns_of,
     read_statistics,
 )
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
-from airflow_delta_provider.domain.formats.parquet.schema import Schema
-from airflow_delta_provider.domain.formats.parquet.statistics import ChunkStatistics, Writer, encoded_path
+from airflow_delta_provider.domain.formats.parquet.statistics import ChunkStatistics, Writer
 from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _data = FAMILY.of(
@@ -92,15 +85,19 @@ class StatisticsComparison:
 class OpenColumn(NamedTuple):
     """A column whose statistics are to be compared with the rows of a file, since the footer does not decide.
 
-    :param reason: the reason why the footer does not decide
+    :param names: physical names, from the top-level column down
+    :param of: its type, as in the schema's JSON
+    :param is_bounded: True if bounds are to be compared
+    :param reason: the reason why the footer does not decide; None if rows do not decide all of the column's statistics
     :param compare: returns findings for the live rows, None if it cannot; takes the numbers of rows and of NULLs, and
         the least and the greatest value
     """
 
     file: LiveFile
-    name: str
+    names: tuple[str, ...]
     of: str
-    reason: str
+    is_bounded: bool
+    reason: str | None
     compare: Callable[[int, int, Any, Any], list[Finding] | None]
 
 
@@ -113,6 +110,8 @@ class StatisticsCount:
 
     def decide(self, column: OpenColumn) -> None:
         """Count a column as compared that was left out before."""
+        if column.reason is None:
+            return
         self.compared += 1
         self.left_out[column.reason] -= 1
         if not self.left_out[column.reason]:
@@ -122,28 +121,6 @@ class StatisticsCount:
         self.compared += result.compared
         for reason in result.left_out:
             self.left_out[reason] = self.left_out.get(reason, 0) + 1
-
-
-class _Leaf(NamedTuple):
-    """A column with statistics.
-
-    :param names: names in the statistics, from the top-level column down
-    :param ordinal: place in row groups; None if the file lacks the column, so that all its values are NULL
-    :param path: path in the file, as encoded in row groups
-    :param bounds: None if they cannot be compared
-    :param packed: functions that encode bounds of a top-level column as files do; None if that is not possible
-    """
-
-    kind: ColumnKind
-    names: tuple[str, ...]
-    ordinal: int | None
-    path: bytes
-    bounds: BoundKind | None
-    packed: tuple[Pack, Pack] | None = None
-
-
-#: Names of the groups and columns in a file, by the path above them and by lower case.
-_Names = dict[tuple[str, ...], dict[str, dict[str, None]]]
 
 
 class _NotComparedError(Exception):
@@ -156,12 +133,17 @@ _UNTRUSTED = "readers do not trust the footer's statistics"
 _UNDECIDABLE = "a bound in the log is no value of the type, or engines read it differently"
 _OTHER_TYPE = "bounds of its type are not compared"
 _TRUNCATED = "the footer's bounds are truncated"
-_DELETED = "values outside of the bounds may be deleted"
+_DAMAGED = "the footer's statistics of the column are damaged"
+_DELETED = "rows that contradict the statistics may be deleted"
+_TIGHT = "the deleted rows may be those with the bounds or NULLs"
 _CALENDAR = "old dates may be in another calendar"
+_UNKNOWN_CALENDAR = "the calendar of old dates is unknown"
 _MALFORMED = "statistics in the log are malformed"
 _NOT_FOUND = "the log has no statistics as JSON"
+#: Types whose NULLs are counted by rows, although their bounds may not be compared.
+_COUNTED_BY_ROWS = ("string", "binary")
 #: Reasons that do not matter if the rows are read.
-_DECIDED_BY_ROWS = frozenset({_NO_STATISTICS, _UNTRUSTED, _TRUNCATED, _DELETED})
+_DECIDED_BY_ROWS = frozenset({_NO_STATISTICS, _DAMAGED, _UNTRUSTED, _TRUNCATED, _DELETED, _TIGHT, _CALENDAR})
 
 
 @on_demand(EXCLUDED, NULLS_HIDDEN, NULLS_DIFFER, WIDE)
@@ -173,10 +155,8 @@ class FileStatistics:
     """
 
     def __init__(self, metadata: Metadata, *, has_vectors: bool) -> None:
-        self._columns = columns_of(metadata)
-        self._by_id = metadata.properties.mapping_mode is MappingMode.ID
+        self._columns = StoredColumns(metadata)
         self._has_vectors = has_vectors
-        self._last: tuple[Schema | None, tuple[_Leaf, ...]] = (None, ())
         self._trusted: tuple[Writer | None, bool] = (None, False)
 
     def check(self, footer: Footer, file: LiveFile, said: object) -> StatisticsComparison:
@@ -184,7 +164,7 @@ class FileStatistics:
 
         :param said: its statistics in the log: JSON; None if it has none; any other value if the log does not show them
         """
-        if self._columns is None or said is None or said == "":
+        if not self._columns.are_known or said is None or said == "":
             return StatisticsComparison()
         if not isinstance(said, str):
             return StatisticsComparison(left_out=(_NOT_FOUND,))
@@ -198,14 +178,13 @@ class FileStatistics:
         parts = [stats.get(part) for part in (*BOUNDS, COUNTS)] if isinstance(stats, Mapping) else [()]
         if not all(isinstance(part, (Mapping, type(None))) for part in parts):
             return StatisticsComparison(left_out=(_MALFORMED,))
-        leaves: Sequence[_Leaf] = self._leaves(footer.layout)
-        compared = 0
-        if len(groups) == 1 and None not in parts and self._is_trusted(writer):
+        leaves: Sequence[StoredColumn] = self._columns.of_file(footer.layout)
+        compared, of_file = 0, _OfFile(file, stats, writer, has_vectors=self._has_vectors)
+        if len(groups) == 1 and None not in parts and self._is_trusted(writer) and not of_file.needs_live_rows:
             rest = _not_equal(leaves, groups[0], *parts)
             compared, leaves = len(leaves) - len(rest), rest
         if not leaves:
             return StatisticsComparison((), compared)
-        of_file = _OfFile(file, stats, groups, writer, has_vectors=self._has_vectors)
         findings: list[Finding] = []
         left_out: list[str] = []
         undecided: list[OpenColumn] = []
@@ -213,16 +192,20 @@ class FileStatistics:
             least, most, count = (_value(part, leaf.names) for part in parts)
             if least is None and most is None and count is None:
                 continue
-            before = len(findings)
-            try:
-                findings.extend(of_file.check(leaf, least, most, count))  # keeps those before an error
+            found, problems = of_file.check(leaf, groups, least, most, count)
+            findings += found
+            open_parts = [problem in _DECIDED_BY_ROWS for problem in problems]
+            reasons = [problem for problem in problems if problem is not None]
+            if not reasons:
                 compared += 1
-            except _NotComparedError as reason:
-                left_out.append(str(reason))
-                if str(reason) in _DECIDED_BY_ROWS and len(leaf.names) == 1 and leaf.bounds is not None:
-                    left = count if len(findings) == before else None  # a finding about NULLs needs no repetition
-                    compare = partial(of_file.check_rows, leaf, least, most, left)
-                    undecided.append(OpenColumn(file, leaf.names[0], leaf.kind.of, str(reason), compare))
+                continue
+            final = [reason for reason in reasons if reason not in _DECIDED_BY_ROWS]
+            left_out.append((final or reasons)[0])
+            if any(open_parts) and (leaf.bounds is not None or leaf.kind.of in _COUNTED_BY_ROWS):
+                low, high = (least, most) if open_parts[1] else (None, None)
+                compare = partial(of_file.check_rows, leaf, low, high, count if open_parts[0] else None)
+                reason = None if final else reasons[0]
+                undecided.append(OpenColumn(file, leaf.names, leaf.kind.of, open_parts[1], reason, compare))
         return StatisticsComparison(findings, compared, left_out, undecided)
 
     def _is_trusted(self, writer: Writer) -> bool:
@@ -232,43 +215,14 @@ class FileStatistics:
             self._trusted = writer, is_trusted and bool(writer.ordered)
         return self._trusted[1]
 
-    def _leaves(self, layout: Schema) -> tuple[_Leaf, ...]:
-        last, leaves = self._last
-        if last is not layout:
-            stored: _Names = {}
-            for path in layout.leaves:
-                for depth, name in enumerate(path):
-                    stored.setdefault(path[:depth], {}).setdefault(name.lower(), {})[name] = None
-            leaves = tuple(self._walk(layout, stored, self._columns or Columns(), (), ()))
-            self._last = layout, leaves
-        return leaves
-
-    def _walk(
-        self, layout: Schema, stored: _Names, columns: Columns, names: tuple[str, ...], above: tuple[str, ...]
-    ) -> Iterator[_Leaf]:
-        here = stored.get(above, {})
-        for name, kind in columns.items():
-            alike = here.get(name.lower(), {})
-            path = (*above, name if name in alike or len(alike) != 1 else next(iter(alike)))
-            if kind.below is not None:
-                yield from self._walk(layout, stored, kind.below, (*names, name), path)
-            elif path in layout.leaves:
-                ordinal, element = layout.leaves[path]
-                is_ordered_otherwise = kind.of == "string" and kind.value is None
-                bounds = None if is_ordered_otherwise else bound_kind(element, kind.of)
-                packed = None if bounds is None or above else packing(element, kind.of)
-                yield _Leaf(kind, (*names, name), ordinal, encoded_path(path), bounds, packed)
-            elif not alike and not self._by_id:
-                yield _Leaf(kind, (*names, name), None, b"", None)
-
 
 def _not_equal(
-    leaves: Sequence[_Leaf], chunks: Sequence[ChunkStatistics], low: Any, high: Any, counts: Any
-) -> list[_Leaf]:
+    leaves: Sequence[StoredColumn], chunks: Sequence[ChunkStatistics], low: Any, high: Any, counts: Any
+) -> list[StoredColumn]:
     """Return the columns whose statistics may differ from the only row group's. Fast."""
-    found: list[_Leaf] = []
+    found: list[StoredColumn] = []
     for leaf in leaves:
-        _, (name, *_), ordinal, path, _, packed = leaf
+        _, (name, *_), ordinal, path, _, packed, _ = leaf
         if packed is not None:
             try:
                 stored, _, nulls, least, most, is_exact, is_deprecated = chunks[ordinal]  # type: ignore[index]  # None raises TypeError
@@ -298,38 +252,46 @@ def _value(part: Any, names: tuple[str, ...]) -> Any:
 class _OfFile:
     """The statistics of one file."""
 
-    def __init__(
-        self,
-        file: LiveFile,
-        stats: Mapping[str, Any],
-        groups: Sequence[Sequence[ChunkStatistics]],
-        writer: Writer,
-        *,
-        has_vectors: bool,
-    ) -> None:
+    def __init__(self, file: LiveFile, stats: Mapping[str, Any], writer: Writer, *, has_vectors: bool) -> None:
         self._path = file.path
-        self._groups = groups
         self._writer = writer
         rows = stats.get("numRecords")
         self._rows: int | None = rows if type(rows) is int else None
         self._is_tight = stats.get("tightBounds") is not False
-        self._vector = file.deletion_vector
-        self._deleted = 0 if self._vector is None else self._vector.cardinality
+        self._deleted = 0 if file.deletion_vector is None else file.deletion_vector.cardinality
         self._has_vectors = has_vectors
 
-    def check(self, leaf: _Leaf, least: Any, most: Any, count: Any) -> Iterator[Finding]:
-        """Yield findings about a column.
+    @property
+    def needs_live_rows(self) -> bool:
+        """Return True if statistics must be exact for the rows that a deletion vector leaves."""
+        return self._deleted > 0 and self._is_tight
 
-        :raises _NotComparedError: if bounds or number of NULLs cannot be compared
-        """
-        chunks = self._chunks(leaf)
+    def check(
+        self, leaf: StoredColumn, groups: Sequence[Sequence[ChunkStatistics]], least: Any, most: Any, count: Any
+    ) -> tuple[list[Finding], list[str | None]]:
+        """Return findings about a column, and the reasons why its number of NULLs and its bounds were not compared."""
+        if leaf.problem is not None:
+            return [], [leaf.problem, None]
+        found: list[Finding] = []
+        problems: list[str | None] = [None, None]
+        parts: list[Iterator[Finding]] = [iter(()), iter(())]
+        try:
+            chunks = self._chunks(leaf, groups)
+        except _NotComparedError as reason:
+            return [], [str(reason) if said else None for said in (count is not None, (least, most) != (None, None))]
         if leaf.ordinal is not None or self._rows is not None:
-            yield from self._nulls(leaf, partial(self._counted, leaf, chunks), count, self._deleted)
+            parts[0] = self._nulls(leaf, partial(self._counted, leaf, chunks), count, self._deleted)
         if leaf.ordinal is not None and (least is not None or most is not None):
-            yield from self._bounds(leaf, partial(self._stored, leaf, chunks), least, most)
+            parts[1] = self._bounds(leaf, partial(self._stored, leaf, chunks), least, most)
+        for number, part in enumerate(parts):
+            try:
+                found.extend(part)  # keeps those before an error
+            except _NotComparedError as reason:
+                problems[number] = str(reason)
+        return found, problems
 
     def check_rows(
-        self, leaf: _Leaf, least: Any, most: Any, count: Any, rows: int, nulls: int, low: Any, high: Any
+        self, leaf: StoredColumn, least: Any, most: Any, count: Any, rows: int, nulls: int, low: Any, high: Any
     ) -> list[Finding] | None:
         """Return findings about a column from its live rows, without NaN in the bounds; None if it cannot be compared.
 
@@ -346,21 +308,22 @@ class _OfFile:
             return found or None
         return found
 
-    def _chunks(self, leaf: _Leaf) -> list[ChunkStatistics]:
+    @staticmethod
+    def _chunks(leaf: StoredColumn, groups: Sequence[Sequence[ChunkStatistics]]) -> list[ChunkStatistics]:
         ordinal = leaf.ordinal
         if ordinal is None:
             return []
         try:
-            chunks = [group[ordinal] for group in self._groups]
+            chunks = [group[ordinal] for group in groups]
         except IndexError:
             raise _NotComparedError(_NO_FOOTER) from None
         for chunk in chunks:
             nulls = chunk.null_count
             if chunk.path != leaf.path or (nulls is not None and not 0 <= nulls <= chunk.num_values):
-                raise _NotComparedError(_NO_FOOTER)
+                raise _NotComparedError(_DAMAGED)
         return chunks
 
-    def _counted(self, leaf: _Leaf, chunks: Sequence[ChunkStatistics]) -> tuple[int, int]:
+    def _counted(self, leaf: StoredColumn, chunks: Sequence[ChunkStatistics]) -> tuple[int, int]:
         """Return the numbers of NULLs and of values in the file."""
         values, nulls = 0, self._rows or 0 if leaf.ordinal is None else 0
         for chunk in chunks:
@@ -371,7 +334,7 @@ class _OfFile:
         return nulls, values
 
     def _nulls(
-        self, leaf: _Leaf, counted: Callable[[], tuple[int, int]], count: Any, deleted: int
+        self, leaf: StoredColumn, counted: Callable[[], tuple[int, int]], count: Any, deleted: int
     ) -> Iterator[Finding]:
         """Yield a finding about the number of NULLs.
 
@@ -381,8 +344,7 @@ class _OfFile:
         if not leaf.kind.counted or type(count) is not int:
             return
         nulls, values = counted()
-        if count == nulls:
-            return
+        rest = "" if not deleted else f", more than the {deleted} rows that its deletion vector deletes"
         if count == 0 and nulls > deleted:
             yield NULLS_HIDDEN.found(
                 "The statistics of {path} count no NULL in {column}, but the file has {nulls:NULL}{rest}: "
@@ -390,7 +352,7 @@ class _OfFile:
                 path=self._path,
                 column=leaf.kind.name,
                 nulls=nulls,
-                rest=Prose(self._rest(deleted)),
+                rest=Prose(rest),
                 predicate=f"{leaf.kind.name} IS NULL",
             )
         elif count == self._rows and values > deleted:
@@ -401,26 +363,37 @@ class _OfFile:
                 column=leaf.kind.name,
                 rows=self._rows,
                 values=values,
-                rest=Prose(self._rest(deleted)),
+                rest=Prose(rest),
                 predicate=f"{leaf.kind.name} IS NOT NULL",
             )
-        elif self._is_tight and self._vector is None:
+        elif (count == 0 and nulls) or (count == self._rows and values):
+            raise _NotComparedError(_DELETED)
+        elif self._is_tight:
+            yield from self._differing_nulls(leaf, count, max(0, nulls - deleted), min(nulls, nulls + values - deleted))
+
+    def _differing_nulls(self, leaf: StoredColumn, count: int, fewest: int, most: int) -> Iterator[Finding]:
+        """Yield a finding if the number of NULLs is not that of the live rows, which is in a range.
+
+        :raises _NotComparedError: if it is in the range
+        """
+        if fewest <= count <= most:
+            if fewest < most:
+                raise _NotComparedError(_TIGHT)
+        elif fewest <= most:
+            # COUNT of a field is not answered from statistics; some writers leave out NULLs of its struct.
+            is_answered = len(leaf.names) == 1 and not self._deleted
             yield NULLS_DIFFER.found(
-                "The statistics of {path} count {said:NULL} in {column}, but the file has {nulls}.",
-                # COUNT of a field is not answered from statistics; some writers leave out NULLs of its struct.
-                severity=None if len(leaf.names) == 1 else Severity.WARNING,
+                "The statistics of {path} count {said:NULL} in {column}, but "
+                + ("the file has {nulls}." if not self._deleted else "the rows that are not deleted have {nulls}."),
+                severity=None if is_answered else Severity.WARNING,
                 path=self._path,
                 column=leaf.kind.name,
                 said=count,
-                nulls=nulls,
+                nulls=fewest if fewest == most else f"{fewest} to {most}",
             )
 
-    @staticmethod
-    def _rest(deleted: int) -> str:
-        return "" if not deleted else f", more than the {deleted} rows that its deletion vector deletes"
-
     def _bounds(
-        self, leaf: _Leaf, stored_as: Callable[[BoundKind], _Stored], least: Any, most: Any
+        self, leaf: StoredColumn, stored_as: Callable[[BoundKind], _Stored], least: Any, most: Any
     ) -> Iterator[Finding]:
         kind = leaf.bounds
         if kind is None:
@@ -436,21 +409,28 @@ class _OfFile:
         first, last = min(stored.lows), max(stored.highs)
         earliest = min(value for value in (first, low, high) if value is not None)
         if kind.ancient is not None and earliest < kind.ancient and not self._writer.uses_one_calendar:
-            raise _NotComparedError(_CALENDAR)
+            if not self._writer.names_calendar:
+                raise _NotComparedError(_UNKNOWN_CALENDAR)
+            if stored.groups is not None:
+                raise _NotComparedError(_CALENDAR)
         below = 0 if low is None else sum(value < low or low != low for value in stored.lows)
         above = 0 if high is None else sum(value > high and _exceeds(value, high, kind) for value in stored.highs)
         if below or above:
             if not stored.is_exact:
                 raise _NotComparedError(_TRUNCATED)
-            if self._vector is not None and stored.groups is not None:
+            if self._deleted and stored.groups is not None:
                 raise _NotComparedError(_DELETED)
             yield self._excluded(leaf, kind, (below, above), (low, high), (first, last), of=stored.groups)
         elif stored.problem is not None:
             raise _NotComparedError(stored.problem)
-        elif stored.is_exact and self._is_tight and self._vector is None:
-            yield from self._wide(leaf, kind, (low, high), (first, last))
+        elif stored.is_exact and self._is_tight:
+            wide = next(self._wide(leaf, kind, (low, high), (first, last)), None)
+            if wide is not None:
+                yield wide
+            elif self._deleted and stored.groups is not None:
+                raise _NotComparedError(_TIGHT)
 
-    def _stored(self, leaf: _Leaf, chunks: Sequence[ChunkStatistics], kind: BoundKind) -> _Stored:
+    def _stored(self, leaf: StoredColumn, chunks: Sequence[ChunkStatistics], kind: BoundKind) -> _Stored:
         ordered, writer = self._writer.ordered, self._writer
         assert leaf.ordinal is not None
         is_ordered = leaf.ordinal < len(ordered) and ordered[leaf.ordinal]
@@ -471,7 +451,7 @@ class _OfFile:
             try:
                 low, high = kind.stored(chunk.minimum), kind.stored(chunk.maximum)
             except (UndecidableBoundError, ArithmeticError):
-                raise _NotComparedError(_NO_FOOTER) from None
+                raise _NotComparedError(_DAMAGED) from None
             if not low <= high:  # NaN, or damage
                 raise _NotComparedError(_UNTRUSTED)
             is_exact = is_exact and chunk.is_exact
@@ -479,11 +459,11 @@ class _OfFile:
             highs.append(high)
         if problem is not None and not lows:
             raise _NotComparedError(problem)
-        return _Stored(lows, highs, is_exact, problem, len(self._groups))
+        return _Stored(lows, highs, is_exact, problem, len(chunks))
 
     def _excluded(
         self,
-        leaf: _Leaf,
+        leaf: StoredColumn,
         kind: BoundKind,
         groups: tuple[int, int],
         said: tuple[Any, Any],
@@ -514,7 +494,9 @@ class _OfFile:
             **counts,
         )
 
-    def _wide(self, leaf: _Leaf, kind: BoundKind, said: tuple[Any, Any], found: tuple[Any, Any]) -> Iterator[Finding]:
+    def _wide(
+        self, leaf: StoredColumn, kind: BoundKind, said: tuple[Any, Any], found: tuple[Any, Any]
+    ) -> Iterator[Finding]:
         for upper in (True, False):
             bound, value = said[upper], found[upper]
             if bound is None or not (bound > value if upper else bound < value):

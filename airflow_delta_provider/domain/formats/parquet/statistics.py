@@ -70,9 +70,15 @@ class Writer(NamedTuple):
             return False
         if not self.created_by.startswith("parquet-mr"):
             return bool(self.created_by)
-        return self.keys.get(b"org.apache.spark.version", b"0")[:1] in b"3456789"
+        return self.keys.get(_SPARK_VERSION, b"0")[:1] in b"3456789"
+
+    @property
+    def names_calendar(self) -> bool:
+        """Return True if Spark knows the calendar of old dates and timestamps, and converts them if needed."""
+        return _SPARK_VERSION in self.keys
 
 
+_SPARK_VERSION = b"org.apache.spark.version"
 #: Writers whose bounds of strings are values, unless they are recorded as not exact.
 _KNOWN = ("parquet-mr", "parquet-cpp-arrow", "parquet-rs", "DuckDB", "Polars")
 

@@ -7,11 +7,12 @@ that and would not find nulls.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
@@ -80,45 +81,65 @@ class ConditionReader:
     def bounds(self, columns: Sequence[OpenColumn]) -> Iterator[tuple[OpenColumn, int, int, Any, Any]]:
         """Yield columns with the numbers of live rows and NULLs, and the least and the greatest value without NaN.
 
-        One query reads them all. If it fails, nothing is known.
+        A query reads many columns of all their files. If it fails, those of damaged files are left out.
         """
-        mode = self._metadata.properties.mapping_mode
-        logical = {physical_name(field, mode): field.name for field in self._metadata.schema.fields}
-        for name in self._metadata.partition_columns:
-            logical.pop(name, None)
-        known = {column.name: column.of for column in columns if column.name in logical}
-        files = list({column.file.path: column.file for column in columns}.values())
-        numbers = {name: index for index, name in enumerate(known)}
-        aggregates = ["count(1) AS rows"]
-        for name, of in known.items():
-            value, index = quote(logical[name]), numbers[name]
-            number = f"CASE WHEN NOT isnan({value}) THEN {value} END" if of in ("float", "double") else value
-            aggregates.append(f"count({value}) AS count{index}")
-            aggregates += [f"{_COMPARED.get(of, '{}').format(f'{end}({number})')} AS {end}{index}" for end in _ENDS]
-        found = {}
-        with self._session.reading_files():
-            try:
-                rows = self._rows(files, frozenset(logical[name] for name in known), dict)
-                for row in rows.groupBy("#file").agg(*map(sql.expr, aggregates)).collect():
-                    found[files[row["#file"]].path] = row
-            except (PySparkException, Py4JJavaError) as error:
-                _raise_if_cancelled(error)
+        by_names: dict[tuple[str, ...], list[OpenColumn]] = {}
         for column in columns:
-            row = found.get(column.file.path)
-            if row is not None and column.name in known:
-                index = numbers[column.name]
-                values = (_value(column.of, row[f"{end}{index}"]) for end in _ENDS)
-                yield (column, row["rows"], row["rows"] - row[f"count{index}"], *values)
+            by_names.setdefault(column.names, []).append(column)
+        left = iter([(path, alike) for names, alike in by_names.items() if (path := self._logical(names)) is not None])
+        while batch := list(islice(left, _COLUMNS_AT_ONCE)):
+            files = list({column.file.path: column.file for _, alike in batch for column in alike}.values())
+            aggregates = ["count(1) AS rows"]
+            for index, (path, alike) in enumerate(batch):
+                aggregates += _aggregates(index, path, alike[0].of, any(column.is_bounded for column in alike))
+            rows = self._aggregated(files, frozenset(path[0] for path, _ in batch), aggregates)
+            found = {files[row["#file"]].path: row.asDict() for row in rows}
+            for index, (_, alike) in enumerate(batch):
+                for column in alike:
+                    if (row := found.get(column.file.path)) is not None:
+                        low, high = (_value(column.of, row.get(f"{end}{index}")) for end in _ENDS)
+                        yield column, row["rows"], row["rows"] - row[f"count{index}"], low, high
+                    elif _live_rows(column.file) == 0:
+                        yield column, 0, 0, None, None
+
+    def _aggregated(self, files: Sequence[LiveFile], named: frozenset[str], aggregates: Sequence[str]) -> list[Row]:
+        """Return aggregates of the live rows by ``#file``, an index into ``files``."""
+        with self._session.reading_files():
+            for is_retry in (False, True):
+                try:
+                    rows = self._rows(files, named, dict, ignore_corrupt=is_retry)
+                    found = rows.groupBy("#file").agg(*map(sql.expr, aggregates)).collect()
+                    return [row for row in found if not is_retry or row["rows"] == _live_rows(files[row["#file"]])]
+                except (PySparkException, Py4JJavaError) as error:
+                    _raise_if_cancelled(error)
+        return []
+
+    def _logical(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return the path of a column from its physical names; None if data files do not have it."""
+        mode, path = self._metadata.properties.mapping_mode, list[str]()
+        here: Any = self._metadata.schema
+        for name in names:
+            fields = getattr(here, "fields", ())  # those of a struct
+            field = next((field for field in fields if physical_name(field, mode) == name), None)
+            if field is None:
+                return None
+            path.append(field.name)
+            here = field.data_type
+        return None if path[0] in self._metadata.partition_columns else tuple(path)
 
     def _rows(
         self,
         files: Sequence[LiveFile],
         named: frozenset[str],
         partition_values: Callable[[], PartitionValues],
+        *,
+        ignore_corrupt: bool = False,
     ) -> DataFrame:
         """Return the rows with some columns, and ``#file``, an index into ``files``.
 
         Files whose deletion vectors cannot be read are left out.
+
+        :param ignore_corrupt: True to leave out rows of damaged files
         """
         metadata = self._metadata
         mode, partition_by = metadata.properties.mapping_mode, frozenset(metadata.partition_columns)
@@ -126,7 +147,10 @@ class ConditionReader:
         values = partition_values() if named & partition_by else {}
         lookup = self._lookup(files, values)
         paths = [self._data.uri(files[index]) for index in dict.fromkeys(known["file"] for known in lookup)]
-        read = self._session.spark.read.schema(schema).parquet(*literal(paths))
+        reader = self._session.spark.read.schema(schema)
+        if ignore_corrupt:
+            reader = reader.option("ignoreCorruptFiles", True).option("ignoreMissingFiles", True)
+        read = reader.parquet(*literal(paths))
         if sum(file.size for file in files) < _ONE_TASK:
             read = read.coalesce(1)
         logical: Any = StructType.fromJson(file_schema(Metadata("", metadata.schema_string), named))
@@ -224,6 +248,20 @@ def _expressions(condition: RowCondition) -> Iterator[str]:
         yield condition.surely_broken
 
 
+def _aggregates(index: int, path: Sequence[str], of: str, is_bounded: bool) -> Iterator[str]:
+    """Yield the SQL for the number of a column's values, and for its bounds if they are compared."""
+    value = ".".join(map(quote, path))
+    number = f"CASE WHEN NOT isnan({value}) THEN {value} END" if of in ("float", "double") else value
+    yield f"count({value}) AS count{index}"
+    for end in _ENDS if is_bounded else ():
+        yield f"{_COMPARED.get(of, '{}').format(f'{end}({number})')} AS {end}{index}"
+
+
+def _live_rows(file: LiveFile) -> int | None:
+    vector, rows = file.deletion_vector, file.num_records
+    return None if rows is None else rows - (0 if vector is None else vector.cardinality)
+
+
 #: SQL that makes Python values of a type comparable and exact.
 _COMPARED = {
     "date": "unix_date({})",
@@ -232,6 +270,8 @@ _COMPARED = {
     "string": "CAST({} AS BINARY)",
 }
 _ENDS = ("min", "max")
+#: Number of columns that a query reads at most.
+_COLUMNS_AT_ONCE = 100
 
 
 def _value(of: str, value: Any) -> Any:
