@@ -8,10 +8,11 @@ compared.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import partial
-from math import isclose, isfinite
+from math import copysign, inf, isclose, isfinite
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column_statistics import (
@@ -60,6 +61,14 @@ def parsed_differences(add: Mapping[str, Any], metadata: Metadata, stats: object
             return found
         if isinstance(said, Mapping):
             found += _of_statistics(said, parsed, columns)
+            rows = said.get("numRecords")
+            if (
+                rows is not None
+                and parsed.get("numRecords") is None
+                and not add.get("stats")
+                and add.get("deletionVector")
+            ):
+                found.append(f"{STATISTICS} (numRecords of a file with a deletion vector is null, not {_shown(rows)})")
     return found
 
 
@@ -90,8 +99,11 @@ def _stands_for(text: Any, value: Any, data_type: DataType) -> bool:
     if kind == "decimal" and isinstance(value, Decimal):
         return Decimal(text) == value
     try:
-        return compare(_meant(text, kind), value)
-    except (ValueError, InvalidOperation):
+        is_near = compare(_meant(text, kind), value)
+        if is_near and kind in _FRACTIONS and isfinite(value):
+            return _nearest(text, kind) == _nearest(value, kind)
+        return is_near
+    except (TypeError, ValueError, ArithmeticError):
         return False
 
 
@@ -139,7 +151,7 @@ def _is_bound(text: Any, value: Any, kind: ColumnKind, *, upper: bool) -> bool:
     narrower = _NARROWER.get(of)
     try:
         return compare(text, value) and not (narrower is not None and narrower(text, value, kind, upper))
-    except (ValueError, InvalidOperation):
+    except (TypeError, ValueError, ArithmeticError):
         return False
 
 
@@ -148,6 +160,12 @@ def _is_lower(said: Any, value: Any, kind: ColumnKind, upper: bool) -> bool:
     ours, theirs = (number if isinstance(number, Decimal) else Decimal(str(number)) for number in (said, value))
     excess = theirs - ours if upper else ours - theirs
     return kind.decimal is not None and -excess >= Decimal(1).scaleb(-kind.decimal.scale)
+
+
+def _is_less(said: Any, value: Any, kind: ColumnKind, upper: bool) -> bool:
+    """Return True if a float excludes its neighbour: no difference is too small to hide rows."""
+    ours, theirs = _nearest(said, kind.of), _nearest(value, kind.of)
+    return ours > theirs if upper else ours < theirs
 
 
 def _is_earlier(said: str, value: str, _: ColumnKind, upper: bool) -> bool:
@@ -163,6 +181,8 @@ def _is_shorter(said: str, value: str, _: ColumnKind, upper: bool) -> bool:
 
 #: For each type, a function that returns True if a bound excludes values that its string includes.
 _NARROWER: Mapping[str, Callable[[Any, Any, ColumnKind, bool], bool]] = {
+    "float": _is_less,
+    "double": _is_less,
     "decimal": _is_lower,
     "string": _is_shorter,
     "timestamp": _is_earlier,
@@ -179,6 +199,15 @@ def _fraction(said: Any, value: Any, tolerance: float = 1e-12) -> bool:
     if not (isfinite(one) and isfinite(other)):
         return True
     return not isinstance(value, (str, bool)) and isclose(one, other, rel_tol=tolerance)
+
+
+def _nearest(value: Any, of: str) -> float:
+    """Return the value of a type that is nearest to a number."""
+    number = float(value)
+    try:
+        return number if of == "double" else float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        return copysign(inf, number)
 
 
 def _decimal(said: Any, value: Any) -> bool:

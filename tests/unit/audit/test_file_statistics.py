@@ -94,6 +94,12 @@ SOUND: list[tuple[str, pa.Array, Any, Any]] = [
     ("string", of(pa.string(), "m" * 40, "\U0001f600" * 40), "m" * 32, "\U0001f600" * 16 + "\U0010ffff"),
     ("string", of(pa.string(), "", "b"), "", "b"),
     ("boolean", of(pa.bool_(), False, True), False, True),
+    ("double", of(pa.float64(), -0.0, 1.0), -0.0, 1.0),
+    ("double", of(pa.float64(), -1.0, 0.0), -1.0, -0.0),
+    ("float", of(pa.float32(), -math.inf, math.inf), "-Infinity", "Infinity"),
+    ("short", of(pa.int16(), -(2**15), 2**15 - 1), -(2**15), 2**15 - 1),
+    ("timestamp", of(pa.timestamp("ms", "UTC"), moment("2024-01-01T10:00:00.123")), *["2024-01-01T10:00:00.123Z"] * 2),
+    ("timestamp_ntz", of(pa.timestamp("ns"), datetime(2024, 1, 1, 0, 0, 0, 123)), *["2024-01-01T00:00:00.000"] * 2),
     ("long", of(pa.int64(), None, None), None, None),
     ("long", of(pa.int64(), None, None), 1, 2),
 ]
@@ -142,6 +148,26 @@ EXCLUDING: list[tuple[str, pa.Array, Any, Any, str]] = [
         "1970-01-01T00:00:00.000Z",
         "x <= TIMESTAMP '1969-12-31 23:59:59.999001Z'",
     ),
+    ("date", of(pa.date32(), date(9999, 12, 31)), "9999-12-30", "9999-12-30", "x >= DATE '9999-12-31'"),
+    (
+        "timestamp",
+        of(INSTANT, moment("2024-01-01T10:00:00.124000")),
+        *["2024-01-01T11:00:00.123+01:00"] * 2,
+        "x >= TIMESTAMP '2024-01-01 10:00:00.124Z'",
+    ),
+    (
+        "timestamp_ntz",
+        of(pa.date32(), date(2024, 1, 2)),
+        *["2024-01-01T00:00:00.000"] * 2,
+        "x >= TIMESTAMP_NTZ '2024-01-02 00:00:00'",
+    ),
+    ("float", of(pa.float32(), 0.5, 1.0000001192092896), 0.5, 1.0, "x >= 1.0000001192092896"),
+    ("double", of(pa.float64(), -5e-324, 0.0), -0.0, 0.0, "x <= -5e-324"),
+    ("double", of(pa.int32(), 1, 2), 1.0, 1.5, "x >= 2"),
+    ("decimal(12,4)", of(pa.decimal128(10, 2), Decimal("2.50")), "2.4999", "2.4999", "x >= 2.50"),
+    ("boolean", of(pa.bool_(), False, True), False, False, "x >= true"),
+    ("string", of(pa.string(), "a\uffff", "a\U00010000"), "a\U00010000", "a\U00010000", "x < 'a\U00010000'"),
+    ("string", of(pa.string(), "z" * 32 + "\U0001f600"), "z", "z" * 32 + "\uffff", "x > '" + "z" * 32 + "\uffff'"),
     ("string", of(pa.string(), "a", "a\U00010000"), "a", "a\uffff", "x > 'a\uffff'"),
     ("string", of(pa.string(), "z" * 40), "z" * 32, "z" * 32, "x > '" + "z" * 32 + "'"),
 ]
@@ -337,6 +363,13 @@ def test_every_common_type_that_deltalake_writes_passes(tmp_path):
     deltalake.write_deltalake(path, rows)
     (report,) = run(JobRequest((path,), AuditOptions(level="footers")), python_session()).tables
     assert (told(report), report.verdict) == ([], Verdict.PASS)
+    assert report.evidence["statistics"]["not_compared"] == {}
+
+
+@pytest.mark.parametrize("bound", ["2024-01-01T10:00:00.000", "2024-01-01 10:00:00"])
+def test_timestamps_without_a_zone_which_engines_read_differently_are_not_compared(tmp_path, bound):
+    report = one(tmp_path / "t", "timestamp", of(INSTANT, moment("2025-01-01T10:00:00")), bound, bound)
+    assert (told(report), report.evidence["statistics"]["compared"]) == ([], 0)
 
 
 def test_null_count_is_compared_even_if_the_bounds_are_not(tmp_path):

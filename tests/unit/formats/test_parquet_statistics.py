@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError, parse_footer
-from airflow_delta_provider.domain.formats.parquet.statistics import encoded_path
+from airflow_delta_provider.domain.formats.parquet.statistics import Writer, encoded_path
 
 WORDS = ["a", "bb" * 30, "é", "", "z" * 200]
 
@@ -83,3 +83,28 @@ def test_damaged_footers_raise_only_their_own_error():
             content[chance.randrange(start, len(content) - 8)] = chance.randrange(256)
         with suppress(FooterError):
             parse_footer(bytes(content), like).statistics()
+
+
+@pytest.mark.parametrize(
+    ("created_by", "bytes_are_sound", "strings_are_whole", "omits_zero"),
+    [
+        ("parquet-mr version 1.13.1 (build db4183109d5b734ec5930d870cdae161e408ddba)", True, True, False),
+        ("parquet-mr version 1.7.0 (build 1)", False, False, False),
+        ("parquet-mr", False, False, False),
+        ("parquet-mr compatible Photon version 0.2 (build 16.4)", True, False, False),
+        ("parquet-mr-trino version 435 (build 1)", True, False, False),
+        ("Trino version 478 (build 1)", True, False, False),
+        ("parquet-cpp-arrow version 26.0.1", True, True, False),
+        ("parquet-cpp version 1.5.1-SNAPSHOT", True, False, False),
+        ("parquet-rs version 52.0.0", True, True, True),
+        ("parquet-rs version 53.0.0", True, True, False),
+        ("delta-rs version py-1.6.6", True, True, False),
+        ("DuckDB version v1.5.5 (build 1)", True, True, False),
+        ("Polars", True, True, False),
+        ("", False, False, False),
+    ],
+)
+def test_writers_are_trusted_as_readers_do(created_by, bytes_are_sound, strings_are_whole, omits_zero):
+    writer = Writer(created_by, (), {})
+    assert (writer.has_sound_bytes, writer.keeps_strings_whole) == (bytes_are_sound, strings_are_whole)
+    assert writer.omits_zero is omits_zero

@@ -327,10 +327,13 @@ class _OfFile:
         """Return the numbers of NULLs and of values in the file."""
         values, nulls = 0, self._rows or 0 if leaf.ordinal is None else 0
         for chunk in chunks:
-            if chunk.null_count is None:
-                raise _NotComparedError(_NO_STATISTICS)
-            nulls += chunk.null_count
-            values += chunk.num_values - chunk.null_count
+            count = chunk.null_count
+            if count is None:
+                if chunk.minimum is None or not self._writer.omits_zero:
+                    raise _NotComparedError(_NO_STATISTICS)
+                count = 0
+            nulls += count
+            values += chunk.num_values - count
         return nulls, values
 
     def _nulls(

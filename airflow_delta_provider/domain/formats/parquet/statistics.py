@@ -53,15 +53,25 @@ class Writer(NamedTuple):
     @property
     def has_sound_bytes(self) -> bool:
         """Return True if bounds of byte arrays are sound: parquet-mr had the fault PARQUET-251 before 1.8.0."""
-        if not self.created_by.startswith("parquet-mr"):
+        if self._application != "parquet-mr":
             return bool(self.created_by)
-        found = re.match(r"parquet-mr (?:\([^)]*\) )?version (\d+)\.(\d+)", self.created_by)
+        found = re.match(r" version (\d{1,9})\.(\d{1,9})", self.created_by[len(self._application) :])
         return found is not None and (int(found[1]), int(found[2])) >= (1, 8)
 
     @property
     def keeps_strings_whole(self) -> bool:
         """Return True if its writer truncates no bounds of strings, or records that it did."""
-        return self.has_sound_bytes and self.created_by.startswith(_KNOWN)
+        return self.has_sound_bytes and self._application in _KNOWN
+
+    @property
+    def omits_zero(self) -> bool:
+        """Return True if a missing number of nulls is 0: parquet-rs wrote no 0 before release 53 (arrow-rs#6490)."""
+        found = re.fullmatch(r"parquet-rs version (\d{1,9})\..*", self.created_by)
+        return found is not None and int(found[1]) < 53
+
+    @property
+    def _application(self) -> str:
+        return self.created_by.partition(" version")[0]
 
     @property
     def uses_one_calendar(self) -> bool:
@@ -80,7 +90,7 @@ class Writer(NamedTuple):
 
 _SPARK_VERSION = b"org.apache.spark.version"
 #: Writers whose bounds of strings are values, unless they are recorded as not exact.
-_KNOWN = ("parquet-mr", "parquet-cpp-arrow", "parquet-rs", "DuckDB", "Polars")
+_KNOWN = frozenset({"parquet-mr", "parquet-cpp-arrow", "parquet-rs", "delta-rs", "DuckDB", "Polars"})
 
 
 class KnownForms:
