@@ -105,7 +105,6 @@ class SnapshotComparison:
         self._parsed = 0
         self._misparsed: dict[FileKey, list[str]] = {}
         self._without_text: dict[FileKey, Mapping[str, Any]] = {}
-        self._described = False
         self._undescribed: list[str] = []
 
     @cached_property
@@ -132,9 +131,8 @@ class SnapshotComparison:
             return
         key = file_key(body)
         digest = self._expected.files.get(key)
-        if body.get("stats") or body.get(STATISTICS):
-            self._described = True
-        elif digest is not None and has_statistics(digest):
+        is_described = body.get("stats") not in (None, "") or body.get(STATISTICS)
+        if not is_described and digest is not None and has_statistics(digest):
             self._undescribed.append(key[0])
         if digest is None:
             self._only_here.append(key[0])
@@ -155,13 +153,13 @@ class SnapshotComparison:
 
     @property
     def without_statistics(self) -> list[str]:
-        """Paths of the files that have statistics in the commits, if the checkpoint has none at all.
+        """Paths of the files that have statistics in the commits, and none in the checkpoint.
 
         It is empty if the properties of the table turn off both forms of statistics.
         """
         properties = (self._expected.metadata or {}).get("configuration") or {}
         is_meant = properties.get(_AS_JSON) == "false" and properties.get(_AS_STRUCT) != "true"
-        return [] if self._described or is_meant else self._undescribed
+        return [] if is_meant else self._undescribed
 
     def differences(
         self, files: Container[FileKey], originals: Originals, retained_since: Callable[[], float]

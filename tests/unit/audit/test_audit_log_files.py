@@ -233,6 +233,19 @@ def test_checkpoint_without_the_statistics_of_the_commits_is_found() -> None:
     assert finding.facts["files"] > 1
 
 
+def test_checkpoint_without_the_statistics_of_one_file_is_found() -> None:
+    """As an engine writes it that cannot read the statistics of that file."""
+    table = history()
+    storage = Kept(table.commits)
+    storage.files[classic_name(AT)] = as_parquet(
+        at(table, lambda actions: no_statistics([action for action in actions if "add" in action][-1:]))
+    )
+    (finding,) = found(storage)
+    assert codes([finding]) == warning("LG27")
+    assert finding.facts is not None
+    assert finding.facts["files"] == 1
+
+
 @pytest.mark.parametrize("text", ["null", "{}"])
 def test_statistics_that_say_nothing_are_not_missed(text: str) -> None:
     table = history()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from collections.abc import Callable
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -12,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.parsed_fields import parsed_differences
 from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.audits_in_parts import Kept, told
 from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
@@ -187,3 +190,53 @@ def test_statistics_that_no_commit_has_are_not_compared() -> None:
     without = table()
     body(without.commits[1], "add").pop("stats")
     assert of_checkpoint(checkpoint(without, _no_change)) == []
+
+
+#: A bound in the checkpoint that differs from ``COLUMNS`` as little as its type allows, towards the values.
+LEAST: list[tuple[str, Any, Any]] = [
+    ("b", 6, 4),
+    ("l", 9007199254740994, 9007199254740992),
+    ("f", 1.1000001430511475, 1.0999999046325684),
+    ("d", math.nextafter(1e-30, 1), math.nextafter(1e-30, 0)),
+    ("m", Decimal("12.35"), Decimal("12.33")),
+    ("s", "Zürich\0", "Züric"),
+    ("a", date(2024, 3, 1), date(2024, 2, 28)),
+    ("t", COLUMNS["t"][3].replace(microsecond=124_000), COLUMNS["t"][3].replace(microsecond=122_000)),
+    ("n", COLUMNS["n"][3].replace(microsecond=124_000), COLUMNS["n"][3].replace(microsecond=122_000)),
+]
+
+
+@pytest.mark.parametrize("text", [True, False], ids=["JSON, too", "struct alone"])
+@pytest.mark.parametrize(("column", "above", "below"), LEAST)
+def test_bound_that_excludes_the_next_value_is_found(column: str, above: Any, below: Any, text: bool) -> None:
+    for part, value in (("minValues", above), ("maxValues", below)):
+
+        def change(add: Json) -> None:
+            add["stats_parsed"][part] = {**add["stats_parsed"][part], column: value}  # noqa: B023
+
+        assert f"stats_parsed ({part} of {column} is " in differences(checkpoint(table(), change, text=text))
+
+
+def test_maximum_that_is_lower_by_less_than_a_millisecond_is_silent() -> None:
+    """Readers allow for that, as times in JSON are cut to milliseconds."""
+    high = COLUMNS["t"][3].replace(microsecond=122_001)
+
+    def change(add: Json) -> None:
+        add["stats_parsed"]["maxValues"] = {**add["stats_parsed"]["maxValues"], "t": high}
+
+    assert of_checkpoint(checkpoint(table(), change)) == []
+
+
+@pytest.mark.parametrize(("column", "value"), [("f", 1.1000001430511475), ("d", math.nextafter(1e-30, 1))])
+def test_partition_value_of_the_next_float_is_found(column: str, value: float) -> None:
+    storage = checkpoint(table(column), lambda add: add["partitionValues_parsed"].update({column: value}))
+    assert f"partitionValues_parsed ({column} is " in differences(storage)
+
+
+def test_number_of_rows_that_is_lost_is_found_if_the_file_has_a_deletion_vector() -> None:
+    """PROTOCOL.md requires it there: a commit that deletes more rows repeats it."""
+    add = {"stats_parsed": {"numRecords": None}, "deletionVector": {"storageType": "i"}}
+    metadata = Metadata.from_json(table().now.metadata)
+    assert len(parsed_differences(add, metadata, '{"numRecords": 10}')) == 1
+    for sound in ({**add, "stats": '{"numRecords": 10}'}, {**add, "deletionVector": None}):
+        assert parsed_differences(sound, metadata, '{"numRecords": 10}') == []

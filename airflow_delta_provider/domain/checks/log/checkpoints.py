@@ -270,7 +270,7 @@ LOST_STATISTICS = _history.warning(
     27,
     "checkpoint lacks the statistics of the commits",
     name="checkpoint-lacks-statistics",
-    effect="Engines that start from the checkpoint read every file for each query, and commits that repeat its files, "
+    effect="Engines that start from the checkpoint read these files for each query, and commits that repeat the files, "
     "such as deletions by vectors, lose the number of rows.",
     remedy="Let an up-to-date engine write the next checkpoint while the commits are still kept.",
     threads=("delta-io/delta-kernel-rs#3253",),
@@ -309,8 +309,8 @@ def check_comparison(
     yield from _lost_domains(segment, compared.expected_domains, compared.domains)
     if lost := compared.without_statistics:
         yield LOST_STATISTICS.found(
-            "The checkpoint of version {version} has no statistics, but the commits have statistics of {files:file}, "
-            "for example {file}.",
+            "The checkpoint of version {version} has no statistics of {files:file}, for example {file}, but the "
+            "commits do.",
             version=segment.checkpoint_version,
             path=f"_delta_log/{segment.checkpoint_files[0]}",
             files=len(lost),
