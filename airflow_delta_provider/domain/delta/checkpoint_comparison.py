@@ -10,7 +10,12 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS, parsed_differences
+from airflow_delta_provider.domain.delta.parsed_fields import (
+    PARTITION_VALUES,
+    STATISTICS,
+    narrower_bounds,
+    parsed_differences,
+)
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.snapshot import (
     FILE_FIELDS,
@@ -216,6 +221,8 @@ class SnapshotComparison:
                 yield key, ["some fields"]
                 continue
             fields = file_differences(logged[key], add)
+            if self._metadata is not None and "stats" not in fields:
+                fields += narrower_bounds(logged[key].get("stats"), add.get("stats"), self._metadata)
             if not fields:  # engines may write statistics in another form, and carry them on
                 self._expected.note_add(key, add)
             yield key, fields

@@ -16,6 +16,7 @@ from math import copysign, inf, isclose, isfinite
 from typing import Any
 
 from airflow_delta_provider.domain.delta.column_statistics import (
+    BOUNDS,
     ColumnKind,
     Columns,
     columns_of,
@@ -70,6 +71,29 @@ def parsed_differences(add: Mapping[str, Any], metadata: Metadata, stats: object
             ):
                 found.append(f"{STATISTICS} (numRecords of a file with a deletion vector is null, not {_shown(rows)})")
     return found
+
+
+def narrower_bounds(said: object, other: object, metadata: Metadata) -> Iterator[str]:
+    """Yield numbers among the bounds of ``other`` that exclude values which those of ``said`` include, for people.
+
+    :param said: JSON string of statistics; any other value if unknown
+    """
+    columns = columns_of(metadata)
+    try:
+        ours, theirs = (read_statistics(text, exact=True) if isinstance(text, str) else None for text in (said, other))
+    except ValueError:
+        return
+    if columns is None or not (isinstance(ours, Mapping) and isinstance(theirs, Mapping)):
+        return
+    known = {kind.name: bounds for kind, *bounds, _ in walk(ours, columns)}
+    for kind, *bounds, _ in walk(theirs, columns):
+        narrower = _NARROWER.get("decimal" if kind.decimal is not None else kind.of)
+        for part, text, value in zip(BOUNDS, known.get(kind.name, ()), bounds):
+            try:
+                if narrower in (_is_less, _is_lower) and narrower(text, value, kind, part == BOUNDS[1]):
+                    yield f"stats ({part} of {kind.name} is {_shown(value)}, not {_shown(text)})"
+            except (TypeError, ValueError, ArithmeticError):
+                pass  # one is missing, or was reported with the statistics
 
 
 def _of_partition(values: Mapping[str, Any], parsed: Mapping[str, Any], metadata: Metadata) -> Iterator[str]:
@@ -127,9 +151,9 @@ def _of_statistics(said: Mapping[str, Any], parsed: Mapping[str, Any], columns: 
         yield f"{STATISTICS} (tightBounds is {_shown(tight[1])}, not {_shown(tight[0])})"
     texts = {kind.name: rest for kind, *rest in walk(said, columns)}
     for kind, *ours in walk(parsed, columns):
-        parts = zip(("minValues", "maxValues"), texts.get(kind.name, ()), ours)
+        parts = zip(BOUNDS, texts.get(kind.name, ()), ours)
         for part, text, value in parts:
-            if text is not None and value is not None and not _is_bound(text, value, kind, upper=part == "maxValues"):
+            if text is not None and value is not None and not _is_bound(text, value, kind, upper=part == BOUNDS[1]):
                 yield f"{STATISTICS} ({part} of {kind.name} is {_shown(value)}, not {_shown(text)})"
         *_, text = texts.get(kind.name, (None,))
         if type(text) is int and ours[-1] is not None and ours[-1] != text:

@@ -240,3 +240,24 @@ def test_number_of_rows_that_is_lost_is_found_if_the_file_has_a_deletion_vector(
     assert len(parsed_differences(add, metadata, '{"numRecords": 10}')) == 1
     for sound in ({**add, "stats": '{"numRecords": 10}'}, {**add, "deletionVector": None}):
         assert parsed_differences(sound, metadata, '{"numRecords": 10}') == []
+
+
+@pytest.mark.parametrize(
+    ("column", "wrong", "sound"),
+    [
+        ("m", "12.33", "12.340"),
+        ("d", "9.999999999999999E-31", "1.0000000000000001E-30"),
+        ("f", "1.0999999", "1.10000002"),
+    ],
+)
+def test_bound_that_an_engine_wrote_again_as_json_excludes_no_value(column: str, wrong: str, sound: str) -> None:
+    for number, is_found in ((wrong, True), (sound, False)):
+
+        def change(add: Json) -> None:
+            stats = json.loads(add["stats"])
+            stats["maxValues"][column] = "@"
+            add["stats"] = json.dumps(stats).replace('"@"', number)  # noqa: B023
+            del add["stats_parsed"]
+
+        found = of_checkpoint(checkpoint(table(), change))
+        assert [finding.code for finding in found] == (["LG07"] if is_found else [])
