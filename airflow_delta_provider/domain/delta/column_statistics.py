@@ -172,7 +172,7 @@ def _kind(data_type: DataType, mode: MappingMode, parts: tuple[str, ...], metada
     if of == "string" and metadata.get("__COLLATIONS"):
         return ColumnKind(name, of)  # ordered differently
     if of == "long" and Identity.of(metadata) is not None:
-        return ColumnKind(name, of, value=_integer)  # the valid values depend on the commit
+        return ColumnKind(name, of, value=_BOUNDS[of][1])  # the valid values depend on the commit
     return ColumnKind(name, of, *_BOUNDS.get(of, ()))
 
 
@@ -231,6 +231,15 @@ def _number(value: Any) -> Any:
     return value if type(value) in (int, float, Decimal) else _no_value(value)
 
 
+def _float(value: Any) -> Any:
+    number = _number(value)
+    return number if number is None or -_BEYOND_FLOATS < number < _BEYOND_FLOATS else _no_value(value)
+
+
+def _are_floats(least: Any, most: Any) -> bool:
+    return bool(least > -_BEYOND_FLOATS and most < _BEYOND_FLOATS)
+
+
 def _of_decimal(data_type: DecimalType) -> tuple[Any, ...]:
     """Return the form of the bounds of a decimal. Some engines keep its digits in a string."""
     beyond = 10 ** (data_type.precision - data_type.scale)
@@ -257,6 +266,8 @@ def _of_decimal(data_type: DecimalType) -> tuple[Any, ...]:
 
 
 _FRACTIONS = (float, int, Decimal)
+#: Least number that is nearer to infinity than to a 32-bit float.
+_BEYOND_FLOATS = 2.0**128 - 2.0**103
 #: Numbers of digits that every double keeps, and that the text of one has at most.
 _DIGITS_OF_DOUBLE, _MOST_DIGITS = 15, 17
 _LONGS = frozenset({(1 << 63) - 1, -(1 << 63)})
@@ -337,14 +348,14 @@ _USUAL_TIMESTAMP = re.compile(
     r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}(?:Z|[+-]\d\d:\d\d)?",
     re.ASCII,
 ).fullmatch
-_NUMBERS = (_FRACTIONS, _number)
 _TIMESTAMPS = ((str,), _timestamp, _are_moments, _MILLISECOND)
 _BOUNDS: Mapping[str, tuple[Any, ...]] = {
     "byte": _of_bits(8),
     "short": _of_bits(16),
     "integer": _of_bits(32),
-    "long": ((int,), _integer),
-    **dict.fromkeys(("float", "double"), _NUMBERS),
+    "long": _of_bits(64),
+    "float": (_FRACTIONS, _float, _are_floats),
+    "double": (_FRACTIONS, _number),
     "string": ((str,), _string),
     "boolean": ((bool,), _boolean),
     "date": ((str,), _date, _are_days),

@@ -115,3 +115,36 @@ def test_decimals_are_compared_digit_by_digit() -> None:
     body(table.commits[-1], "add")["stats"] = stats
     (found,) = audited(table.commits)
     assert (found.code, found.facts and found.facts["least"]) == ("AC19", "9999999999999999.98")
+
+
+@pytest.mark.parametrize(
+    ("of", "inside", "outside"),
+    [
+        ("byte", "127", "128"),
+        ("short", "-32768", "-32769"),
+        ("integer", "2147483647", "2147483648"),
+        ("long", "9223372036854775807", "9223372036854775808"),
+        ("long", "-9223372036854775808", "-9223372036854775809"),
+        ("float", "3.4028235e38", "3.4028236e38"),
+        ("float", '"-Infinity"', "-1e39"),
+        ("double", "1.7976931348623157e308", "true"),
+        ("date", '"9999-12-31"', '"9999-12-32"'),
+        ("timestamp", '"9999-12-31T23:59:59.999Z"', '"9999-12-31T24:59:59.999Z"'),
+        ("boolean", "true", "0"),
+        ("string", '"0"', "0"),
+    ],
+)
+def test_bounds_outside_of_their_type_are_found(of: str, inside: str, outside: str) -> None:
+    for bound, codes in ((inside, []), (outside, ["AC18"])):
+        table = Table(field("x", of)).append()
+        stats = f'{{"numRecords":2,"minValues":{{"x":{bound}}},"maxValues":{{"x":{bound}}},"nullCount":{{"x":0}}}}'
+        body(table.commits[-1], "add")["stats"] = stats
+        assert [found.code for found in audited(table.commits)] == codes
+
+
+def test_constant_columns_of_files_alike_are_no_sign_of_a_fault() -> None:
+    table = Table(field("x", "long"), field("y", "double")).append().append().append()
+    stats = '{"numRecords":9,"minValues":{"x":0,"y":0.0},"maxValues":{"x":0,"y":0.0},"nullCount":{"x":0,"y":0}}'
+    for number, actions in enumerate(table.commits[1:]):
+        body(actions, "add").update(stats=stats, size=1000 + number)
+    assert audited(table.commits) == []

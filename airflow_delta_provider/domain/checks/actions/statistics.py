@@ -1,6 +1,7 @@
 """The statistics of a file that a commit adds: AC18, AC19 and AC39.
 
-PROTOCOL.md, Per-file Statistics.
+PROTOCOL.md, Per-file Statistics. Bounds that are alike in many files, or 0 in all columns, are no sign of a fault:
+constant columns have them, and neither sizes nor numbers of rows tell these from a wrong bound. Level footers does.
 """
 
 from __future__ import annotations
