@@ -92,6 +92,10 @@ _BEFORE_ICEBERG = {
     "deletion vectors": "In a change before this one, set delta.enableDeletionVectors to false and run REORG TABLE … "
     "APPLY (PURGE); or leave the other feature disabled.",
     "the column mapping": "Enable the feature columnMapping in a change before this one.",
+    "row tracking is not": "List rowTracking too: one statement has to enable both.",
+    "row tracking is enabled": "Set delta.enableRowTracking to false in a change before this one, then enable "
+    "rowTracking and icebergCompatV3 together.",
+    "it is enabled": "Write the rows to a new table without it.",
 }
 
 
@@ -104,7 +108,7 @@ def check_iceberg(before: TableState, after: TableState) -> Iterator[Finding]:
         return
     for compat, why in refused_by_engine(before, after):
         yield requests.WOULD_BREAK_RULES.found(
-            "{subject} would be enabled, but {why}.",
+            "Delta Spark refuses this change because of {subject}: {why}.",
             remedy=next((remedy for begins, remedy in _BEFORE_ICEBERG.items() if why.startswith(begins)), None),
             subject=compat.name,
             why=Prose(why),

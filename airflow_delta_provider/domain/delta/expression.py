@@ -88,6 +88,22 @@ def called_names(expression: str) -> Iterator[str]:
         before = word
 
 
+#: A number, text, a typed literal or a word for a value. Spark joins neighbouring strings into one.
+_LITERAL = re.compile(
+    r"""
+    [+-]?\s*(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?(?:bd|[ylsfd])? | true | false | null
+    | (?:x|r|date|time|timestamp(?:_ntz|_ltz)?)?(?:\s*(?:'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"))+
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+
+
+def is_literal(expression: str) -> bool:
+    """Return True if ``expression`` is one literal of SQL: no operator, function, cast or parenthesis."""
+    bare = _TOKEN.sub(lambda token: " " if token["comment"] else token[0], expression)
+    return _LITERAL.fullmatch(bare.strip()) is not None
+
+
 def has_subquery(expression: str) -> bool:
     """Return True if ``expression`` certainly has a subquery: ``select`` could also be a column's name."""
     tokens = [token for token in _TOKEN.finditer(expression) if not token["comment"]]

@@ -204,6 +204,7 @@ _CODEC = Form(
     "a known compression codec",
     re.compile(r"none|uncompressed|snappy|gzip|lz4|lz4_raw|zstd|brotli|lzo", re.IGNORECASE).fullmatch,
 )
+_VERSION = Form("a version", lambda text: re.fullmatch(r"\+?\d{1,19}", text) and int(text) < 1 << 63)
 _FORMAT_VERSION = Form("1.0.0 or 2.MINOR.PATCH", re.compile(r"1\.0\.0|2\.\d+\.\d+").fullmatch)
 
 FORMS: Mapping[str, Form] = {
@@ -241,6 +242,7 @@ FORMS: Mapping[str, Form] = {
     ),
     "delta.parquet.compression.codec": _CODEC,
     "delta.parquet.format.version": _FORMAT_VERSION,
+    PROTECTED_BEFORE: _VERSION,
 }
 #: Units of an interval, in microseconds. Months and years have no fixed length: Delta Spark refuses them.
 _MICROSECONDS = {

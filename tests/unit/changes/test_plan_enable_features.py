@@ -168,6 +168,49 @@ def test_compatibility_with_iceberg_needs_a_table_that_is_mapped_already():
     assert "Enable the feature columnMapping" in finding.message
 
 
+V3 = {"delta.enableIcebergCompatV3": "true"}
+MAPPED = {"delta.columnMapping.mode": "name"}
+COMPATIBLE = LEGACY.supporting(["columnMapping", "rowTracking", "icebergCompatV3"])
+
+
+@pytest.mark.parametrize(
+    ("features", "before", "properties", "message", "remedy"),
+    [
+        (("icebergCompatV3",), MAPPED, {}, "row tracking is not enabled", "List rowTracking too"),
+        (
+            ("icebergCompatV3",),
+            MAPPED | {"delta.enableRowTracking": "true"},
+            {},
+            "row tracking is enabled before it",
+            "Set delta.enableRowTracking to false",
+        ),
+        (
+            ("changeDataFeed",),
+            MAPPED | V3 | {"delta.enableRowTracking": "true"},
+            {"delta.enableIcebergCompatV3": "false"},
+            "it is enabled and cannot be disabled",
+            "new table",
+        ),
+    ],
+    ids=["without row tracking", "after row tracking", "off"],
+)
+def test_third_version_of_iceberg_compatibility_comes_with_row_tracking_and_stays(
+    features, before, properties, message, remedy
+):
+    state = state_of(SCHEMA, protocol=COMPATIBLE, configuration=before, files=())
+    (finding,) = plan(*features, state=state, allow_special=True, properties=properties).refusals
+    assert finding.code == "RQ42"
+    assert message in finding.message
+    assert remedy in finding.remedy
+
+
+def test_third_version_of_iceberg_compatibility_is_enabled_together_with_row_tracking():
+    state = state_of(SCHEMA, configuration=MAPPED, files=())
+    assert codes(plan("icebergCompatV3", "rowTracking", state=state, allow_special=True)) == []
+    state = state_of(SCHEMA, protocol=COMPATIBLE, configuration=MAPPED | V3 | {"delta.enableRowTracking": "true"})
+    assert codes(plan("icebergCompatV3", state=state, allow_special=True)) == []
+
+
 def test_special_feature_cannot_come_in_through_its_property():
     (finding,) = plan("columnMapping", properties={"delta.EnableIcebergCompatV2": "true"}).refusals
     assert finding.code == "RQ08"

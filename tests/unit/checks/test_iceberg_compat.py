@@ -15,7 +15,8 @@ LISTS = struct(field("id", "long"), field("s", struct(field("list", ArrayType(LO
 MAPS = struct(field("id", "long"), field("m", MapType(LONG, LONG)))
 VARIANT = struct(field("id", "long"), field("s", struct(field("v", "variant"))))
 MAPPED = {"delta.columnMapping.mode": "name"}
-V1, V2 = {"delta.enableIcebergCompatV1": "true"}, {"delta.enableIcebergCompatV2": "true"}
+V1, V2, V3 = ({f"delta.enableIcebergCompatV{n}": "true"} for n in (1, 2, 3))
+TRACKED = {"delta.enableRowTracking": "true"}
 VECTORS = {"delta.enableDeletionVectors": "true"}
 
 
@@ -32,6 +33,15 @@ FITTING = {
     "listed, and off": table("icebergCompatV1", "icebergCompatV2", "deletionVectors", schema=LISTS, **V2, **MAPPED),
     "not listed": table("deletionVectors", schema=VARIANT, **V1, **V2, **VECTORS),
 }
+
+
+def with_default(text: str) -> TableState:
+    schema = struct(field("id", "long", CURRENT_DEFAULT=text))
+    features = ("icebergCompatV3", "rowTracking", "allowColumnDefaults")
+    return table(*features, schema=schema, **V3, **MAPPED, **TRACKED)
+
+
+FITTING |= {f"default {text}": with_default(text) for text in ("-1", "NULL", "'current_date() || 1'", "1L")}
 UNFIT = {
     "no mapping": (table("icebergCompatV2", **V2), "icebergCompatV2", "the column mapping mode is none"),
     "vectors": (
@@ -55,6 +65,10 @@ UNFIT = {
         "the column s.list is of the type array<long>",
     ),
     "maps in the first version": (table("icebergCompatV1", schema=MAPS, **V1, **MAPPED), "icebergCompatV1", "map<"),
+    **{
+        f"default {text}": (with_default(text), "icebergCompatV3", f"the column id is no literal: {text}")
+        for text in ("1 + 1", "'a' || 'b'", "localtimestamp", "session_user", "CAST('1' AS BIGINT)")
+    },
     "a type": (table("icebergCompatV2", schema=VARIANT, **V2, **MAPPED), "icebergCompatV2", "s.v is of the type"),
 }
 

@@ -403,6 +403,18 @@ CASES = (
         name="format version",
         healed_by=KEPT,
     ),
+    *(
+        Case(
+            "MD26",
+            lambda: plain().support("checkpointProtection"),
+            set_property,
+            configured(**{"delta.requireCheckpointProtectionBeforeVersion": value}),
+            value,
+            name=f"protection before {value}",
+            healed_by=KEPT,
+        )
+        for value in ("three", "-1")
+    ),
     Case("MD27", plain, _overwrite, typed(v=VOIDS), "add", column="v.element", healed_by=FILES, then=set_property),
     Case(
         "MD27",

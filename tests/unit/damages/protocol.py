@@ -256,7 +256,7 @@ CASES = (
         "TF25",
         lambda: iceberg(3).support("allowColumnDefaults"),
         set_property,
-        column("v", metadata={"CURRENT_DEFAULT": "length('x')"}),
+        column("v", metadata={"CURRENT_DEFAULT": "'a' || 'b'"}),
         "metaData",
         name="V3 with a default that is no literal",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.delta.expression import wrong_default, wrong_syntax
+from airflow_delta_provider.domain.delta.expression import is_literal, wrong_default, wrong_syntax
 
 #: Expressions that Spark evaluates, many of them as in the examples of its functions and in the tests of Delta.
 RIGHT = (
@@ -90,3 +90,59 @@ def test_default_that_is_a_text_without_quotes_is_told_how_to_be_one(text, what)
 
 def test_remedy_is_only_given_for_a_text_without_quotes():
     assert wrong_default("concat(id, 'x')") == "names id, and a default can name no column"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1",
+        "-1",
+        "+ .5e-3",
+        "1.5D",
+        "1.25BD",
+        "10L",
+        "'a'",
+        "'it''s'",
+        "'a' 'b'",
+        r"'\'||'",
+        '"a"',
+        "X'1F'",
+        "r'a'",
+        "NULL",
+        "true",
+        "DATE '2020-01-01'",
+        "timestamp_ntz'2020-01-01 00:00:00'",
+        "1 /* one */",
+        " 1 -- one",
+        "'-- 1'",
+    ],
+)
+def test_literal(text):
+    assert is_literal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 + 1",
+        "'a' || 'b'",
+        "localtimestamp",
+        "session_user",
+        "current_date()",
+        "length('x')",
+        "CAST('1' AS INT)",
+        "(1)",
+        "'1'::int",
+        "1 - 1",
+        "array(1)",
+        "",
+        "'a",
+        "DATE",
+        "trueish",
+        "1 2",
+        "'a' + 'b'",
+        "-'a'",
+    ],
+)
+def test_no_literal(text):
+    assert not is_literal(text)

@@ -6,13 +6,13 @@ mapping is supported.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_change, on_state, on_transition
 from airflow_delta_provider.domain.checks.protocol import FAMILY
 from airflow_delta_provider.domain.checks.rule import Need, Prose, Restore, Scope
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField
+from airflow_delta_provider.domain.delta.expression import is_literal
 from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.features.feature import Feature
 from airflow_delta_provider.domain.delta.features.log import DELETION_VECTORS, ROW_TRACKING
@@ -27,11 +27,6 @@ SOURCE = "PROTOCOL.md, Iceberg Compatibility V1 and V2, and RFC iceberg-compat-v
 _FOREIGN_TYPES = ("void", "null", "variant", "geometry", "geography")
 #: Beginnings of the types that version 3 does not allow; unknown types are reported by MD13.
 _FOREIGN_TO_V3 = ("void", "null", "interval")
-#: Calls in the default of a column, which make it no literal; a literal may be cast.
-_CALL = re.compile(
-    r"(?i)\b(?!cast\b|decimal\b|try_cast\b)[a-z_]\w*\s*\(|\bcurrent_(?:date|timestamp|time|user|catalog)\b"
-)
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"")
 
 NOT_ICEBERG_COMPATIBLE = FAMILY.of(Scope.STATE, SOURCE).error(
     25,
@@ -42,6 +37,7 @@ NOT_ICEBERG_COMPATIBLE = FAMILY.of(Scope.STATE, SOURCE).error(
     remedy="Remove the incompatible parts, or set the property delta.enableIcebergCompat… to false.",
     shows="metaData",
 )
+_KEEP_V3 = "Remove the incompatible parts. Delta Spark does not disable icebergCompatV3, except by RESTORE."
 
 
 @on_state(NOT_ICEBERG_COMPATIBLE)
@@ -51,6 +47,7 @@ def _incompatible(state: TableState) -> Iterator[Finding]:
         if wrong:
             yield NOT_ICEBERG_COMPATIBLE.found(
                 "{subject} is enabled, but {what}.",
+                remedy=_KEEP_V3 if compat == ICEBERG_COMPAT_V3 else None,
                 subject=compat.name,
                 what=Prose(", ".join(wrong.values())),
                 incompatible=list(wrong),
@@ -60,11 +57,17 @@ def _incompatible(state: TableState) -> Iterator[Finding]:
 def refused_by_engine(before: TableState, after: TableState) -> Iterator[tuple[Feature, str]]:
     """Yield the reasons why Delta Spark refuses Iceberg compatibility: the feature, and a clause.
 
-    Deletion vectors must be disabled in an earlier version: ``CheckDeletionVectorDisabled`` in ``IcebergCompat.scala``.
+    See ``IcebergCompat.scala``. Deletion vectors must be disabled in an earlier version. Version 3 cannot be disabled,
+    and ALTER TABLE does not enable it if row tracking is enabled before.
 
     :param before: state before the change
     :param after: state after the change, without ids that the engine assigns
     """
+    had_v3, has_v3 = (_is_active(state, ICEBERG_COMPAT_V3) for state in (before, after))
+    if had_v3 and not has_v3:
+        yield ICEBERG_COMPAT_V3, "it is enabled and cannot be disabled"
+    if has_v3 and not had_v3 and is_active(ROW_TRACKING, before.protocol, before.metadata):
+        yield ICEBERG_COMPAT_V3, "row tracking is enabled before it"
     for compat in ICEBERG_COMPATS:
         if not _is_active(after, compat):
             continue
@@ -98,10 +101,10 @@ def _foreign_type(compat: Feature, state: TableState) -> Iterator[tuple[str, str
 
 
 def _default(compat: Feature, metadata: Metadata) -> Iterator[tuple[str, str]]:
-    """Yield columns whose default calls a function; version 3 allows literals only."""
+    """Yield columns whose default is no literal, which version 3 requires."""
     for column in metadata.readable_columns or () if compat == ICEBERG_COMPAT_V3 else ():
         text = column.field.metadata.get(CURRENT_DEFAULT) if column.kinds[-1] == "field" else None
-        if isinstance(text, str) and _CALL.search(_QUOTED.sub("''", text)):
+        if isinstance(text, str) and not is_literal(text):
             yield f"{column}: {text}", f"the default of the column {column} is no literal: {text}"
 
 
