@@ -198,7 +198,7 @@ def type_from_json(wire: Any, levels: int = MOST_LEVELS) -> DataType:
                 type_from_json(wire["valueType"], levels - 1),
                 _is_true(wire, "valueContainsNull"),
             )
-        if kind == "struct":
+        if kind == "struct" and isinstance(wire["fields"], list):
             return StructType(tuple(_field_from_json(f, levels - 1) for f in wire["fields"]))
         if kind == VARIANT.name:  # PROTOCOL.md has an example with an object
             return VARIANT

@@ -255,6 +255,11 @@ def test_sound_history_has_nothing_wrong():
     assert judge([content_of(actions) for actions in HISTORY]) == []
 
 
+@pytest.mark.parametrize("path", [("configuration",), ("format", "options")])
+def test_empty_list_is_no_map(path):
+    assert "AC16" in codes(judge(damaged(3, 1, ("metaData", *path), [])))
+
+
 @pytest.mark.parametrize("number", range(len(ODD)))
 def test_no_odd_value_in_place_of_another_stops_the_audit(number):
     for place in PLACES[number % 20 :: 20]:  # each value elsewhere: all of them everywhere take minutes

@@ -289,6 +289,13 @@ WRONG = {
     "TF09 two": (transition(table(LEGACY), TRACKED, WIDENING), "TF09", "ERROR"),
     "TF09 the same twice": (transition(table(LEGACY), TRACKED, TRACKED), "TF09", "ERROR"),
     "TF11 a feature vanished": (transition(table(TRACKED), listing("appendOnly", "invariants")), "TF11", "ERROR"),
+    "TF11 a feature vanished that only writers listed": (
+        transition(
+            table(Protocol(3, 7, None, frozenset({"rowTracking", "domainMetadata"}))), listing("domainMetadata")
+        ),
+        "TF12",
+        "ERROR",
+    ),
     "TF11 another one dropped": (
         transition(
             table(TRACKED),

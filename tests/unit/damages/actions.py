@@ -253,6 +253,7 @@ CASES = (
         name="list of values",
     ),
     Case("AC16", plain, update, removed(dataChange=None), "remove", healed_by=NEVER, name="remove"),
+    Case("AC16", plain, append, added(stats=5), '"stats": 5', healed_by=FILES, name="statistics are a number"),
     Case("AC17", plain, append, extra({"sidecar": {"path": "s.parquet"}}), "s.parquet", healed_by=NEVER),
     Case("AC16", plain, append, extra({"txn": {"appId": "a"}}), "appId", healed_by=NEVER, name="transaction"),
     Case(

@@ -154,6 +154,15 @@ CASES = (
     ),
     Case(
         "MD02",
+        plain,
+        set_property,
+        schema(lambda parsed: parsed.update(fields={})),
+        "schemaString",
+        then=nothing_that_reads,
+        name="fields are no list",
+    ),
+    Case(
+        "MD02",
         mapped,
         set_property,
         schema(lambda parsed: column_of(parsed, "id").update(metadata="none")),

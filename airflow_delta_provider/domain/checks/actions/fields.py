@@ -1,6 +1,6 @@
 """Actions that are not allowed in commits, and fields of actions that are missing or of a wrong type: AC16 and AC17.
 
-Other modules check protocol and metadata, and the fields that identify and locate files.
+Other modules check protocol and the rest of the metadata, and the fields that identify and locate files.
 """
 
 from __future__ import annotations
@@ -39,6 +39,10 @@ def _are_texts(values: Mapping[str, Any]) -> bool:
 
 
 _TEXTS = _Kind("a map of strings", dict, _are_texts)
+_MAP = _Kind("a map", dict)
+_FORMAT = _Kind(
+    "a map with a map of options", dict, lambda value: isinstance(value.get("options", {}), (dict, type(None)))
+)
 
 #: Later than any time in milliseconds.
 _LATEST = 1 << 63
@@ -53,6 +57,7 @@ _FIELDS: Mapping[str, Mapping[str, _Kind]] = {
         "size": _SIZE,
         "modificationTime": _SIZE,
         "dataChange": _BOOLEAN,
+        "stats": _TEXT,
         "tags": _TEXTS,
         "clusteringProvider": _TEXT,
     },
@@ -69,6 +74,7 @@ _FIELDS: Mapping[str, Mapping[str, _Kind]] = {
     "cdc": {"path": _PATH, "partitionValues": _TEXTS, "size": _SIZE, "dataChange": _BOOLEAN, "tags": _TEXTS},
     "txn": {"appId": _TEXT, "version": _LONG, "lastUpdated": _LONG},
     "domainMetadata": {"removed": _BOOLEAN},
+    "metaData": {"configuration": _MAP, "format": _FORMAT},
 }
 #: Required fields; AC08 reports missing partition values of an add.
 _REQUIRED: Mapping[str, tuple[str, ...]] = {
@@ -132,6 +138,7 @@ def _is_usual(add: Any) -> bool:
             and is_uri(add["path"])
             and type(values) is dict
             and _are_texts(values)
+            and type(add.get("stats", "")) is str
             and add.keys().isdisjoint(_UNUSUAL)
         )
     except (KeyError, TypeError, AttributeError):

@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.checks.rule import OR_BY_COMMIT, Need, Restor
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.feature import stable_name
 from airflow_delta_provider.domain.delta.protocol import (
+    READER_FEATURES_VERSION,
     WRITER_FEATURES_VERSION,
     contradicts_itself,
     has_feature,
@@ -114,8 +115,14 @@ def _lost_features(transition: Transition) -> Iterator[Finding]:
     A version may be lowered if no feature is lost: writers then fall back to an equivalent pair of versions.
     """
     before, after = transition.before.protocol, transition.after.protocol
-    if len(transition.commit.protocols) != 1 or contradicts_itself(before) or contradicts_itself(after):
+    with_lists = (before.min_reader_version, before.min_writer_version) == (
+        READER_FEATURES_VERSION,
+        WRITER_FEATURES_VERSION,
+    )
+    if len(transition.commit.protocols) != 1 or contradicts_itself(after):
         return  # TF09 or the rules of the state report this
+    if contradicts_itself(before) and not with_lists:  # if one list is missing, the other one still names features
+        return
     if (transition.restores and transition.past.had_protocol) or (
         transition.replaces_all and transition.commit.metadata
     ):
