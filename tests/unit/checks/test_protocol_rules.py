@@ -328,6 +328,11 @@ WRONG = {
 }
 
 
+def test_second_protocol_action_of_a_commit_hides_no_lost_feature() -> None:
+    made = transition(table(TRACKED), TRACKED, listing("appendOnly", "invariants"))
+    assert codes(check_change(made, "TF")) == ["TF09", "TF11"]
+
+
 @pytest.mark.parametrize(("made", "code", "severity"), WRONG.values(), ids=WRONG)
 def test_commit_that_loses_something_has_one_finding_that_names_it(made: Transition, code: str, severity: str) -> None:
     (finding,) = check_change(made, "TF")

@@ -119,8 +119,8 @@ def _lost_features(transition: Transition) -> Iterator[Finding]:
         READER_FEATURES_VERSION,
         WRITER_FEATURES_VERSION,
     )
-    if len(transition.commit.protocols) != 1 or contradicts_itself(after):
-        return  # TF09 or the rules of the state report this
+    if not transition.commit.protocols or contradicts_itself(after):
+        return  # the rules of the state report this
     if contradicts_itself(before) and not with_lists:  # if one list is missing, the other one still names features
         return
     if (transition.restores and transition.past.had_protocol) or (
