@@ -5,7 +5,9 @@ A table by the sentence's digest (see :mod:`scripts.protocol_coverage.sentences`
 - ``says``: what the sentence requires, in our words;
 - ``rules``: the codes of the rules that judge it, and ``cases``: what damages it, as the name of a damage
   (``"AC08"``, ``"AC08 not there"``: :mod:`tests.unit.damages`) or of a test (``"tests/unit/….py::test_…"``);
-- or ``why``: why it is not judged, in a sentence or by a word of :data:`REASONS`.
+- or ``why``: why it is not judged, in a sentence or by a word of :data:`REASONS`; of a sentence that permits
+  something, also ``sound``: sound tables that do it, as the name of one (:mod:`tests.unit.audit.test_audit_permitted`)
+  or of a test.
 
 Both may stand together, where a part of the sentence can be judged.
 """
@@ -25,7 +27,8 @@ ENTRIES = Path(__file__).with_name("entries")
 #: Why a sentence is not judged.
 REASONS: Mapping[str, str] = {
     "reader": "Binds readers: leaves no trace in a table.",
-    "explains": "Explains or permits; requires nothing.",
+    "permits": "Permits: tables that do it are not alarmed",
+    "explains": "Explains; requires nothing.",
     "catalog": "Binds the catalog, or clients towards it: leaves no trace in a table.",
     "untraced": "Binds writers, but leaves no trace in a table.",
     "example": "Is an example of another requirement.",
@@ -44,10 +47,13 @@ class Entry:
     rules: Sequence[str] = ()
     cases: Sequence[str] = ()
     why: str = ""
+    sound: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not self.says or bool(self.rules) != bool(self.cases) or not (self.rules or self.why):
             raise ValueError(f"{self.digest}: an entry has 'says', and 'rules' with 'cases', or 'why'")
+        if self.why == "permits" and not self.sound:
+            raise ValueError(f"{self.digest}: an entry that permits something has 'sound'")
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,10 @@ NOT_COVERED: Mapping[str, str] = {
 
 _NORMATIVE = re.compile(
     r"\b(must|should|shall|never|required?s?|cannot|can not|not (be )?(allowed|permitted)|prohibit\w*|forbid\w*"
-    r"|illegal|invalid|only allowed|allowed only|may only|can only|always|unique\w*|is an?|are a)\b",
+    r"|illegal|invalid|only allowed|allowed only|may only|can only|always|unique\w*|is an?|are a"
+    # Permissions.
+    r"|may|optionally|allowed to|permitted|acceptable|free to"
+    r"|can (choose|still|also|be set|be stored|be in|be omitted|reference|contain|have))\b",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^(#+)\s+(.*)$")
@@ -99,7 +102,10 @@ class _Block:
 
 
 def normative_sentences(document: str, markdown: str) -> list[Sentence]:
-    """Return the rows of tables, and the sentences that define, require or forbid something, each once, in order."""
+    """Return the rows of tables, and the sentences that define, require, forbid or permit something.
+
+    Each is there once, in order.
+    """
     found: dict[str, Sentence] = {}
     introduced: list[int] = []
     for block in _blocks(markdown):

@@ -11,6 +11,7 @@ import pytest
 from airflow_delta_provider.domain.checks.registry import RULES
 from scripts.protocol_coverage.entries import entries, places
 from scripts.protocol_coverage.sentences import normative_sentences
+from tests.unit.audit.test_audit_permitted import SOUND
 from tests.unit.damages import CASES
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -29,6 +30,16 @@ def test_entry_names_rules_and_what_shows_that_they_find_it(digest: str):
     entry = ENTRIES[digest]
     assert [code for code in entry.rules if code not in RULES] == []
     assert [case for case in entry.cases if not shows(case, entry.rules)] == []
+    assert [name for name in entry.sound if not is_sound(name)] == []
+
+
+def test_each_sound_table_is_named_for_a_sentence():
+    assert SOUND.keys() - {name for entry in ENTRIES.values() for name in entry.sound} == set()
+
+
+def is_sound(name: str) -> bool:
+    file, _, test = name.partition("::")
+    return test in functions(file) if test else name in SOUND
 
 
 def shows(case: str, codes: list[str]) -> bool:
@@ -75,6 +86,7 @@ def test_sentences_that_bind_are_found_with_the_items_that_they_introduce_and_al
         ("writers", "write a log, and"),
         ("writers", "nothing else"),
         ("writers", "close it."),
+        ("writers", "Writers may rest."),
         ("writers", "A file (e.g. `a`) must exist!"),
         ("writers", "path | must be a URI. Relative or absolute."),
         ("writers", "size | any"),
