@@ -19,7 +19,8 @@ _INTRODUCTION = """\
 This page paraphrases every row of a table in Delta's protocol, and every sentence that defines, requires, forbids or
 permits something. For each it names the [rule](rules.md) that checks it and the damage in the tests that breaks it, or
 the reason why an audit cannot check it. Permissions name sound tables of the tests that use them. Links lead to the
-[version of the documents]({repository}/tree/{commit}) that was read. A sentence of an accepted RFC that `PROTOCOL.md` repeats is listed once.
+[version of the documents]({repository}/tree/{commit}) that was read. A sentence of an accepted RFC that
+`PROTOCOL.md` repeats is listed once.
 
 {judged} of {all} sentences are checked, and {permitted} permit something. The others bind readers or catalogs, explain,
 or leave no trace in a table.
