@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
 
-from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
+from airflow_delta_provider.domain.report.report import JobReport, Severity, TableReport, Verdict
 from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.process import silent
@@ -70,11 +71,15 @@ def serve(spark: SparkSession, paimon_archive: Path, worked: Path, tmp_path: Pat
         snapshots: str = _SNAPSHOT,
         rows: dict[str, list[dict[str, Any]]] | None = None,
         schemas: dict[int, tuple[int, str, str]] | None = None,
+        options: dict[str, str] | None = None,
+        files_of: str = "4",
         **changed: Any,
     ) -> str:
         """Serve a table.
 
         :param schemas: by snapshot: the schema's id, its columns in Spark, and its fields as JSON
+        :param options: options of each schema; None if the connector does not show them
+        :param files_of: snapshot whose files are served
         :param changed: keys of the newest snapshot
         """
         location = tmp_path / name if rows else worked
@@ -90,9 +95,10 @@ def serve(spark: SparkSession, paimon_archive: Path, worked: Path, tmp_path: Pat
         spark.createDataFrame(listed, snapshots).createOrReplaceTempView(f"{name}{_SEPARATOR}snapshots")
         fields = sorted({(number, text) for number, _, text in (schemas or {}).values()}) or [(0, "[]")]
         view = spark.createDataFrame(fields, "schema_id bigint, fields string")
+        if options is not None:
+            view = view.withColumn("options", sql.lit(json.dumps(options)))
         view.createOrReplaceTempView(f"{name}{_SEPARATOR}schemas")
-        newest = max(said["files"], key=int)
-        files = [{**file, "partition": str(file["partition"])} for file in said["files"][newest]]
+        files = [{**file, "partition": str(file["partition"])} for file in said["files"][files_of]]
         spark.createDataFrame(files, _FILE).createOrReplaceTempView(f"{name}{_SEPARATOR}files")
         views.append(name)
         return name
@@ -175,6 +181,32 @@ def test_snapshots_that_break_rules_are_found(
 
     assert [(finding.code, finding.version) for finding in report.findings if finding.code[:2] == "PM"] == [(code, 4)]
     assert report.verdict is Verdict.VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (None, ("PD11", Severity.WARNING)),
+        ({"clustering.columns": "id", "row-tracking.enabled": "true"}, ("PD11", Severity.WARNING)),
+        ({"row-tracking.enabled": "true"}, ("PD15", Severity.ERROR)),
+    ],
+)
+def test_a_compaction_may_assign_ids_if_the_options_let_it(
+    serve: Serve,
+    check: Callable[..., TableReport],
+    paimon_archive: Path,
+    options: dict[str, str] | None,
+    found: tuple[str, Severity],
+) -> None:
+    rows = expected(paimon_archive)["worked/05_delete"]["rows"]
+    rows["4"] = [{**row, "_ROW_ID": row["_ROW_ID"] + 6} for row in rows["3"]]
+    kept = expected(paimon_archive)["worked/05_delete"]["snapshots"][2]
+    compacted = {**kept, "commit_kind": "COMPACT", "operation": None, "snapshot_id": 4, "delta_record_count": 0}
+    compacted["next_row_id"] += 6
+
+    report = check(serve("paimon_compacted", rows=rows, options=options, files_of="3", **compacted))
+
+    assert [(finding.code, finding.severity) for finding in report.findings] == [found]
 
 
 def test_another_shape_is_undetermined_and_said(serve: Serve, check: Callable[..., TableReport]) -> None:

@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.manifest_checks import Likeness
 from airflow_delta_provider.domain.paimon.row_groups import Ranges, groups_of
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
-from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT, may_renumber
+from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT, BY_OPTIONS, may_renumber
 from airflow_delta_provider.domain.paimon.table_history import (
     Step,
     TableHistory,
@@ -40,12 +40,6 @@ DeletedRows = Mapping[int, Mapping[str, int]]
 BranchFiles = Callable[[], Mapping[str, DataFile]]
 #: Function that compares, by statistics, the rows of files with those of the files that they replace.
 CompareRows = Callable[[Sequence[DataFile], Sequence[DataFile]], Likeness]
-
-
-_BY_OPTIONS = (
-    "If options of a call clustered the table (sys.compact(options => …)), set them in the table too: this is then a "
-    "warning. Otherwise roll the table back to the previous snapshot (sys.rollback), and find the writer of this one."
-)
 
 
 def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Iterator[Violation]:
@@ -75,7 +69,7 @@ def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Ite
             rules.NEW_IDS_FOR_OLD_ROWS,
             "{operation} wrote {rows:row} under the new row ids {new}.",
             new.assigned,
-            remedy=_BY_OPTIONS if snapshot.commit_kind == "COMPACT" else None,
+            remedy=BY_OPTIONS if snapshot.commit_kind == "COMPACT" else None,
             operation=snapshot.name,
             rows=new.rows,
             new=listed(range_texts(new.ranges)),

@@ -24,6 +24,11 @@ from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.text import visible
 
 #: Effect of rows that were merged from a branch on the table's readers.
+#: Remedy for a compaction that assigned ids, although the options of the table do not let it.
+BY_OPTIONS = (
+    "If options of a call clustered the table (sys.compact(options => …)), set them in the table too: this is then a "
+    "warning. Otherwise roll the table back to the previous snapshot (sys.rollback), and find the writer of this one."
+)
 BRANCH_EFFECT = (
     "Consumers that read changes by _SEQUENCE_NUMBER miss these rows; their ids differ from their ids in the branch."
 )
@@ -35,8 +40,13 @@ def has_row_ids(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) -> boo
     return assigned or not files or any(file.first_row_id is not None or carries_ids(file) for file in files)
 
 
-def check_snapshots(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) -> Iterator[Finding]:
-    """Yield problems of snapshots, which are in order, and of the live files of the newest one."""
+def check_snapshots(
+    snapshots: Sequence[Snapshot], files: Sequence[DataFile], schemas: Sequence[TableSchema] | None = None
+) -> Iterator[Finding]:
+    """Yield problems of snapshots, which are in order, and of the live files of the newest one.
+
+    :param schemas: all schemas of the table with their options; None if the options are unknown
+    """
     if not snapshots:
         return
     evolution = has_column_files(files)
@@ -54,7 +64,8 @@ def check_snapshots(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) ->
     for before, after in pairwise(snapshots):
         if after.id == before.id + 1:
             yield from (_at(finding, after) for finding in check_next_row_id(before, after))
-            yield from (_at(finding, after) for finding in _check_growth(before, after, files, evolution))
+            renumbers = schemas is None or may_renumber(schemas, after)
+            yield from (_at(finding, after) for finding in _check_growth(before, after, files, evolution, renumbers))
         else:
             yield missing_snapshots(before, after, range(before.id + 1, after.id))
     yield from _check_record_counts(snapshots, files)
@@ -88,8 +99,13 @@ def has_column_files(files: Sequence[DataFile]) -> bool:
     return any(file.first_row_id is not None and file.write_cols is not None for file in files)
 
 
-def _check_growth(before: Snapshot, after: Snapshot, files: Sequence[DataFile], evolution: bool) -> Iterator[Finding]:
-    """Check the ids that a commit assigned, with nextRowId and the number of rows."""
+def _check_growth(
+    before: Snapshot, after: Snapshot, files: Sequence[DataFile], evolution: bool, renumbers: bool
+) -> Iterator[Finding]:
+    """Check the ids that a commit assigned, with nextRowId and the number of rows.
+
+    :param renumbers: True if compaction may assign new ids to old rows
+    """
     first, now, rows = before.next_row_id, after.next_row_id, after.delta_record_count
     fewer = rows is not None and rows < 0 and after.permits.added and not after.permits.removed
     # An UPDATE by deletion vectors writes rows again, which count twice.
@@ -105,9 +121,12 @@ def _check_growth(before: Snapshot, after: Snapshot, files: Sequence[DataFile], 
     if first is None or now is None or now < first:
         return
     growth, new = now - first, range_texts([range(first, now)])
-    if after.keeps_ids and growth:
+    if growth and (after.keeps_ids or (after.commit_kind == "COMPACT" and not renumbers)):
         yield rules.NEW_IDS_FOR_OLD_ROWS.found(
-            "{operation} assigned the new row ids {new}.", operation=after.name, new=new
+            "{operation} assigned the new row ids {new}.",
+            remedy=BY_OPTIONS if after.commit_kind == "COMPACT" else None,
+            operation=after.name,
+            new=new,
         )
     elif after.operation is None and growth and after.commit_kind == "COMPACT":
         yield rules.REASSIGNED.found(

@@ -23,12 +23,18 @@ from pyspark.sql import types as spark_types
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.checks import paimon_rows as row_rules
 from airflow_delta_provider.domain.checks.rule import Prose
+from airflow_delta_provider.domain.formats.json_values import map_of
 from airflow_delta_provider.domain.paimon.changed_rows import Comparison
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileSource
 from airflow_delta_provider.domain.paimon.row_rules import keeps_identities, row_findings, with_rows
 from airflow_delta_provider.domain.paimon.schema import KNOWN_VERSIONS, TableSchema, fields_of
 from airflow_delta_provider.domain.paimon.snapshot import ManifestListFile, Snapshot
-from airflow_delta_provider.domain.paimon.snapshot_rules import check_snapshots, has_column_files, has_row_ids
+from airflow_delta_provider.domain.paimon.snapshot_rules import (
+    check_snapshots,
+    has_column_files,
+    has_row_ids,
+    may_renumber,
+)
 from airflow_delta_provider.domain.paimon.table_history import ROW_ID, SEQUENCE_NUMBER
 from airflow_delta_provider.domain.report.answers import Evidence
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
@@ -107,26 +113,23 @@ class CatalogSource:
         return [_file(row, named) for row in frame.collect()]
 
     def schemas(self, ids: Collection[int]) -> dict[int, TableSchema]:
-        """Return schemas by id, with only their columns.
+        """Return schemas by id, with their columns and, if the catalog shows them, their options.
 
         :raises UnknownShapeError: if a schema is missing, or they do not have the expected columns
         """
-        frame = self._session.spark.sql(f"SELECT * FROM {self._system_table('schemas')}")
-        _check(frame, _SCHEMAS, "$schemas")
-        found: dict[int, TableSchema] = {}
-        for row in frame.where(sql.col("schema_id").isin([*ids])).collect():
-            try:
-                fields = fields_of({"fields": json.loads(row["fields"])})
-            except (KeyError, ValueError) as error:
-                raise UnknownShapeError(
-                    f"$schemas has a schema {row['schema_id']} that cannot be read: {error}"
-                ) from error
-            found[row["schema_id"]] = TableSchema(
-                KNOWN_VERSIONS[-1], row["schema_id"], fields, 0, (), (), {}, None, None
-            )
+        frame = self._schemas()
+        found = {row["schema_id"]: _schema(row) for row in frame.where(sql.col("schema_id").isin([*ids])).collect()}
         if missing := set(ids) - found.keys():
             raise UnknownShapeError(f"$schemas has no schema {', '.join(map(str, sorted(missing)))}")
         return found
+
+    def schemas_with_options(self) -> list[TableSchema] | None:
+        """Return all schemas of the table; None if the catalog does not show their options.
+
+        :raises UnknownShapeError: if they do not have the expected columns
+        """
+        frame = self._schemas()
+        return [_schema(row) for row in frame.collect()] if "options" in frame.columns else None
 
     def columns(self, snapshots: Sequence[Snapshot]) -> tuple[list[UserColumn], list[str]]:
         """Return the table's own columns that can be compared across snapshots, and the names of the others.
@@ -179,6 +182,11 @@ class CatalogSource:
         _check(shape, _ROWS, "the table")
         return frame
 
+    def _schemas(self) -> DataFrame:
+        frame = self._session.spark.sql(f"SELECT * FROM {self._system_table('schemas')}")
+        _check(frame, _SCHEMAS, "$schemas")
+        return frame
+
     def _system_table(self, what: str) -> str:
         """Return the name of one of this table's system tables, for SQL."""
         *parents, last = self._name.identifier or ()
@@ -200,6 +208,16 @@ def _check(frame: DataFrame, columns: Mapping[str, tuple[type, ...]], what: str)
     if wrong := [name for name, kinds in columns.items() if not isinstance(types[name], kinds)]:
         found = ", ".join(f"{name} of type {types[name].simpleString()}" for name in wrong)
         raise UnknownShapeError(f"{what} has {found}")
+
+
+def _schema(row: Row) -> TableSchema:
+    try:
+        fields = fields_of({"fields": json.loads(row["fields"])})
+        options = map_of({"options": json.loads(row.asDict().get("options") or "{}")}, "options")
+    except (KeyError, ValueError) as error:
+        raise UnknownShapeError(f"$schemas has a schema {row['schema_id']} that cannot be read: {error}") from error
+    texts = {key: str(value) for key, value in options.items()}
+    return TableSchema(KNOWN_VERSIONS[-1], row["schema_id"], fields, 0, (), (), texts, None, None)
 
 
 def _snapshot(row: Row) -> Snapshot:
@@ -281,6 +299,7 @@ class PaimonCatalogCheck:
         self._progress = progress
         self._timings = Timings()
         self._notes: list[str] = []
+        self._schemas: list[TableSchema] | None = None
         self._source = source or CatalogSource(session, name)
         self._evidence: dict[str, Any] = {"level": options.level, "source": "catalog", "notes": self._notes}
 
@@ -292,7 +311,9 @@ class PaimonCatalogCheck:
                 listed, files = self._read()
                 snapshots = self._chosen(listed)
                 tracked = has_row_ids(listed, files)
-                findings += check_snapshots(snapshots, files) if tracked else [_NOT_TRACKED]
+                if any(snapshot.commit_kind == "COMPACT" for snapshot in snapshots):
+                    self._schemas = self._source.schemas_with_options()
+                findings += check_snapshots(snapshots, files, self._schemas) if tracked else [_NOT_TRACKED]
             self._evidence |= {"snapshots": len(snapshots), "files": len(files)}
             if self._options.level == "data" and snapshots and tracked:
                 with self._timings.phase("rows"):
@@ -359,7 +380,8 @@ class PaimonCatalogCheck:
         for number, (before, after) in enumerate(pairwise(snapshots), 1):
             if after.id - before.id > 1:  # several commits are not a compaction, even if the last one is
                 after = replace(after, commit_kind="several", operation=f"the commits after snapshot {before.id}")
-            comparisons.append(Comparison(number, after, before, evolution, ()))
+            renumbers = self._schemas is None or may_renumber(self._schemas, after)
+            comparisons.append(Comparison(number, after, before, evolution, (), may_renumber=renumbers))
             states += [(number, False, before), (number, True, after)]
         if not comparisons:
             return findings
