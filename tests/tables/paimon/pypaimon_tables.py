@@ -1,4 +1,4 @@
-"""Writes the tables of ``pypaimon.tar.gz`` with pypaimon 2.1.0, in an environment of its own.
+"""Writes the tables of ``pypaimon.tar.gz`` with ``pypaimon[datafusion]`` 2.1.0, in an environment of its own.
 
 ``python tests/tables/paimon/pypaimon_tables.py FOLDER``, then ``tar czf pypaimon.tar.gz -C FOLDER/db.db .``
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow
 from pypaimon import CatalogFactory, Schema  # type: ignore[import-not-found]  # only in the environment of pypaimon
+from pypaimon.multimodal.table import WhenMatched, WhenNotMatched  # type: ignore[import-not-found]  # likewise
 
 EVOLUTION = {"data-evolution.enabled": "true"}
 PLAIN = pyarrow.schema([("id", pyarrow.int64()), ("v", pyarrow.string())])
@@ -53,6 +54,10 @@ def set_values(ids: list[int], **values: list[Any]) -> Callable[[Any], Any]:
     return lambda update: update.with_update_type(list(values)).update_by_arrow_with_row_id(changed)
 
 
+def merge(source: pyarrow.Table, matched: list[Any], others: list[Any]) -> Callable[[Any], Any]:
+    return lambda update: update.merge_into(source, on={"id": "id"}, when_matched=matched, when_not_matched=others)
+
+
 def main(folder: str) -> None:
     catalog = CatalogFactory.create({"warehouse": folder})
     catalog.create_database("db", True)
@@ -87,6 +92,21 @@ def main(folder: str) -> None:
     change(table, lambda update: update.delete_by_row_id([1, 6]))
     change(table, lambda update: update.delete_by_row_id([2]))
     write(table, rows(9, 11))
+    table = make("branches", PLAIN, {})
+    write(table, rows(0, 5))
+    table.create_tag("start")
+    write(table, rows(5, 8))
+    catalog.create_branch("db.branches", "work", "start")
+    write(catalog.get_table("db.branches$branch_work"), rows(50, 53), rows(53, 55))
+    catalog.fast_forward("db.branches", "work")
+    write(catalog.get_table("db.branches"), rows(8, 10))
+    table = make("merges", PLAIN, {**EVOLUTION, "deletion-vectors.enabled": "true"})
+    write(table, rows(0, 5), rows(5, 9))
+    source = pyarrow.table({"id": pyarrow.array([1, 6, 20], pyarrow.int64()), "v": ["m1", "m6", "m20"]})
+    matched, others = [WhenMatched.delete(condition="t.id = 1"), WhenMatched.update("*")], [WhenNotMatched(insert="*")]
+    for clauses in (matched, matched[1:]):  # the row that the first deletes is inserted by the second
+        change(table, merge(source, clauses, others))
+    write(table, rows(30, 32))
     table = make("blobs", BLOBS, EVOLUTION)
     write(table, rows(0, 5, BLOBS), rows(5, 9, BLOBS))
     change(table, set_values([1], b=pyarrow.array([b"new"], pyarrow.large_binary())))

@@ -20,7 +20,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.mark.parametrize("name", ["partitions", "rollback", "updates", "deletes", "blobs"])
+@pytest.mark.parametrize("name", ["partitions", "rollback", "updates", "deletes", "branches", "merges", "blobs"])
 def test_sound_tables_have_no_finding_from_any_snapshot_on(written: Path, tmp_path: Path, name: str) -> None:
     table = shutil.copytree(written / name, tmp_path / name)
     for snapshot in sorted((table / "snapshot").glob("snapshot-*"), key=lambda path: int(path.name[9:])):
