@@ -113,7 +113,7 @@ def is_sound(stats: Any, columns: _Kinds) -> bool:
         rows, low, high = stats["numRecords"], stats.get("minValues"), stats.get("maxValues")
         if type(rows) is not int or rows < 0 or (low or high) is None:
             return False
-        if stats.get("tightBounds", True) not in (True, False):
+        if type(stats.get("tightBounds", True)) is not bool:  # 1 equals True
             return False
         return _are_counts(stats["nullCount"], rows, low, columns) and _are_bounds(low, high, columns)
     except (KeyError, TypeError, AttributeError):
