@@ -230,6 +230,23 @@ def test_many_histories_of_usual_commits_of_which_one_is_changed(commits: list[A
     test_history_of_usual_commits_of_which_one_is_changed.hypothesis.inner_test(commits)  # type: ignore[attr-defined]  # as hypothesis keeps it
 
 
+def test_second_vector_of_a_file_is_found_after_the_first_was_judged_with_others() -> None:
+    """The first vector is known from commits that are judged together: a second one leaves the file live twice."""
+    table = with_vectors()
+    for path in table.paths * 2:
+        table.mark_deleted(path)
+    commits = table.commits
+    first = next(version for version, actions in enumerate(commits) if any("remove" in action for action in actions))
+    del commits[-1][next(place for place, action in enumerate(commits[-1]) if "remove" in action)]
+
+    for _ in range(3):  # until the forms of its lines are known
+        compared(commits)
+    audit, together = judged(commits)
+
+    assert together > len(commits) - first - 2
+    assert [(finding.code, finding.version) for finding in audit.findings()] == [("LG04", len(commits) - 1)]
+
+
 # -- what is compared with commits that are judged together -------------------------------------------
 
 
