@@ -17,6 +17,7 @@ from airflow_delta_provider.domain.request.check_options import (
     CheckCompatibilityOptions,
     CheckRowTrackingOptions,
     PaimonCheckRowTrackingOptions,
+    TryEnginesOptions,
 )
 from airflow_delta_provider.domain.request.migration_options import (
     ApplyMigrationOptions,
@@ -41,6 +42,7 @@ REQUESTS: Mapping[str, Options] = {
         CheckCompatibilityOptions(
             columns={"quantity": "bigint"}, fleet={"engines": [{"engine": "Delta Spark", "version": "4.4.0"}]}
         ),
+        TryEnginesOptions(engines=("deltalake", "deltalake-pyarrow")),
         PaimonCheckRowTrackingOptions(level="data"),
         CreateTableOptions(columns={"id": "int"}, acknowledge_writer_lockout=True),
         EnableFeatureOptions(features=("appendOnly",)),

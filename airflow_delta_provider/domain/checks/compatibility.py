@@ -80,3 +80,17 @@ NO_ENGINE_KNOWN = _state.undecided(
     effect="It is unknown whether the change would lock an engine out.",
     remedy="Declare the engines that use the table in a fleet file, or check more days.",
 )
+DIFFERENT_ROWS = _state.error(
+    10,
+    "installed engines read different rows of the table",
+    name="engines-read-different-rows",
+    effect="At least one engine returns wrong rows, without an error.",
+    remedy="Find out which rows are right, and keep the other engines away from the table, or use other releases.",
+)
+ROWS_NOT_COMPARED = _state.undecided(
+    11,
+    "rows of engines were not compared",
+    name="engine-rows-not-compared",
+    effect="Whether the engines read the same rows is unknown.",
+    remedy="Install further engines beside this package, and run the command again.",
+)

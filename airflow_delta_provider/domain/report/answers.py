@@ -230,6 +230,18 @@ class Probe(Part):
 
 
 @part(frozen=True, kw_only=True)
+class TriedEngine(Part):
+    """An installed engine that read a whole table."""
+
+    engine: str = key()
+    version: str | None = key("Null where it is not installed.")
+    outcome: str = key(enum=["read", "refused", "not measured"])
+    rows: int | None = key("Rows that it read; null where it did not.")
+    digest: str | None = key("Digest of these rows, whatever their order.", "digest of the rows")
+    message: str = key(default="")
+
+
+@part(frozen=True, kw_only=True)
 class Evidence(Part):
     """The extent of a check."""
 
@@ -282,6 +294,7 @@ class Evidence(Part):
         "it or not."
     )
     probe: Probe | None = key("Of check-compatibility: what the installed engine did; null where it was not tried.")
+    tried: tuple[TriedEngine, ...] = key("Of try-engines: what each installed engine read.", "engines")
     table_id: str | None = key("Of init-spec: id of the table; null where it has none.")
     left_out: tuple[str, ...] = key("Of init-spec: what the spec does not say of the table, in sentences.")
 

@@ -364,3 +364,62 @@ class CheckCompatibilityOptions(ReadsFiles):
     def overlaps(self) -> bool:
         """True: several tables may be processed at once."""
         return True
+
+
+#: Engines that can be tried: the name of the profile and the package, by the name on the command line.
+TRIED: Mapping[str, tuple[str, str]] = {
+    "delta-spark": ("Delta Spark", "delta-spark"),
+    "deltalake": ("delta-rs", "deltalake"),
+    "deltalake-pyarrow": ("deltalake to_pyarrow_table", "deltalake"),
+    "polars": ("Polars", "polars"),
+    "duckdb": ("DuckDB", "duckdb"),
+    "daft": ("Daft", "daft"),
+}
+
+
+class TriedEngines(Names):
+    """Names of engines, also several separated by commas."""
+
+    def checked(self, option: str, value: Any) -> tuple[str, ...]:
+        """Return the names of known engines."""
+        names = super().checked(option, value)
+        for name in names:
+            if name not in TRIED:
+                raise RequestError(
+                    "{option} names {name!r}, which is none of {known}.{hint}",
+                    option=option,
+                    name=name,
+                    known=", ".join(TRIED),
+                    hint=did_you_mean(name, TRIED),
+                )
+        return names
+
+    def from_items(self, option: str, items: list[Any]) -> Any:
+        """Return the names; an item may have several."""
+        return super().from_items(option, [name.strip() for item in items for name in item.split(",") if name.strip()])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TryEnginesOptions(ReadsFiles):
+    """Options to read tables with the engines that are installed beside this package."""
+
+    kind: ClassVar[str] = "try-engines"
+
+    engines: tuple[str, ...] = option(
+        TriedEngines(),
+        f"engine to try, or several separated by commas: {', '.join(TRIED)} (default: all that are installed)",
+        flag="--with",
+        metavar="ENGINE",
+    )
+    where: tuple[str, ...] = option(
+        Names(), "SQL predicate: the rows that it selects are compared too, since engines skip files", metavar="SQL"
+    )
+    after: tuple[str, ...] = option(
+        Names(),
+        "command that first changes a copy of the table, such as 'enable-feature --feature deletionVectors'; the table "
+        "itself stays as it is",
+        metavar="COMMAND",
+    )
+    seconds_per_engine: float = option(
+        Seconds(), "time limit for each engine (default: 120)", default=120, metavar="SECONDS", templated=False
+    )

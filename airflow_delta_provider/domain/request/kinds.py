@@ -107,6 +107,14 @@ KINDS: Mapping[str, Kind] = {
             operator="operators.compatibility_check:DeltaCompatibilityCheckOperator",
         ),
         Kind(
+            "try-engines",
+            "Read tables with the engines that are installed, and compare the rows",
+            example="lake/orders --with duckdb,polars",
+            options="domain.request.check_options:TryEnginesOptions",
+            job="jobs.migrations.try_engines:run",
+            reading_job="jobs.migrations.try_engines:run",
+        ),
+        Kind(
             "check-paimon-row-tracking",
             "Check row tracking of Apache Paimon tables",
             example="lake/sales.db/orders",

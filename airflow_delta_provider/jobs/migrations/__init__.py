@@ -2,6 +2,7 @@
 
 - ``planning.py``: ``run``, the kind ``plan-migration``: the plan, its questionable changes, engines locked out.
 - ``drift.py``: the kinds ``check-drift``, ``init-spec`` and ``check-compatibility``.
+- ``try_engines.py``: the kind ``try-engines``; ``engine_reader.py`` is the process that reads with one engine.
 
 Imports ``jobs/delta``, ``jobs/storage``, ``jobs/tables``, ``jobs/process.py``, and ``domain``, mainly ``migrations``,
 ``spec`` and ``changes``. No Spark. ``jobs/changes`` imports it, to plan again before it applies, and ``KINDS`` names

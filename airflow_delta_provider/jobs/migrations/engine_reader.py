@@ -1,0 +1,237 @@
+"""Reads a table with one engine and prints digests of its rows, in a process of its own.
+
+``python -m airflow_delta_provider.jobs.migrations.engine_reader ENGINE LOCATION [PREDICATE …]`` prints a JSON object:
+``{"version": …, "read": [digest of all rows, then two for each predicate]}``. The two are of the rows for which it is
+true, and for which it is not. In place of a digest, ``{"failed": …}`` has the engine's message; ``missing`` is true if
+the failure says nothing about the table.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime, timedelta, timezone
+from decimal import Context, Decimal
+from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+#: Function that yields the rows of a table, or of a predicate on it, as batches of Arrow.
+Read = Callable[[str, "str | None"], Iterable[Any]]
+_MASK = (1 << 64) - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_ALL_DIGITS = Context(prec=100)
+
+
+class NotTriedError(Exception):
+    """The engine was not tried. The message says why."""
+
+
+@dataclass
+class ColumnDigest:
+    """A digest of a column's values, whatever their order.
+
+    :param total: sum of the hashes of the values, modulo 2^64
+    """
+
+    total: int = 0
+    nulls: int = 0
+
+
+@dataclass
+class RowsDigest:
+    """Digests of rows and of each column."""
+
+    rows: int = 0
+    total: int = 0
+    columns: dict[str, ColumnDigest] = field(default_factory=dict)
+
+    def take(self, batch: Any) -> None:
+        """Add the rows of a batch."""
+        names = sorted(batch.schema.names)
+        known = [values(batch.column(name)) for name in names]
+        self.rows += batch.num_rows
+        for name, texts in zip(names, known, strict=True):
+            column = self.columns.setdefault(name, ColumnDigest())
+            column.nulls += texts.count(None)
+            column.total = (column.total + sum(map(_hash, texts))) & _MASK
+        self.total = (self.total + sum(map(_hash, map(repr, zip(*known, strict=True))))) & _MASK
+
+
+def _hash(text: str | None) -> int:
+    return 0 if text is None else int.from_bytes(blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest())
+
+
+def values(column: Any) -> list[str | None]:
+    """Return the values of a column of Arrow as texts, the same for all types that engines give to a type of Delta."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+    if pa.types.is_timestamp(kind):  # also beyond the years of Python
+        column = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
+    elif pa.types.is_date32(kind):
+        column = column.cast(pa.int32())
+    return [None if value is None else _text(value) for value in column.to_pylist()]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Decimal):
+        return format(value.normalize(_ALL_DIGITS), "f")
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else repr(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        return str((aware - _EPOCH) // timedelta(microseconds=1))
+    if isinstance(value, date):
+        return str((value - _EPOCH.date()).days)
+    if isinstance(value, Mapping):
+        return repr([(name, None if each is None else _text(each)) for name, each in sorted(value.items())])
+    if isinstance(value, (list, tuple)):
+        return repr([None if each is None else _text(each) for each in value])
+    return str(value)
+
+
+def _statement(source: str, where: str | None) -> str:
+    return f"SELECT * FROM {source}" + (f" WHERE {where}" if where else "")
+
+
+def _deltalake(location: str, where: str | None) -> Iterator[Any]:
+    import pyarrow as pa
+    from deltalake import DeltaTable, QueryBuilder
+
+    rows: Any = QueryBuilder().register("t", DeltaTable(location)).execute(_statement("t", where))
+    yield from rows if isinstance(rows, list) else pa.RecordBatchReader.from_stream(rows)
+
+
+def _deltalake_pyarrow(location: str, where: str | None) -> Iterator[Any]:
+    from deltalake import DeltaTable
+
+    if where:
+        raise NotTriedError("it reads no SQL predicates")
+    yield from DeltaTable(location).to_pyarrow_dataset().to_batches()
+
+
+def _polars(location: str, where: str | None) -> Iterator[Any]:
+    import polars
+
+    frame = polars.scan_delta(location)
+    if where:
+        frame = polars.SQLContext(t=frame).execute(_statement("t", where))
+    yield from frame.collect().to_arrow().to_batches()
+
+
+def _duckdb(location: str, where: str | None) -> Iterator[Any]:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    _load_delta(connection, duckdb.Error)
+    source = f"delta_scan('{location.replace(chr(39), chr(39) * 2)}')"
+    found = connection.execute(_statement(source, where))
+    try:
+        batches = found.fetch_record_batch(65_536)
+    except OSError as error:  # its errors about tables are no OSError
+        raise NotTriedError(f"Arrow has no type for its rows: {error}") from error
+    yield from batches
+
+
+def _load_delta(connection: Any, error: type[Exception]) -> None:
+    """Load DuckDB's extension for Delta: of a package, of an earlier installation, or from the network."""
+    from importlib.util import find_spec
+    from pathlib import Path
+
+    packed = find_spec("duckdb_extension_delta")
+    found = Path(packed.origin or "").parent.rglob("delta.duckdb_extension") if packed else ()
+    try:
+        for path in found:
+            connection.execute(f"LOAD '{path}'")
+            return
+        connection.execute("INSTALL delta")
+        connection.execute("LOAD delta")
+    except error as failure:
+        raise NotTriedError(f"its extension for Delta cannot be loaded: {failure}") from failure
+
+
+def _daft(location: str, where: str | None) -> Iterator[Any]:
+    import daft
+
+    frame = daft.read_deltalake(location)
+    for table in (frame.where(where) if where else frame).to_arrow_iter():
+        yield from table.to_batches() if hasattr(table, "to_batches") else [table]
+
+
+def _spark(location: str, where: str | None) -> Iterator[Any]:
+    from airflow_delta_provider.domain.request.kinds import load
+
+    try:
+        spark = load("jobs.spark.session:own_session")("try-engines", settings={"spark.ui.enabled": "false"})
+    except Exception as error:
+        raise NotTriedError(f"Spark does not start: {' '.join(str(error).split())}") from error
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    frame = spark.read.format("delta").load(location)
+    yield from (frame.where(where) if where else frame).toArrow().to_batches()
+
+
+#: How each engine reads, with its package.
+READS: Mapping[str, tuple[str, Read]] = {
+    "delta-spark": ("delta-spark", _spark),
+    "deltalake": ("deltalake", _deltalake),
+    "deltalake-pyarrow": ("deltalake", _deltalake_pyarrow),
+    "polars": ("polars", _polars),
+    "duckdb": ("duckdb", _duckdb),
+    "daft": ("daft", _daft),
+}
+_NOT_ASKED = {"failed": "no opposite", "missing": True}
+_CASE = "CASE WHEN {} THEN FALSE ELSE TRUE END"
+#: Opposites of predicates, also true for NULL, as each engine evaluates them right: Polars takes IS NOT TRUE for NOT,
+#: deltalake forgets filters with CASE on partition columns, and Daft has neither.
+_OPPOSITES: Mapping[str, str] = {
+    "delta-spark": _CASE,
+    "deltalake": "({}) IS NOT TRUE",
+    "polars": _CASE,
+    "duckdb": _CASE,
+}
+
+
+def read(engine: str, location: str, where: str | None) -> dict[str, Any]:
+    """Return the digests of the rows that an engine reads, or its message."""
+    digest = RowsDigest()
+    try:
+        for batch in READS[engine][1](location, where):
+            digest.take(batch)
+    except (ImportError, NotTriedError, MemoryError) as error:
+        return {"failed": f"{error}" or type(error).__name__, "missing": True}
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of Rust is no Exception
+        return {"failed": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+    return asdict(digest)
+
+
+def main() -> None:
+    """Print the answer of one engine as the last line."""
+    engine, location, *predicates = sys.argv[1:]
+    try:
+        installed = version(READS[engine][0])
+    except PackageNotFoundError:
+        print(json.dumps({"version": None, "read": []}))
+        return
+    found = [read(engine, location, None)]
+    for one in predicates:
+        opposite = _OPPOSITES.get(engine)
+        found.append(read(engine, location, one))
+        found.append(read(engine, location, opposite.format(one)) if opposite else _NOT_ASKED)
+    print(json.dumps({"version": installed, "read": found}))
+
+
+if __name__ == "__main__":
+    main()

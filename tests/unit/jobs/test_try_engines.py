@@ -1,0 +1,179 @@
+"""Tables read by the installed engines: real ones, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
+from airflow_delta_provider.domain.request.check_options import TryEnginesOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.migrations.engine_reader import RowsDigest, values
+from airflow_delta_provider.jobs.migrations.try_engines import copy_table
+from airflow_delta_provider.jobs.run.runner import run
+
+BOTH = ("deltalake", "deltalake-pyarrow")
+
+
+def check(table: Path, **options: Any) -> TableReport:
+    (report,) = run(JobRequest((str(table),), TryEnginesOptions(**options)), python_session()).tables
+    return report
+
+
+def codes(report: TableReport) -> list[str]:
+    return [finding.code for finding in report.findings]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Return a table with all kinds of values, of two commits."""
+    columns = {
+        "id": pa.array([1, 2, 3]),
+        "part": pa.array(["a", "ä b", None]),
+        "price": pa.array([Decimal("1.50"), None, Decimal("-2.25")], pa.decimal128(10, 2)),
+        "day": pa.array([date(1500, 1, 1), date(9999, 12, 31), None]),
+        "at": pa.array([datetime(2026, 1, 1, tzinfo=timezone.utc), None, None], pa.timestamp("us", "UTC")),
+        "raw": pa.array([b"\x00\xff", b"", None]),
+        "list": pa.array([[1, None], None, []], pa.list_(pa.int64())),
+        "ratio": pa.array([1.5, float("nan"), -0.0]),
+    }
+    for _ in range(2):
+        write_deltalake(tmp_path / "orders", pa.table(columns), mode="append", partition_by=["part"])
+    return tmp_path / "orders"
+
+
+def rewrite_file(table: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Change the rows of a file, and only its size in the log."""
+    path = sorted(table.rglob("*.parquet"))[0]
+    size = path.stat().st_size
+    pq.write_table(change(pq.read_table(path, partitioning=None)), path)
+    for commit in (table / "_delta_log").glob("*.json"):
+        lines = commit.read_text().splitlines()
+        new = f'"size":{path.stat().st_size}'
+        changed = [line.replace(f'"size":{size}', new) if path.name in line else line for line in lines]
+        commit.write_text("".join(f"{line}\n" for line in changed))
+
+
+def test_engines_that_read_the_same_rows_pass_with_their_rows_and_digests(table: Path) -> None:
+    report = check(table, engines=BOTH)
+
+    assert (report.verdict, report.findings, report.version) == (Verdict.PASS, (), 1)
+    one, other = report.evidence["tried"]
+    assert (one["engine"], other["engine"]) == ("delta-rs", "deltalake to_pyarrow_table")
+    assert one["rows"] == other["rows"] == 6
+    assert one["digest"] == other["digest"]
+
+
+def test_rows_that_the_log_does_not_count_are_reported(table: Path) -> None:
+    rewrite_file(table, lambda rows: pa.concat_tables([rows, rows]))
+
+    report = check(table, engines=("deltalake-pyarrow",))
+
+    assert codes(report) == ["CP10", "CP11"]
+    assert "reads 7 rows; by the log, the table has 6" in report.findings[0].message
+
+
+def test_predicate_loses_the_rows_that_wrong_statistics_hide(table: Path) -> None:
+    """One engine is enough: the rows of a predicate and of its opposite are all rows."""
+    before = check(table, engines=("deltalake",), where=("id > 70", "part = 'a'"))
+    rewrite_file(table, lambda rows: rows.set_column(0, "id", pa.array([77] * len(rows))))
+    after = check(table, engines=("deltalake",), where=("id > 70", "part = 'a'"))
+
+    assert codes(before) == ["CP11"]
+    assert codes(after) == ["CP10", "CP11"]
+    assert "finds 5 rows by 'id > 70' and its opposite" in after.findings[0].message
+
+
+def test_value_that_no_reader_can_have_is_a_refusal(tmp_path: Path) -> None:
+    """A timestamp of INT96 in year 9999: one way wraps around, the other refuses."""
+    table, log = tmp_path / "history", tmp_path / "history" / "_delta_log"
+    log.mkdir(parents=True)
+    far = pa.table({"at": pa.array([datetime(9999, 12, 31, tzinfo=timezone.utc)], pa.timestamp("us", "UTC"))})
+    pq.write_table(far, table / "a.parquet", use_deprecated_int96_timestamps=True)
+    schema = {"type": "struct", "fields": [{"name": "at", "type": "timestamp", "nullable": True, "metadata": {}}]}
+    metadata = {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": json.dumps(schema)}
+    size = (table / "a.parquet").stat().st_size
+    add = {"path": "a.parquet", "partitionValues": {}, "size": size, "modificationTime": 1, "dataChange": True}
+    actions = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"metaData": {**metadata, "partitionColumns": [], "configuration": {}, "createdTime": 1}},
+        {"add": add},
+    ]
+    (log / f"{0:020d}.json").write_text("\n".join(map(json.dumps, actions)))
+
+    report = check(table, engines=BOTH)
+
+    assert (report.verdict, codes(report)) == (Verdict.VIOLATED, ["CP07", "CP11"])
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"engines": ("daft",)}, "the package daft is not installed"),
+        ({"engines": ("deltalake",), "seconds_per_engine": 0.01}, "it did not end within 0.01 seconds"),
+    ],
+)
+def test_engine_that_cannot_be_tried_says_nothing_about_the_table(
+    table: Path, options: dict[str, Any], why: str
+) -> None:
+    report = check(table, **options)
+
+    assert (report.verdict, codes(report)) == (Verdict.UNDETERMINED, ["CP11", "CP08"])
+    assert why in report.findings[1].message
+    assert report.evidence["tried"][0]["outcome"] == "not measured"
+
+
+def test_unknown_engine_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(RequestError, match="Did you mean 'duckdb'"):
+        TryEnginesOptions(engines=("duckdbb",))
+
+
+def test_copy_shares_data_files_and_no_file_of_the_log(table: Path, tmp_path: Path) -> None:
+    copy_table(table, tmp_path / "copy")
+
+    write_deltalake(tmp_path / "copy", DeltaTable(table).to_pyarrow_table(), mode="overwrite")
+    assert (DeltaTable(table).version(), DeltaTable(tmp_path / "copy").version()) == (1, 2)
+    data = sorted(table.rglob("*.parquet"))[0]
+    assert (tmp_path / "copy" / data.relative_to(table)).stat().st_ino == data.stat().st_ino
+
+
+def test_digest_does_not_depend_on_order_or_batches_and_shows_values_in_other_rows() -> None:
+    rows = pa.table({"a": [1, 2, 3], "b": ["x", "y", None]})
+    swapped = pa.table({"a": [2, 1, 3], "b": ["x", "y", None]})
+
+    def digest(table: pa.Table, size: int) -> RowsDigest:
+        found = RowsDigest()
+        for batch in table.to_batches(max_chunksize=size):
+            found.take(batch)
+        return found
+
+    assert digest(rows, 3) == digest(rows.take([2, 0, 1]), 1)
+    assert digest(rows, 3).columns == digest(swapped, 3).columns
+    assert digest(rows, 3).total != digest(swapped, 3).total
+
+
+def test_values_are_the_same_for_all_types_of_arrow_that_engines_give() -> None:
+    at = datetime(9999, 12, 31, 23, 59, 59, 999999)
+    utc = at.replace(tzinfo=timezone.utc)
+    same = [
+        [pa.array([at], pa.timestamp("us")), pa.array([utc], pa.timestamp("us", "UTC"))],
+        [pa.array(["a", None]), pa.array(["a", None], pa.large_string()), pa.array(["a", None]).dictionary_encode()],
+        [pa.array([Decimal("1.50")]), pa.array([Decimal("1.5")], pa.decimal128(38, 10))],
+        [pa.array([{"x": 1, "y": b"a"}]), pa.array([{"y": b"a", "x": 1}])],
+        [pa.array([0.1], pa.float32()), pa.array([0.10000000149011612])],
+    ]
+
+    for columns in same:
+        assert len({tuple(values(column)) for column in columns}) == 1
+    assert values(pa.array([0.0, -0.0, float("nan"), None])) == ["0.0", "-0.0", "NaN", None]
