@@ -85,7 +85,8 @@ DIFFERENT_ROWS = _state.error(
     "installed engines read different rows of the table",
     name="engines-read-different-rows",
     effect="At least one engine returns wrong rows, without an error.",
-    remedy="Find out which rows are right, and keep the other engines away from the table, or use other releases.",
+    remedy="Find out which rows are right, as several engines can have the same fault. Keep the others away from the "
+    "table, or use other releases.",
 )
 ROWS_NOT_COMPARED = _state.undecided(
     11,

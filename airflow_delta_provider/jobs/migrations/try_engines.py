@@ -275,7 +275,7 @@ def _findings(
         yield ROWS_NOT_COMPARED.found(evidence, engines=", ".join(each.name for each in readers))
         return
     for number, predicate in enumerate((None, *options.where)):
-        yield from _differences(readers, 2 * number - 1 if number else 0, predicate)
+        yield from differences(readers, 2 * number - 1 if number else 0, predicate)
 
 
 def _lost(reader: Tried, predicates: Sequence[str]) -> Iterator[Finding]:
@@ -301,8 +301,8 @@ def _lost(reader: Tried, predicates: Sequence[str]) -> Iterator[Finding]:
             )
 
 
-def _differences(readers: Sequence[Tried], number: int, predicate: str | None) -> Iterator[Finding]:
-    """Yield a finding for each engine that reads other rows than most, or than the first if there is no majority."""
+def differences(readers: Sequence[Tried], number: int, predicate: str | None) -> Iterator[Finding]:
+    """Yield a finding if engines read different rows. Several can have the same fault, so none is called wrong."""
     groups: dict[tuple[int, int], list[Tried]] = {}
     for each in readers:
         found = each.read[number]
@@ -319,16 +319,19 @@ def _differences(readers: Sequence[Tried], number: int, predicate: str | None) -
             )
     if len(groups) < 2:
         return
-    most, *others = sorted(groups.values(), key=len, reverse=True)
-    for each in (one for group in others for one in group):
-        yield DIFFERENT_ROWS.found(
-            "{engine} reads other rows than {others}" + (" with {predicate!r}" if predicate else "") + ": {how}.",
-            subject=each.name,
-            engine=each.name,
-            others=Prose(" and ".join(one.name for one in most)),
-            predicate=predicate or "",
-            how=Prose("; ".join(_how(each.read[number], most[0].read[number]))),
-        )
+    first, *others = sorted(groups.values(), key=len, reverse=True)
+    texts = [f"{_names(first)}: {first[0].read[number]['rows']:,} rows"]
+    texts += [f"{_names(group)}: {', '.join(_how(group[0].read[number], first[0].read[number]))}" for group in others]
+    yield DIFFERENT_ROWS.found(
+        "The engines read different rows" + (" with {predicate!r}" if predicate else "") + ": {groups}.",
+        subject=predicate,
+        predicate=predicate or "",
+        groups=Prose("; ".join(texts)),
+    )
+
+
+def _names(group: Sequence[Tried]) -> str:
+    return " and ".join(each.name for each in group)
 
 
 def _how(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.request.check_options import TryEnginesOption
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.migrations.engine_reader import RowsDigest, values
-from airflow_delta_provider.jobs.migrations.try_engines import copy_table
+from airflow_delta_provider.jobs.migrations.try_engines import Tried, copy_table, differences
 from airflow_delta_provider.jobs.run.runner import run
 
 BOTH = ("deltalake", "deltalake-pyarrow")
@@ -177,3 +177,15 @@ def test_values_are_the_same_for_all_types_of_arrow_that_engines_give() -> None:
     for columns in same:
         assert len({tuple(values(column)) for column in columns}) == 1
     assert values(pa.array([0.0, -0.0, float("nan"), None])) == ["0.0", "-0.0", "NaN", None]
+
+
+def test_engines_that_differ_are_named_together_without_calling_one_wrong() -> None:
+    def tried(engine: str, total: int, nulls: int) -> Tried:
+        read = {"rows": 3, "total": total, "columns": {"part": {"total": total, "nulls": nulls}}}
+        return Tried(engine, "1.0", (read,))
+
+    readers = [tried("deltalake", 7, 0), tried("duckdb", 8, 3), tried("polars", 7, 0)]
+    (finding,) = differences(readers, 0, None)
+
+    said = "delta-rs 1.0 and Polars 1.0: 3 rows; DuckDB 1.0: other values in part (3 NULLs and not 0)"
+    assert finding.evidence == f"The engines read different rows: {said}."
