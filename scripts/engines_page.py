@@ -9,6 +9,7 @@ from airflow_delta_provider.domain.delta.features.feature import Feature, Featur
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.engine.profile import Profile, Release, Support
 from airflow_delta_provider.domain.engine.profiles import PROFILES
+from airflow_delta_provider.domain.engine.statistics_use import ALL, STRUCT, TYPES, UNKNOWN, Reliance
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "engines.md"
 _INTRODUCTION = """\
@@ -31,8 +32,19 @@ the table, a reader only reader features. So a cell covers reading and writing, 
 | `?` | no source says, or the ways to read or write a table differ |
 
 If the listed releases before and after an unlisted release agree, that release behaves in the same way. Nothing is
-known about later releases.\
+known about later releases.
+
+A second table per engine shows the statistics of files on which its releases rely: if these statistics are wrong, the
+engine returns wrong results without an error. `no` is known; `?` is not. "Fields" are fields of structs.\
 """
+#: Titles of columns about statistics.
+_USES = {
+    Reliance.BOUNDS: "skips files by minValues and maxValues of",
+    Reliance.NULLS: "skips files by nullCount of",
+    Reliance.EXTREMES: "answers MIN and MAX of",
+    Reliance.COUNTS: "answers COUNT(column) of",
+    Reliance.ROWS: "answers COUNT(*)",
+}
 _CELLS = {
     (Support.YES, Support.YES): "RW",
     (Support.YES, Support.NO): "R",
@@ -55,7 +67,10 @@ def _section(profile: Profile) -> str:
     dates = ", ".join(
         f"{version}: {release.date}" for version, release in zip(versions, profile.releases) if version != release.date
     )
-    facts = [f"## {profile.label}", profile.remark, table, f"Dates: {dates}." if dates else ""]
+    facts = [f"## {profile.label}", profile.remark, table, f"Dates: {dates}." if dates else "", _statistics(profile)]
+    sources |= dict.fromkeys(
+        f"- Statistics: {release.statistics.source}" for release in profile.releases if release.statistics is not None
+    )
     return "\n\n".join(filter(None, [*facts, "Sources:\n\n" + "\n".join(sources)]))
 
 
@@ -66,6 +81,32 @@ def _rows(profile: Profile) -> Iterator[list[str]]:
         cells = [_cell(profile, release, feature) for release in profile.releases]
         if set(cells) - {"?"}:
             yield [f"`{feature.name}`", *cells]
+
+
+def _statistics(profile: Profile) -> str:
+    """Return the table of the statistics on which releases rely; empty if nothing is known."""
+    known = {release.version: release.statistics for release in profile.releases}
+    if not any(known.values()):
+        return ""
+    rows = [["release", *_USES.values()], ["---"] * (len(_USES) + 1)]
+    last: list[str] = []
+    for version, use in known.items():
+        cells = ["?" if use is None else _types(reliance, use.types.get(reliance)) for reliance in _USES]
+        if cells != last:
+            rows.append([f"{version or 'stored source'}", *cells])
+        last = cells
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _types(use: Reliance, types: frozenset[str] | None) -> str:
+    if types is None:
+        return "?"
+    if not use.is_of_columns:
+        return "yes" if types else "no"
+    known = {word: name for name in (*TYPES, STRUCT) for word in (name, f"{UNKNOWN}{name}") if word in types}
+    named = ["all types"] if ALL in types else [word for word, name in known.items() if name != STRUCT]
+    fields = [word for word, name in known.items() if name == STRUCT]
+    return " ".join(named) + ("; " + fields[0].replace(STRUCT, "fields") if fields else "") or "no"
 
 
 def _cell(profile: Profile, release: Release, feature: Feature) -> str:

@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.table_name import is_catalog_name
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.arguments import (
     DagFiles,
+    Document,
     FailOn,
     Level,
     Names,
@@ -68,6 +69,9 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         commits, and distinguishes new findings from known ones. (templated)
     :param seconds_per_table: time limit per table for checking commits and reading files. On timeout the table is
         UNDETERMINED, and the findings so far are kept
+    :param fleet: engines that read and write the tables: findings about statistics of files name those that rely on
+        them. A mapping, or the path of a YAML file relative to the DAG's file. The path, as written in the DAG, must
+        end in ``.yaml`` or ``.yml``. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
     """
@@ -90,6 +94,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         waivers: Sequence[Mapping[str, Any]] | Text | None = None,
         state_path: Text | None = None,
         seconds_per_table: float | None = None,
+        fleet: Document = None,
         **kwargs: Unpack[ReadArguments],
     ) -> None:
         if schema is not None:
@@ -111,6 +116,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         self.waivers = waivers
         self.state_path = state_path
         self.seconds_per_table = seconds_per_table
+        self.fleet = fleet
         named = {"tables": self.tables, "waivers": waivers}
         self._listed = DagFiles({name: value for name, value in named.items() if names_file(value)})
         self.check_literals()

@@ -5,11 +5,12 @@
   together.
 - ``live_files.py``, ``row_tracking.py``, ``file_findings.py``: live files, their row ids, and findings about them.
 - ``violation.py``, ``violations.py``: identity, causes and fixes of violations; ``waivers.py``: accepted findings.
+- ``affected_engines.py``: names of the engines that rely on wrong statistics.
 - ``past.py``, ``restore_detection.py``: questions about earlier commits, and returns to an earlier state.
 - ``saved_state.py``: the state that an audit saves for the next one.
 
-Imports ``checks``, ``delta``, ``formats``, ``report`` and ``text``. ``changes``, ``spec`` and ``request`` import it,
-as do ``jobs`` and ``watch/health.py``.
+Imports ``checks``, ``delta``, ``engine``, ``formats``, ``report`` and ``text``. ``changes``, ``spec`` and ``request``
+import it, as do ``jobs`` and ``watch/health.py``.
 
 - A new rule needs no code here, unless its check is ``on_demand``: then ``TransitionJudge`` or another class calls
   it.

@@ -1,6 +1,7 @@
 """Capabilities of engine releases, and the setup of Spark sessions for them.
 
 - ``profiles.json``, ``profiles.py``, ``profile.py``: features that each release reads and writes, with a source.
+- ``statistics_use.py``: statistics of files on which releases rely; part of their profiles.
 - ``fleet.py``: the engines that users declare; ``access.py``: a table's demands, compared with a release.
 - ``spark_library.py``: releases of Spark and Delta, masters, and settings of a session.
 - ``secret_settings.py``: settings that must not be shown.

@@ -15,6 +15,7 @@ from typing import Any
 from airflow_delta_provider.domain.engine.access import Demands
 from airflow_delta_provider.domain.engine.profile import FleetError, Profile, Versions, mapping_of, read_profile
 from airflow_delta_provider.domain.engine.profiles import PROFILES, profile_named
+from airflow_delta_provider.domain.engine.statistics_use import Reliance
 from airflow_delta_provider.domain.text import did_you_mean
 
 
@@ -97,6 +98,20 @@ class TableFleet:
 
     members: tuple[Member, ...] = ()
     profiles: Mapping[str, Profile] = field(default_factory=lambda: PROFILES)
+
+    @classmethod
+    def of_known_engines(cls) -> TableFleet:
+        """Return the fleet of all engines with a profile, in any release."""
+        return cls(members=tuple(Member(name=profile.label, profile=profile) for profile in PROFILES.values()))
+
+    def relying(self, use: Reliance, of: str, *, is_field: bool) -> tuple[list[str], list[str]]:
+        """Return the engines that rely on statistics of files in a way, and those of which that is unknown.
+
+        :param of: type of the column, as in the schema's JSON; empty for the number of rows
+        :param is_field: whether the column is a field of a struct
+        """
+        answers = [(m.name, m.profile.relies(m.version, use, of, is_field=is_field)) for m in self.members]
+        return [name for name, relies in answers if relies], [name for name, relies in answers if relies is None]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,8 @@ from enum import Enum
 from typing import Any
 
 from airflow_delta_provider.domain.engine.spark_library import version_of
+from airflow_delta_provider.domain.engine.statistics_use import KEYS as _STATISTICS_KEYS
+from airflow_delta_provider.domain.engine.statistics_use import Reliance, StatisticsUse, answer
 from airflow_delta_provider.domain.text import did_you_mean
 
 #: Marks a feature that is not listed, but implied by the protocol's version: some engines treat it differently.
@@ -47,6 +49,7 @@ class Release:
     :param widenings: type changes that it reads, as names of types; None for all
     :param lists_all: whether ``reads`` and ``writes`` are its own lists: it refuses features that they lack
     :param crates: library versions in its signature, if the library is numbered separately
+    :param statistics: the statistics of files that it relies on; None if no source covers them
     """
 
     version: str
@@ -63,6 +66,7 @@ class Release:
     widenings: frozenset[tuple[str, str]] | None = None
     lists_all: bool = True
     crates: tuple[str, ...] = ()
+    statistics: StatisticsUse | None = None
 
     @classmethod
     def of(
@@ -76,6 +80,7 @@ class Release:
         widenings: Iterable[tuple[str, str]] | None = None,
         lists_all: bool = True,
         crates: Words = "",
+        statistics: Mapping[str, Any] | None = None,
         **features: Words,
     ) -> Release:
         """Return a record made from words; ``both`` is read and written, ``refuses`` neither.
@@ -92,6 +97,7 @@ class Release:
             widenings=None if widenings is None else frozenset(widenings),
             lists_all=lists_all,
             crates=tuple(crates.split()),
+            statistics=None if statistics is None else StatisticsUse.of(statistics),
             **named,
         )
 
@@ -111,6 +117,7 @@ class Release:
         widenings: Iterable[tuple[str, str]] | None = None,
         crates: Words = "",
         source: str = "",
+        statistics: Mapping[str, Any] | None = None,
     ) -> Release:
         """Return a later release with additional features; ``without`` lists features that it no longer knows.
 
@@ -133,6 +140,7 @@ class Release:
             writes_unused=(self.writes_unused | _set(writes_unused)) - written,
             widenings=None if widenings is None else frozenset(widenings),
             crates=tuple(crates.split()),
+            statistics=self.statistics if statistics is None else StatisticsUse.of(statistics),
         )
 
     def reading(self, feature: str) -> Support:
@@ -235,6 +243,17 @@ class Profile:
         unversioned = self.versions is Versions.RELEASES and not self.releases[-1].version
         return Support.UNKNOWN if unversioned and support is Support.YES else support
 
+    def relies(self, version: str | None, use: Reliance, of: str, *, is_field: bool) -> bool | None:
+        """Return True if the engine relies on statistics of files in this way; None if that is unknown.
+
+        Without a version, one release that does is enough. Parameters as in :meth:`StatisticsUse.relies`.
+        """
+        found = [
+            None if release.statistics is None else release.statistics.relies(use, of, is_field=is_field)
+            for release in self.around(version) or ()
+        ]
+        return answer(found, any_release=version is None)
+
     def since(self, asked: Callable[[Release], Support]) -> str | None:
         """Return the first version since which all records answer YES; None if the newest does not."""
         first = None
@@ -300,7 +319,7 @@ _LISTS = (
     "undecided",
     "writes_unused",
 )
-_RELEASE_KEYS = ("version", "date", "source", *_LISTS, "type_changes", "lists_all")
+_RELEASE_KEYS = ("version", "date", "source", *_LISTS, "type_changes", "lists_all", "statistics")
 
 
 class FleetError(ValueError):
@@ -361,7 +380,19 @@ def _release(where: tuple[str | int, ...], entry: Any, features: Collection[str]
         **lists,
         widenings=None if changes is None else [_change((*where, "type_changes"), change) for change in changes],
         lists_all=_flag((*where, "lists_all"), given.get("lists_all", False)),
+        statistics=_statistics((*where, "statistics"), given.get("statistics")),
     )
+
+
+def _statistics(where: tuple[str | int, ...], value: Any) -> Mapping[str, Any] | None:
+    if value is None:
+        return None
+    given = mapping_of(where, value, _STATISTICS_KEYS)
+    try:
+        StatisticsUse.of(given)
+    except ValueError as error:
+        raise FleetError(where, f"{error}.") from None
+    return given
 
 
 def _words(where: tuple[str | int, ...], value: Any, features: Collection[str]) -> str:

@@ -124,6 +124,29 @@ def _owned(entries: Sequence[Any]) -> Sequence[Any]:
     return entries
 
 
+_NAMES = tuple({name: None for feature in FEATURES.values() for name in (feature.name, *feature.aliases)})
+
+
+class FleetFile(Document):
+    """The content of a fleet file."""
+
+    def checked(self, option: str, value: Any) -> Any:
+        """Return the content as plain JSON."""
+        if value is None:
+            return None
+        from airflow_delta_provider.domain.engine.fleet import Fleet  # late: DAGs need no profiles of engines
+        from airflow_delta_provider.domain.engine.profile import FleetError
+
+        content = as_json(value)
+        try:
+            Fleet.parse(content, _NAMES)
+        except FleetError as error:
+            raise RequestError(
+                "{option}: {place}{error}", option=option, place=_place(value, error), error=error
+            ) from None
+        return content
+
+
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions(SavesState):
     """Options to check a table's full history against the Delta protocol."""
@@ -160,6 +183,11 @@ class AuditOptions(SavesState):
     )
     seconds_per_table: float | None = option(
         Seconds(), "time limit per table; findings up to then are reported", metavar="SECONDS", templated=False
+    )
+    fleet: Mapping[str, Any] | None = option(
+        FleetFile(),
+        "fleet file, YAML or JSON: findings about statistics of files name the engines in it that rely on them",
+        metavar="FILE",
     )
 
     @property
@@ -237,29 +265,6 @@ class PaimonCheckRowTrackingOptions(SavesState):
                 given=self.level,
             )
         super().check()
-
-
-_NAMES = tuple({name: None for feature in FEATURES.values() for name in (feature.name, *feature.aliases)})
-
-
-class FleetFile(Document):
-    """The content of a fleet file."""
-
-    def checked(self, option: str, value: Any) -> Any:
-        """Return the content as plain JSON."""
-        if value is None:
-            return None
-        from airflow_delta_provider.domain.engine.fleet import Fleet  # late: DAGs need no profiles of engines
-        from airflow_delta_provider.domain.engine.profile import FleetError
-
-        content = as_json(value)
-        try:
-            Fleet.parse(content, _NAMES)
-        except FleetError as error:
-            raise RequestError(
-                "{option}: {place}{error}", option=option, place=_place(value, error), error=error
-            ) from None
-        return content
 
 
 def check_engine_names(content: Mapping[str, Any] | None, option: str, names: Iterable[str]) -> None:

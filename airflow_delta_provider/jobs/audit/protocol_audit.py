@@ -25,11 +25,12 @@ from airflow_delta_provider.domain.delta.log_files import (
     earliest_version,
     newest_version,
 )
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.row_condition import row_conditions
 from airflow_delta_provider.domain.report.answers import ABSENT, Evidence
 from airflow_delta_provider.domain.report.confirmation import Receipts, Reported
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport, Verdict
-from airflow_delta_provider.domain.request.check_options import AuditOptions
+from airflow_delta_provider.domain.request.check_options import AuditOptions, fleet_of
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.option import time_or_none
 from airflow_delta_provider.jobs.audit.judging import Judging, LogLevel, judged
@@ -100,6 +101,7 @@ class ProtocolAudit:
         self._stored: AuditState | None = None
         self._failed: Exception | None = None
         self._unsaved: Exception | None = None
+        self._metadata: Metadata | None = None
 
     def run(self) -> TableReport:
         """Check the history up to the newest version that was complete at the start."""
@@ -117,6 +119,7 @@ class ProtocolAudit:
         if memory is not None and memory.version == last and memory.may_stand(names) and not looks:
             events = memory.facts.events if memory.facts else None
             known = history_of(memory.state, events or HistoryEvents())
+            self._metadata = memory.state.metadata
             return self._report(list(memory.findings), memory, memory, last, history=known)
         try:
             with self._timings.phase("commits"):
@@ -132,6 +135,7 @@ class ProtocolAudit:
         now = history = None
         if audit.is_readable:
             history = history_of(audit.state(), audit.events)
+            self._metadata = audit.state().metadata
             if audit.version == last and not self._level.given_up and self._failed is None:
                 now = self._state(judging, audit, findings)
         return self._report(findings, memory, now, audit.version, judging, looked, history)
@@ -259,7 +263,7 @@ class ProtocolAudit:
         known = Reported() if self._stored is None else self._stored.reported.received(self._received, self._name)
         compared = known.compare(findings, before.findings if before else (), whole=now is not None, once=REPORTED_ONCE)
         ownership = next(filter(lambda entry: entry.fits(self._name), map(Ownership.parse, options.ownership)), None)
-        found = list(compared.findings if self._store is not None else findings)
+        found = self._naming_engines(compared.findings if self._store is not None else findings)
         weighed = found if ownership is None else ownership.weigh(found)
         wanted = [f for f in weighed if not options.rules or f.code in options.rules]
         waived = Waivers.parse(options.waivers).apply(wanted, self._name, datetime.now(timezone.utc).date())
@@ -282,6 +286,17 @@ class ProtocolAudit:
         if options.fail_on == "warning" and any(f.is_open and f.severity is Severity.WARNING for f in waived):
             report = replace(report, verdict=Verdict.VIOLATED)
         return self._with_failures(report)
+
+    def _naming_engines(self, findings: Sequence[Finding]) -> list[Finding]:
+        if not findings:
+            return []
+        # Imported late: most audits find nothing, and need no profiles of engines.
+        from airflow_delta_provider.domain.audit.affected_engines import naming_engines
+
+        fleet = None
+        if self._options.fleet is not None:
+            fleet = fleet_of(self._options.fleet, self._table.name, self._table.location)
+        return list(naming_engines(findings, self._metadata, fleet))
 
     def _with_failures(self, report: TableReport) -> TableReport:
         """Add errors that occurred after the commits were checked. They hide no finding."""

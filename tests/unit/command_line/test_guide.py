@@ -50,6 +50,7 @@ def test_configuration_is_valid_for_an_audit(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     text = re.sub(r"^state_path.*$", "", *blocks("toml"), flags=re.MULTILINE)
     (tmp_path / "delta-provider.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "fleet.yaml").write_text("engines: [{engine: Delta Spark}]", encoding="utf-8")
     assert main(["audit", "t"]) == 0
 
 
