@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from airflow_delta_provider.domain.checks.actions.statistics import CONTRADICTORY_STATISTICS, ROUNDED_BOUNDS
+from airflow_delta_provider.domain.checks.data_files.file_comparison import EXCLUDED, NULLS_DIFFER, NULLS_HIDDEN, WIDE
 from airflow_delta_provider.domain.checks.data_files.files import ROW_COUNT
-from airflow_delta_provider.domain.checks.data_files.statistics import EXCLUDED, NULLS_DIFFER, NULLS_HIDDEN, WIDE
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.delta.column_statistics import Columns, columns_of
