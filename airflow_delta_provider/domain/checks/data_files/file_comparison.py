@@ -26,8 +26,8 @@ from airflow_delta_provider.domain.report.report import Finding, Severity
 _data = FAMILY.of(
     Scope.DATA,
     "PROTOCOL.md, Per-file Statistics",
-    remedy="Rewrite the files by Delta Spark: UPDATE … SET c = c, without a condition, which would skip them. Until "
-    "then, delta.dataSkippingNumIndexedCols = 0 stops skipping, in Delta Spark only.",
+    remedy="Recompute them by Delta Spark: UPDATE … SET c = c without a condition, or OPTIMIZE … ZORDER BY. Until "
+    "then, delta.dataSkippingNumIndexedCols = 0 stops skipping in Delta Spark, deltalake, Polars.",
     blames=FileAspect.STATISTICS,
 )
 

@@ -62,7 +62,8 @@ ROW_COUNT = _data.error(
     "numRecords is not the file's row count",
     name="row-count-differs-from-file",
     effect="Engines that count or skip by statistics return wrong results, and row ids may be assigned twice.",
-    remedy="Rewrite the file: OPTIMIZE, or an UPDATE of its rows that leaves them as they are.",
+    remedy="Rewrite the file by Delta Spark: UPDATE … SET c = c without a condition. OPTIMIZE keeps a file that it "
+    "does not combine with others.",
     source="PROTOCOL.md, Per-file Statistics",
     blames=FileAspect.ROW_COUNT,
 )
