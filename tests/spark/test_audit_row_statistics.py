@@ -64,6 +64,10 @@ def test_bounds_of_live_rows(spark: SparkSession, tmp_path: Path, audit: Audit, 
         report = audit(path, level="data")
         assert [(f.code, f.column) for f in report.findings] == expected
         assert report.evidence["statistics"]["not_compared"] == {}
+        repair = report.evidence["statistics"].get("repair", {"files": []})
+        found = [(file["tight"], c["read_from"], c.get("max")) for file in repair["files"] for c in file["columns"]]
+        greatest = None if name == "f" else str(right)  # there may be NaN
+        assert found == ([(True, "rows", greatest)] if expected else [])
 
 
 def test_all_types_read_rows(spark: SparkSession, tmp_path: Path, audit: Audit) -> None:

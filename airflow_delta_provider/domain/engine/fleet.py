@@ -110,8 +110,11 @@ class TableFleet:
         :param of: type of the column, as in the schema's JSON; empty for the number of rows
         :param is_field: whether the column is a field of a struct
         """
-        answers = [(m.name, m.profile.relies(m.version, use, of, is_field=is_field)) for m in self.members]
-        return [name for name, relies in answers if relies], [name for name, relies in answers if relies is None]
+        found: dict[bool | None, list[str]] = {True: [], False: [], None: []}
+        for member in self.members:
+            relies, always = member.profile.relies(member.version, use, of, is_field=is_field)
+            found[relies].append(f"{member.name} (some releases)" if relies and not always else member.name)
+        return found[True], found[None]
 
 
 @dataclass(frozen=True, kw_only=True)

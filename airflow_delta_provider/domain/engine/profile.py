@@ -243,16 +243,17 @@ class Profile:
         unversioned = self.versions is Versions.RELEASES and not self.releases[-1].version
         return Support.UNKNOWN if unversioned and support is Support.YES else support
 
-    def relies(self, version: str | None, use: Reliance, of: str, *, is_field: bool) -> bool | None:
-        """Return True if the engine relies on statistics of files in this way; None if that is unknown.
+    def relies(self, version: str | None, use: Reliance, of: str, *, is_field: bool) -> tuple[bool | None, bool]:
+        """Return True if the engine relies on statistics of files in this way, and True if all its releases agree.
 
-        Without a version, one release that does is enough. Parameters as in :meth:`StatisticsUse.relies`.
+        None if it is unknown. Without a version, one release that does is enough. Parameters as in
+        :meth:`StatisticsUse.relies`.
         """
         found = [
             None if release.statistics is None else release.statistics.relies(use, of, is_field=is_field)
             for release in self.around(version) or ()
         ]
-        return answer(found, any_release=version is None)
+        return answer(found, any_release=version is None), len(set(found)) == 1
 
     def since(self, asked: Callable[[Release], Support]) -> str | None:
         """Return the first version since which all records answer YES; None if the newest does not."""

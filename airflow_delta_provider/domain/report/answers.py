@@ -175,11 +175,45 @@ class UsageAnswer(Part):
 
 
 @part(frozen=True, kw_only=True)
+class RightColumn(Part):
+    """The right statistics of a column in a file. Bounds are text as in the log, with all digits."""
+
+    column: tuple[str, ...] = key("Names in the statistics: physical names, from the top-level column down.")
+    type: str = key("Type of the column, as in the schema's JSON.")
+    read_from: str = key(
+        "footer: of all rows of the file; rows: of those that are not deleted.", enum=["footer", "rows"]
+    )
+    min: str = key("Least value; absent if it is not known, or if there is none.", "minimum")
+    max: str = key("Greatest value; absent if it is not known, or if there is none.", "maximum")
+    nulls: int = key("Number of NULLs; absent if it is not known.", "NULLs")
+    missing: tuple[str, ...] = key("Why a bound or the number of NULLs is not known, in phrases.", "not known")
+
+
+@part(frozen=True, kw_only=True)
+class RightStatistics(Part):
+    """The right statistics of a file whose statistics are wrong."""
+
+    path: str = key("Path of the file, as in the log.")
+    rows: int = key("numRecords: all rows of the file, also deleted ones.")
+    tight: bool = key("tightBounds: false if a deletion vector may have deleted rows that the bounds count.")
+    columns: tuple[RightColumn, ...] = key("The columns whose statistics are wrong.")
+
+
+@part(frozen=True, kw_only=True)
+class Repair(Part):
+    """Data to correct the statistics of files in the log."""
+
+    files: tuple[RightStatistics, ...] = key("The first files with wrong statistics.")
+    left_out: int = key("Number of further files and columns with wrong statistics.", "left out")
+
+
+@part(frozen=True, kw_only=True)
 class Statistics(Part):
     """Statistics that an audit compared with the data files."""
 
     compared: int = key("Columns of files whose statistics were compared.")
     not_compared: Mapping[str, int] = key("The others, by reason.", additionalProperties={"type": "integer"})
+    repair: Repair = key("The right values of statistics that are wrong; absent if none are.")
 
 
 @part(frozen=True, kw_only=True)

@@ -224,6 +224,8 @@ class DataLevel(LogLevel):
                 self.given_up = True
         if self.given_up:
             audit.note(out_of_time_reading(state.version, read, len(files), self._budget.seconds))
+        if (repair := surveyed.statistics.repairs.to_answer()) is not None:
+            evidence["statistics"]["repair"] = repair
         return evidence | {"statistics": Statistics(**evidence["statistics"])}
 
     def _check_bounds(self, proofs: RowProofs, state: TableState, data: DeltaFiles, surveyed: FooterSurvey) -> None:
@@ -235,6 +237,8 @@ class DataLevel(LogLevel):
         with self._timings.phase("bounds"), self._limit():
             for column, *values in proofs.bounds(data, state.metadata, columns):
                 findings = column.compare(*values)
+                rows = surveyed.rows_of(column.file) or 0
+                surveyed.statistics.add_rows(column, findings or (), rows, *values[1:])
                 if findings is not None:
                     surveyed.findings += findings
                     surveyed.statistics.decide(column)

@@ -119,9 +119,12 @@ def survey_with_statistics(
             ids, compared = found
             result.ids[file.path] = ids
             result.statistics.add(compared)
+            wrong_rows = file.num_records is not None and file.num_records != ids.rows
+            if compared.right or wrong_rows:
+                result.statistics.repairs.add(file, ids.rows, compared.right)
             result.undecided += compared.open if rows_follow else ()
             result.findings += compared.findings
-            if file.num_records is not None and file.num_records != ids.rows:
+            if file.num_records is not None and wrong_rows:
                 result.findings.append(wrong_row_count(file.path, ids.rows, file.num_records))
     return result
 

@@ -22,6 +22,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.parsed_fields import parsed_differences
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, parse_footer
 from airflow_delta_provider.domain.formats.parquet.statistics import ChunkStatistics
+from airflow_delta_provider.domain.report.answers import ABSENT
 from tests.unit.states import field, struct, type_to_json
 
 EPOCH, DAY, MILLISECOND = datetime(1970, 1, 1, tzinfo=timezone.utc), timedelta(days=1), timedelta(milliseconds=1)
@@ -130,6 +131,18 @@ def test_verdict_is_the_truth_about_the_rows(seed: int) -> None:
     result = check(written(rows, **options), {of: of for of in columns}, stats, count)
     assert {finding.column: finding.code for finding in result.findings} == expected
     assert (result.compared, list(result.left_out)) == (4, [])
+    assert {right.column for right in result.right} == {(of,) for of in expected}
+    for right in result.right:
+        (of,) = right.column
+        for part, value in (("minValues", right.min), ("maxValues", right.max), ("nullCount", right.nulls)):
+            stats[part].pop(of, None)
+            if value is not ABSENT:
+                stats[part][of] = (
+                    json.loads(value) if of in ("long", "integer", "double") and part != "nullCount" else value
+                )
+        assert of == "double" or right.missing is ABSENT
+    again = check(written(rows, **options), {of: of for of in columns}, stats, count)
+    assert (list(again.findings), again.compared) == ([], 4)
 
 
 ODD: list[Any] = [

@@ -106,13 +106,13 @@ class OfFile:
         problems: list[str | None] = [None, None]
         parts: list[Iterator[Finding]] = [iter(()), iter(())]
         try:
-            chunks = self._chunks(leaf, groups)
+            chunks = self.chunks(leaf, groups)
         except NotComparedError as reason:
             return [], [str(reason) if said else None for said in (count is not None, (least, most) != (None, None))]
         if leaf.ordinal is not None or self._rows is not None:
-            parts[0] = self._nulls(leaf, partial(self._counted, leaf, chunks), count, self._deleted)
+            parts[0] = self._nulls(leaf, partial(self.counted, leaf, chunks), count, self._deleted)
         if leaf.ordinal is not None and (least is not None or most is not None):
-            parts[1] = self._bounds(leaf, partial(self._stored, leaf, chunks), least, most)
+            parts[1] = self._bounds(leaf, partial(self.stored, leaf, chunks), least, most)
         for number, part in enumerate(parts):
             try:
                 found.extend(part)  # keeps those before an error
@@ -129,7 +129,7 @@ class OfFile:
         :param low: least value, as ``BoundKind.stored`` returns it; None if there is none
         """
         lows, highs = ([], []) if low is None else ([low], [high])
-        stored = _Stored(lows, highs, is_exact=True, problem=None)
+        stored = Stored(lows, highs, is_exact=True, problem=None)
         found = list(self._nulls(leaf, lambda: (nulls, rows - nulls), count, deleted=0))
         try:
             if least is not None or most is not None:
@@ -139,7 +139,11 @@ class OfFile:
         return found
 
     @staticmethod
-    def _chunks(leaf: StoredColumn, groups: Sequence[Sequence[ChunkStatistics]]) -> list[ChunkStatistics]:
+    def chunks(leaf: StoredColumn, groups: Sequence[Sequence[ChunkStatistics]]) -> list[ChunkStatistics]:
+        """Return a column's statistics by row group; none if the file lacks the column.
+
+        :raises NotComparedError: if they are damaged
+        """
         ordinal = leaf.ordinal
         if ordinal is None:
             return []
@@ -153,8 +157,11 @@ class OfFile:
                 raise NotComparedError(DAMAGED)
         return chunks
 
-    def _counted(self, leaf: StoredColumn, chunks: Sequence[ChunkStatistics]) -> tuple[int, int]:
-        """Return the numbers of NULLs and of values in the file."""
+    def counted(self, leaf: StoredColumn, chunks: Sequence[ChunkStatistics]) -> tuple[int, int]:
+        """Return the numbers of NULLs and of values in the file.
+
+        :raises NotComparedError: if the footer does not have them
+        """
         values, nulls = 0, self._rows or 0 if leaf.ordinal is None else 0
         for chunk in chunks:
             count = chunk.null_count
@@ -226,7 +233,7 @@ class OfFile:
             )
 
     def _bounds(
-        self, leaf: StoredColumn, stored_as: Callable[[BoundKind], _Stored], least: Any, most: Any
+        self, leaf: StoredColumn, stored_as: Callable[[BoundKind], Stored], least: Any, most: Any
     ) -> Iterator[Finding]:
         kind = leaf.bounds
         if kind is None:
@@ -240,12 +247,7 @@ class OfFile:
         if not stored.lows:
             return  # no values: bounds carry no information
         first, last = min(stored.lows), max(stored.highs)
-        earliest = min(value for value in (first, low, high) if value is not None)
-        if kind.ancient is not None and earliest < kind.ancient and not self._writer.uses_one_calendar:
-            if not self._writer.names_calendar:
-                raise NotComparedError(UNKNOWN_CALENDAR)
-            if stored.groups is not None:
-                raise NotComparedError(CALENDAR)
+        self.check_calendar(kind, min(value for value in (first, low, high) if value is not None), stored)
         below = 0 if low is None else sum(value < low or low != low for value in stored.lows)
         above = 0 if high is None else sum(value > high and _exceeds(value, high, kind) for value in stored.highs)
         if below or above:
@@ -263,7 +265,22 @@ class OfFile:
             elif self._deleted and stored.groups is not None:
                 raise NotComparedError(TIGHT)
 
-    def _stored(self, leaf: StoredColumn, chunks: Sequence[ChunkStatistics], kind: BoundKind) -> _Stored:
+    def check_calendar(self, kind: BoundKind, earliest: Any, stored: Stored) -> None:
+        """Check that dates and timestamps since ``earliest`` are in today's calendar.
+
+        :raises NotComparedError: if they may not be
+        """
+        if kind.ancient is not None and earliest < kind.ancient and not self._writer.uses_one_calendar:
+            if not self._writer.names_calendar:
+                raise NotComparedError(UNKNOWN_CALENDAR)
+            if stored.groups is not None:
+                raise NotComparedError(CALENDAR)
+
+    def stored(self, leaf: StoredColumn, chunks: Sequence[ChunkStatistics], kind: BoundKind) -> Stored:
+        """Return the bounds in the footer.
+
+        :raises NotComparedError: if readers do not trust them, or there are none
+        """
         ordered, writer = self._writer.ordered, self._writer
         assert leaf.ordinal is not None
         is_ordered = leaf.ordinal < len(ordered) and ordered[leaf.ordinal]
@@ -292,7 +309,7 @@ class OfFile:
             highs.append(high)
         if problem is not None and not lows:
             raise NotComparedError(problem)
-        return _Stored(lows, highs, is_exact, problem, len(chunks))
+        return Stored(lows, highs, is_exact, problem, len(chunks))
 
     def _excluded(
         self,
@@ -354,7 +371,7 @@ class OfFile:
             return
 
 
-class _Stored(NamedTuple):
+class Stored(NamedTuple):
     """The bounds of a column: one pair per row group with values in the footer, or one pair of the live rows.
 
     :param problem: reason why the bounds of a row group are unknown

@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.checks.data_files.file_comparison import (
     WIDE,
     OfFile,
 )
+from airflow_delta_provider.domain.checks.data_files.right_statistics import Repairs, from_footer, from_rows
 from airflow_delta_provider.domain.checks.data_files.stored_columns import StoredColumn, StoredColumns
 from airflow_delta_provider.domain.delta.column_statistics import (
     BOUNDS,
@@ -30,6 +31,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
 from airflow_delta_provider.domain.formats.parquet.statistics import ChunkStatistics, Writer
+from airflow_delta_provider.domain.report.answers import RightColumn
 from airflow_delta_provider.domain.report.report import Finding
 
 
@@ -40,12 +42,14 @@ class StatisticsComparison:
     :param compared: number of columns that were compared
     :param left_out: for each column with statistics that was not compared, the reason
     :param open: columns in ``left_out`` that rows can decide
+    :param right: right statistics of columns with findings
     """
 
     findings: Sequence[Finding] = ()
     compared: int = 0
     left_out: Sequence[str] = ()
     open: Sequence[OpenColumn] = ()
+    right: Sequence[RightColumn] = ()
 
 
 class OpenColumn(NamedTuple):
@@ -57,6 +61,7 @@ class OpenColumn(NamedTuple):
     :param reason: the reason why the footer does not decide; None if rows do not decide all of the column's statistics
     :param compare: returns findings for the live rows, None if it cannot; takes the numbers of rows and of NULLs, and
         the least and the greatest value
+    :param right: returns the right statistics, from the number of NULLs and the two values
     """
 
     file: LiveFile
@@ -65,14 +70,16 @@ class OpenColumn(NamedTuple):
     is_bounded: bool
     reason: str | None
     compare: Callable[[int, int, Any, Any], list[Finding] | None]
+    right: Callable[[int, Any, Any], RightColumn]
 
 
 @dataclass
 class StatisticsCount:
-    """The number of compared columns of files, and the number of others by reason."""
+    """The number of compared columns of files, the number of others by reason, and data to repair wrong statistics."""
 
     compared: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
+    repairs: Repairs = field(default_factory=Repairs)
 
     def decide(self, column: OpenColumn) -> None:
         """Count a column as compared that was left out before."""
@@ -82,6 +89,18 @@ class StatisticsCount:
         self.left_out[column.reason] -= 1
         if not self.left_out[column.reason]:
             del self.left_out[column.reason]
+
+    def add_rows(
+        self, column: OpenColumn, findings: Sequence[Finding], rows: int, nulls: int, low: Any, high: Any
+    ) -> None:
+        """Add the right statistics of a column from its rows, if it has wrong ones.
+
+        :param findings: findings about its rows
+        :param rows: number of rows in the file
+        """
+        if findings or self.repairs.has(column.file, column.names):
+            right = column.right(nulls, low, high)
+            self.repairs.add(column.file, rows, [right], is_bounded=column.is_bounded)
 
     def add(self, result: StatisticsComparison) -> None:
         self.compared += result.compared
@@ -133,6 +152,7 @@ class FileStatistics:
         if not leaves:
             return StatisticsComparison((), compared)
         findings: list[Finding] = []
+        right: list[RightColumn] = []
         left_out: list[str] = []
         undecided: list[OpenColumn] = []
         for leaf in leaves:
@@ -141,6 +161,7 @@ class FileStatistics:
                 continue
             found, problems = of_file.check(leaf, groups, least, most, count)
             findings += found
+            right += [from_footer(of_file, leaf, groups, footer.num_rows)] if found else ()
             open_parts = [problem in DECIDED_BY_ROWS for problem in problems]
             reasons = [problem for problem in problems if problem is not None]
             if not reasons:
@@ -152,8 +173,19 @@ class FileStatistics:
                 low, high = (least, most) if open_parts[1] else (None, None)
                 compare = partial(of_file.check_rows, leaf, low, high, count if open_parts[0] else None)
                 reason = None if final else reasons[0]
-                undecided.append(OpenColumn(file, leaf.names, leaf.kind.of, open_parts[1], reason, compare))
-        return StatisticsComparison(findings, compared, left_out, undecided)
+                bounded = open_parts[1]
+                undecided.append(
+                    OpenColumn(
+                        file,
+                        leaf.names,
+                        leaf.kind.of,
+                        bounded,
+                        reason,
+                        compare,
+                        partial(from_rows, leaf, is_bounded=bounded),
+                    )
+                )
+        return StatisticsComparison(findings, compared, left_out, undecided, right)
 
     def _is_trusted(self, writer: Writer) -> bool:
         """Return True if all statistics of a writer are trusted."""

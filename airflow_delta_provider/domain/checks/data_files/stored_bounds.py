@@ -363,6 +363,43 @@ def _civil(days: int) -> str:
     return f"{f'{year:04}' if 0 <= year < 10_000 else f'{year:+05}'}-{month:02}-{number:02}"
 
 
+def in_log(value: Any, of: str, *, upper: bool) -> str:
+    """Return a value as statistics in the log have it, with all its digits: numbers as the digits of the JSON number.
+
+    A string is cut to 32 characters; a maximum then ends in the last character of Unicode.
+
+    :param of: type of the column
+    :param upper: True for a maximum
+    :raises UndecidableBoundError: for bytes that are no text
+    """
+    if isinstance(value, bytes):
+        return _cut_text(value, upper=upper)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if of == "date":
+        return _civil(value)
+    if of in ("timestamp", "timestamp_ntz"):
+        return _shown_moment(value, of.upper()).split("'")[1].replace(" ", "T")
+    return _plain(value)
+
+
+def _cut_text(value: bytes, *, upper: bool) -> str:
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        raise UndecidableBoundError("it is no text") from None
+    for length in range(_PREFIX, len(text)):
+        cut = text[:length] + (_LAST_CHARACTER if upper else "")
+        if not upper or cut > text:  # characters sort as their bytes do
+            return cut
+    return text
+
+
+#: Characters of a string in statistics, and the character that no other one exceeds.
+_PREFIX, _LAST_CHARACTER = 32, "\U0010ffff"
+
 #: Maximum number of characters of a string that are shown.
 _MOST_TEXT = 60
 
