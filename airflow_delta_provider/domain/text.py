@@ -97,6 +97,14 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def sql_column(path: str) -> str:
+    """Return a dotted path of a column for SQL, with backticks around each part that is not a plain identifier."""
+    return ".".join(part if _IDENTIFIER(part) else quote(part) for part in split_name(path))
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII).fullmatch
+
+
 def literal(text: str) -> str:
     """Return ``text`` as an SQL string literal, with quotes and backslashes escaped."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

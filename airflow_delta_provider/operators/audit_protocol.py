@@ -20,6 +20,7 @@ from airflow_delta_provider.operators.arguments import (
     DagFiles,
     Document,
     FailOn,
+    Flag,
     Level,
     Names,
     Text,
@@ -72,6 +73,8 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
     :param fleet: engines that read and write the tables: findings about statistics of files name those that rely on
         them. A mapping, or the path of a YAML file relative to the DAG's file. The path, as written in the DAG, must
         end in ``.yaml`` or ``.yml``. (templated)
+    :param show_hidden_rows: True to count, with Delta Spark and ``deltalake``, the rows that queries lose by wrong
+        statistics; needs level ``"data"``. (templated)
 
     For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
     """
@@ -95,6 +98,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         state_path: Text | None = None,
         seconds_per_table: float | None = None,
         fleet: Document = None,
+        show_hidden_rows: Flag = False,
         **kwargs: Unpack[ReadArguments],
     ) -> None:
         if schema is not None:
@@ -117,6 +121,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         self.state_path = state_path
         self.seconds_per_table = seconds_per_table
         self.fleet = fleet
+        self.show_hidden_rows = show_hidden_rows
         named = {"tables": self.tables, "waivers": waivers}
         self._listed = DagFiles({name: value for name, value in named.items() if names_file(value)})
         self.check_literals()

@@ -93,6 +93,49 @@ def test_decimals_that_became_doubles(spark: SparkSession, tmp_path: Path, audit
     assert report.evidence["statistics"]["not_compared"] == {}
 
 
+def test_hidden_rows_are_counted(spark: SparkSession, tmp_path: Path, audit: Audit) -> None:
+    """Each engine finds a row without skipping, and none with it; nobody skips by a bound that is right."""
+    deltalake, arrow = pytest.importorskip("deltalake"), pytest.importorskip("pyarrow")
+    values = [Decimal("9999999999999997.01"), Decimal("9999999999999999.00")]
+    path = tmp_path / "t"
+    deltalake.write_deltalake(str(path), arrow.table({"x": arrow.array(values, arrow.decimal128(18, 2))}))
+    report = audit(path, level="data", show_hidden_rows=True)
+    found = [
+        (h["engine"].rpartition(" ")[0], h["predicate"], h["rows"], h["found"]) for h in report.evidence["hidden_rows"]
+    ]
+    lost = ("x >= 9999999999999999.00", 1, 0)
+    assert found == [("Delta Spark", *lost), ("deltalake", *lost)]
+    assert spark.conf.get("spark.databricks.delta.stats.skipping", None) is None
+    spark.sql(f"UPDATE delta.`{path}` SET x = x")
+    assert audit(path, level="data", show_hidden_rows=True).evidence["hidden_rows"] == []
+
+
+def test_hidden_rows_beside_column_mapping(spark: SparkSession, tmp_path: Path, audit: Audit) -> None:
+    """to_pyarrow_dataset reads mapped columns as NULL: its number of rows is no answer."""
+    path = tmp_path / "t"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` USING delta TBLPROPERTIES ('delta.columnMapping.mode' = 'name') AS "
+        "SELECT id AS `a b`, timestamp_micros(id) AS at FROM range(0, 9, 1, 1)"
+    )
+    version = log.newest(path)
+    actions = log.commits(path)[version]
+    add = next(action["add"] for action in actions if "add" in action)
+    stats = json.loads(add["stats"])
+    stats["maxValues"] = {name: 3 if value == 8 else value for name, value in stats["maxValues"].items()}
+    add["stats"] = json.dumps(stats)
+    log.log_file(path, version).write_text("".join(json.dumps(action) + "\n" for action in actions))
+    for checksum in path.joinpath("_delta_log").rglob("*.crc"):
+        checksum.unlink()
+    first, *others = audit(path, level="data", show_hidden_rows=True).evidence["hidden_rows"]
+    assert (first["predicate"], first.get("problem"), first.get("rows"), first.get("found")) == (
+        "`a b` >= 8",
+        None,
+        1,
+        0,
+    )
+    assert all("problem" in other for other in others)
+
+
 NESTED = (
     "SELECT CAST(id AS INT) AS i, IF(id = 3, NULL, struct(IF(id = 4, NULL, id) AS `a.b`, "
     "struct(TIMESTAMP'2024-01-01 12:00:00' + make_interval(0, 0, 0, CAST(id AS INT)) AS at, CONCAT('é', id) AS t) "

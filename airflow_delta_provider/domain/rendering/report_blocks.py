@@ -36,6 +36,7 @@ from airflow_delta_provider.domain.report.answers import (
     Detail,
     EngineOutcome,
     Evidence,
+    HiddenRows,
     Part,
     PlanAnswer,
     PlanStep,
@@ -266,8 +267,14 @@ def _evidence(evidence: Mapping[str, Any], *, much: bool) -> Iterator[Block]:
         tried = " ".join(filter(None, (probe["engine"], probe["version"])))
         facts = labelled(Probe, probe, {"engine", "version", "reads"}) if much else ()
         found.append(Entry(f"tried: {tried} {said}", facts=facts))
+    for hidden in evidence.get("hidden_rows", ()):
+        counts = (
+            "could not be tried" if "found" not in hidden else f"finds {hidden['found']:,} of {hidden['rows']:,} rows"
+        )
+        facts = labelled(HiddenRows, hidden, {"engine", "predicate", "found", "rows"}) if much else ()
+        found.append(Entry(f"{hidden['engine']} {counts} by {hidden['predicate']}", facts=facts))
     if found:
         yield Listing(tuple(found), marked=False)
-    shown = {"engines", "known_lockouts", "probe", "not_checked"}
+    shown = {"engines", "known_lockouts", "probe", "not_checked", "hidden_rows"}
     if much and (known := labelled(Evidence, evidence, shown)):
         yield Facts(known)

@@ -217,6 +217,19 @@ class Statistics(Part):
 
 
 @part(frozen=True, kw_only=True)
+class HiddenRows(Part):
+    """The number of rows that a query of an engine finds with skipping of files, and without."""
+
+    rule: str = key("Code of the finding whose predicate the query has.")
+    column: str = key()
+    predicate: str = key()
+    engine: str = key("Name and version.")
+    rows: int = key("Rows without skipping; absent if the query failed.", "rows without skipping")
+    found: int = key("Rows with skipping.", "rows with skipping")
+    problem: str = key("Why the engine gave no answer; absent if it did.")
+
+
+@part(frozen=True, kw_only=True)
 class EngineOutcome(Part):
     """The outcome for an engine that uses a table."""
 
@@ -302,6 +315,9 @@ class Evidence(Part):
     checkpoints: int = key("Of audit: checkpoints, if not all were compared.")
     checkpoints_compared: int = key("Of audit: checkpoints that were compared with the commits.")
     statistics: Statistics = key("Of audit: columns of files whose statistics were compared with the files.")
+    hidden_rows: tuple[HiddenRows, ...] = key(
+        "Of audit with show_hidden_rows: the rows that the predicates of findings find and lose."
+    )
     commits_compared: int = key("Commits whose moved rows were compared with their state before.")
     footers_read: int = key("Of check-paimon-row-tracking: footers that were read.")
     files_with_ids_read: int = key("Of check-paimon-row-tracking: files whose row ids were read.")

@@ -189,6 +189,11 @@ class AuditOptions(SavesState):
         "fleet file, YAML or JSON: findings about statistics of files name the engines in it that rely on them",
         metavar="FILE",
     )
+    show_hidden_rows: bool = option(
+        Flag(),
+        "count the rows that queries lose by wrong statistics, with Delta Spark and the deltalake package that is "
+        "installed; with --level data",
+    )
 
     @property
     def needs_rows(self) -> bool:
@@ -200,8 +205,18 @@ class AuditOptions(SavesState):
         """True if several tables may be processed at once: at level ``log``, which does not use Spark."""
         return self.level == "log"
 
+    def needs_delta(self, *, by_name: bool) -> bool:
+        """Return True if the job needs Delta on Spark's classpath: also to count the rows that queries lose."""
+        return by_name or self.show_hidden_rows
+
     def check(self) -> None:
-        """Check that the versions form one range."""
+        """Check that the versions form one range, and that the level reads the rows that are to be counted."""
+        if self.show_hidden_rows and self.level != "data":
+            raise RequestError(
+                "{show_hidden_rows} is set with {level} {given!r}, which reads no rows. Use {level} 'data', or leave "
+                "out {show_hidden_rows}.",
+                given=self.level,
+            )
         since, until = self.since_version, self.version
         if since is not None and until is not None and since > until:
             raise RequestError(

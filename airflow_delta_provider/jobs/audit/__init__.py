@@ -3,7 +3,7 @@
 - ``protocol_audit.py``: ``run``, the kind ``audit``: saved state, levels, report.
 - ``judging.py``: chooses the start, and checks commit after commit; ``commit_file.py``: batches of commits.
 - ``derived_files.py``: checkpoints, checksums and compacted commits, compared with the commits.
-- ``data_level.py``: footers and rows, for the levels beyond the log.
+- ``data_level.py``: footers and rows, for the levels beyond the log; ``hidden_rows.py``: rows that queries lose.
 
 Imports ``jobs/row_tracking``, ``delta``, ``storage``, ``process``, and ``domain``, mainly ``audit`` and ``checks``.
 No Spark: rows are read through ``RowProofs``. ``jobs/run``, ``jobs/changes`` and ``jobs/spark/kinds.py`` import it.

@@ -34,8 +34,9 @@ from airflow_delta_provider.domain.delta.row_condition import RowCondition, row_
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.rendering.presentation import counted
-from airflow_delta_provider.domain.report.answers import Statistics
+from airflow_delta_provider.domain.report.answers import HiddenRows, Statistics
 from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.jobs.audit.hidden_rows import hidden_rows, queries_of
 from airflow_delta_provider.jobs.audit.judging import Judging, LogLevel
 from airflow_delta_provider.jobs.delta.kept_log import KeptLog, adds_of
 from airflow_delta_provider.jobs.delta.session import DeltaFiles, DeltaSession, OpenTable
@@ -120,6 +121,7 @@ class DataLevel(LogLevel):
     """Checks the files of one table after its commits.
 
     :param proofs: reads rows; None at level ``footers``
+    :param show_hidden_rows: True to count the rows that queries lose
     """
 
     reads = True
@@ -132,8 +134,11 @@ class DataLevel(LogLevel):
         budget: TimeBudget,
         timings: Timings,
         progress: Progress,
+        *,
+        show_hidden_rows: bool = False,
     ) -> None:
         super().__init__(table, budget, timings, progress)
+        self._show_hidden_rows = show_hidden_rows
         self._session = session
         self._proofs = proofs
         self._rewrites: Rewrites | None = None
@@ -210,6 +215,8 @@ class DataLevel(LogLevel):
                 self._check_bounds(self._proofs, state, data, surveyed)
                 evidence["statistics"]["compared"] = surveyed.statistics.compared
                 read += self._check_conditions(self._proofs, state, data, files, surveyed)
+            if self._show_hidden_rows and not self.given_up:
+                evidence["hidden_rows"] = self._hidden_rows(state.version, found)
         except OutOfTimeError:
             self.given_up = True
         with self._timings.phase("trace"):
@@ -227,6 +234,13 @@ class DataLevel(LogLevel):
         if (repair := surveyed.statistics.repairs.to_answer()) is not None:
             evidence["statistics"]["repair"] = repair
         return evidence | {"statistics": Statistics(**evidence["statistics"])}
+
+    def _hidden_rows(self, version: int, found: Sequence[Finding]) -> tuple[HiddenRows, ...]:
+        queries = queries_of(found)
+        if queries:
+            self._progress(f"{self._name}: counting the rows of {counted(len(queries), 'predicate')}")
+        with self._timings.phase("hidden"), self._limit():
+            return tuple(hidden_rows(queries, self._table, version, self._proofs))
 
     def _check_bounds(self, proofs: RowProofs, state: TableState, data: DeltaFiles, surveyed: FooterSurvey) -> None:
         """Compare statistics with rows for the columns that footers do not decide."""

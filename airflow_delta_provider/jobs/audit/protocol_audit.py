@@ -94,7 +94,15 @@ class ProtocolAudit:
             # Imported late: most audits read only the log.
             from airflow_delta_provider.jobs.audit.data_level import DataLevel
 
-            self._level = DataLevel(session, table, proofs, budget, self._timings, progress)
+            self._level = DataLevel(
+                session,
+                table,
+                proofs,
+                budget,
+                self._timings,
+                progress,
+                show_hidden_rows=options.show_hidden_rows,
+            )
         self._store = memory_store(session, options, progress)
         self._receipt = receipt
         self._received = received or {}

@@ -298,6 +298,14 @@ class RowProofs(Protocol):
         Columns that cannot be read are left out.
         """
 
+    def found_rows(
+        self, table: OpenTable, version: int, predicates: Sequence[str]
+    ) -> Iterator[tuple[str, int, int, str | None]]:
+        """Yield for each predicate the engine, its number of rows without and with skipping of files, and its problem.
+
+        The problem is None if both were counted.
+        """
+
     def moved_rows(
         self, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None, commits: Iterable[RowMoves]
     ) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from airflow_delta_provider.domain.delta.column_statistics import BOUNDS
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.formats.parquet.statistics import ChunkStatistics, Writer
 from airflow_delta_provider.domain.report.report import Finding, Severity
+from airflow_delta_provider.domain.text import sql_column
 
 _data = FAMILY.of(
     Scope.DATA,
@@ -193,7 +194,7 @@ class OfFile:
                 column=leaf.kind.name,
                 nulls=nulls,
                 rest=Prose(rest),
-                predicate=f"{leaf.kind.name} IS NULL",
+                predicate=f"{sql_column(leaf.kind.name)} IS NULL",
             )
         elif count == self._rows and values > deleted:
             yield NULLS_HIDDEN.found(
@@ -204,7 +205,7 @@ class OfFile:
                 rows=self._rows,
                 values=values,
                 rest=Prose(rest),
-                predicate=f"{leaf.kind.name} IS NOT NULL",
+                predicate=f"{sql_column(leaf.kind.name)} IS NOT NULL",
             )
         elif (count == 0 and nulls) or (count == self._rows and values):
             raise NotComparedError(DELETED)
@@ -323,7 +324,7 @@ class OfFile:
     ) -> Finding:
         upper = bool(groups[1])
         bound, value = said[upper], found[upper]
-        name = leaf.kind.name
+        name = sql_column(leaf.kind.name)
         if kind.is_text:
             predicate = f"{name} {'>' if upper else '<'} {kind.shown(bound)}"
         else:
@@ -336,7 +337,7 @@ class OfFile:
             + ("" if of is None else " in {groups} of {of:row group}")
             + ": {predicate} returns too few rows.",
             path=self._path,
-            column=name,
+            column=leaf.kind.name,
             part=BOUNDS[upper],
             said=kind.shown(bound),
             value=kind.shown(value),

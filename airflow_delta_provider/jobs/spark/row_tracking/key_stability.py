@@ -43,7 +43,7 @@ from airflow_delta_provider.jobs.spark.session import configured, ship
 
 _RANGES = "first: bigint, end: bigint, version: bigint"
 #: Delta 4.1 and later refuse to read versions from before the retention time of removed files.
-_KEEP_TO_RETENTION = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
+KEEP_TO_RETENTION = "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration"
 _METADATA = "_metadata"
 
 
@@ -74,7 +74,7 @@ class KeyStability:
         if findings:
             yield from findings
             return
-        with configured(self.session.spark, {_KEEP_TO_RETENTION: "false"}):
+        with configured(self.session.spark, {KEEP_TO_RETENTION: "false"}):
             try:
                 changed = self._changed(keys, then).persist()
                 try:

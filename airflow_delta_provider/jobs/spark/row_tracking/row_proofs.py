@@ -6,6 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
 from airflow_delta_provider.domain.checks.data_files.statistics import OpenColumn
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import FileIds
 from airflow_delta_provider.domain.checks.row_tracking.history import untracked
@@ -30,12 +33,16 @@ from airflow_delta_provider.jobs.row_tracking.row_proofs import (
     Proof,
 )
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from airflow_delta_provider.jobs.spark.engine_errors import understand
 from airflow_delta_provider.jobs.spark.row_tracking.condition_reader import ConditionReader
-from airflow_delta_provider.jobs.spark.row_tracking.key_stability import KeyStability
+from airflow_delta_provider.jobs.spark.row_tracking.key_stability import KEEP_TO_RETENTION, KeyStability
 from airflow_delta_provider.jobs.spark.row_tracking.moved_rows import MovedRowsReader
 from airflow_delta_provider.jobs.spark.row_tracking.uniqueness import prove
-from airflow_delta_provider.jobs.spark.session import limited
+from airflow_delta_provider.jobs.spark.session import configured, limited
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
+
+#: Whether Delta Spark skips files by statistics.
+_SKIPPING = "spark.databricks.delta.stats.skipping"
 
 
 class SparkRowProofs:
@@ -67,6 +74,24 @@ class SparkRowProofs:
         self, data: DeltaFiles, metadata: Metadata, columns: Sequence[OpenColumn]
     ) -> Iterator[tuple[OpenColumn, int, int, Any, Any]]:
         return ConditionReader(self._session, data, metadata).bounds(columns)
+
+    def found_rows(
+        self, table: OpenTable, version: int, predicates: Sequence[str]
+    ) -> Iterator[tuple[str, int, int, str | None]]:
+        spark, engine = self._session.spark, f"Delta Spark {self._session.delta_version or ''}".rstrip()
+        for predicate in predicates:
+            counts: list[int] = []
+            try:
+                for skips in ("false", "true"):
+                    with configured(spark, {_SKIPPING: skips, KEEP_TO_RETENTION: "false"}):
+                        rows = spark.read.format("delta").option("versionAsOf", version).load(table.location)
+                        counts.append(rows.where(predicate).count())
+            except (PySparkException, Py4JJavaError) as error:
+                if "cancelled" in str(error):
+                    raise
+                yield engine, 0, 0, understand(error).message
+            else:
+                yield engine, counts[0], counts[1], None
 
     def moved_rows(
         self, data: DeltaFiles, known: Mapping[str, FileIds], column: str | None, commits: Iterable[RowMoves]
