@@ -211,6 +211,41 @@ def test_footer_statistics_of_odd_forms_are_findings_or_not_compared() -> None:
         check(footer, {of: of for of in TYPES}, stats, 9)
 
 
+def test_shortcut_for_equal_statistics_finds_what_is_found_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It packs the bounds of all columns together: neither a wrong length nor a neighbour may hide a difference."""
+    chance = random.Random(13)
+    names = {"a": "long", "b": "integer", "c": "double", "d": "string", "e": "date", "f": "integer"}
+    low = {"a": -(2**53) - 1, "b": 5, "c": 0.0, "d": "a", "e": date(1, 1, 1), "f": -1}
+    high = {"a": 2**53 + 1, "b": 6, "c": 0.5, "d": "é", "e": date(9999, 12, 31), "f": 0}
+    rows = {name: pa.array([low[name], high[name], None], TYPES[of].arrow) for name, of in names.items()}
+    footer = written(pa.table(rows))
+    (sound,), writer = footer.statistics()
+    stats: dict[str, Any] = {"numRecords": 3, "nullCount": dict.fromkeys(names, 1)}
+    for part, values in (("minValues", low), ("maxValues", high)):
+        stats[part] = {name: TYPES[of].form(values[name]) for name, of in names.items()}
+    assert check(footer, names, stats, 3) == StatisticsComparison((), 6)
+    moved = [list(sound), list(sound)]  # the bytes of two neighbours, divided otherwise
+    for group, field_ in zip(moved, ("minimum", "maximum")):
+        both = getattr(sound[0], field_) + getattr(sound[1], field_)
+        group[0], group[1] = sound[0]._replace(**{field_: both[:4]}), sound[1]._replace(**{field_: both[4:]})
+    odd = [*moved, *([_odd(chunk, chance) for chunk in sound] for _ in range(200)), sound[:3], sound[::-1]]
+    for group in odd:
+        said = json.loads(json.dumps(stats))
+        if chance.random() < 0.5:
+            said[chance.choice(["minValues", "maxValues", "nullCount"])][chance.choice("abcdef")] = chance.choice(ODD)
+        object.__setattr__(footer, "statistics", lambda: ([group], writer))  # noqa: B023
+        fast = check(footer, names, said, 3)
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                "airflow_delta_provider.domain.checks.data_files.statistics._Equality.holds", lambda *_: False
+            )
+            patch.setattr(
+                "airflow_delta_provider.domain.checks.data_files.statistics._not_equal", lambda leaves, *_: list(leaves)
+            )
+            slow = check(footer, names, said, 3)
+        assert (fast.findings, fast.compared, fast.left_out) == (slow.findings, slow.compared, slow.left_out)
+
+
 def _odd(chunk: ChunkStatistics, chance: random.Random) -> ChunkStatistics:
     changes: list[dict[str, Any]] = [
         {},

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import ge, itemgetter
 from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -21,6 +22,7 @@ from airflow_delta_provider.domain.checks.data_files.file_comparison import (
     OfFile,
 )
 from airflow_delta_provider.domain.checks.data_files.right_statistics import Repairs, from_footer, from_rows
+from airflow_delta_provider.domain.checks.data_files.stored_bounds import FRACTIONS
 from airflow_delta_provider.domain.checks.data_files.stored_columns import StoredColumn, StoredColumns
 from airflow_delta_provider.domain.delta.column_statistics import (
     BOUNDS,
@@ -124,6 +126,7 @@ class FileStatistics:
         self._columns = StoredColumns(metadata)
         self._has_vectors = has_vectors
         self._trusted: tuple[Writer | None, bool] = (None, False)
+        self._equal: _Equality | None = None
 
     def check(self, footer: Footer, file: LiveFile, said: object) -> StatisticsComparison:
         """Compare one file.
@@ -135,7 +138,7 @@ class FileStatistics:
         if not isinstance(said, str):
             return StatisticsComparison(left_out=(NOT_FOUND,))
         try:
-            stats = read_statistics(said, exact=True)
+            stats = read_statistics(said, exact=self._columns.have_decimals)
             groups, writer = footer.statistics()
         except FooterError:
             return StatisticsComparison(left_out=(NO_FOOTER,))
@@ -147,7 +150,9 @@ class FileStatistics:
         leaves: Sequence[StoredColumn] = self._columns.of_file(footer.layout)
         compared, of_file = 0, OfFile(file, stats, writer, has_vectors=self._has_vectors)
         if len(groups) == 1 and None not in parts and self._is_trusted(writer) and not of_file.needs_live_rows:
-            rest = _not_equal(leaves, groups[0], *parts)
+            if self._equal is None or self._equal.leaves is not leaves:
+                self._equal = _Equality(leaves)
+            rest = () if self._equal.holds(groups[0], *parts) else _not_equal(leaves, groups[0], *parts)
             compared, leaves = len(leaves) - len(rest), rest
         if not leaves:
             return StatisticsComparison((), compared)
@@ -195,6 +200,58 @@ class FileStatistics:
         return self._trusted[1]
 
 
+class _Equality:
+    """Compares the statistics of all columns with those of a row group in a few steps, if all are equal.
+
+    :param leaves: columns of a file
+    """
+
+    def __init__(self, leaves: Sequence[StoredColumn]) -> None:
+        self.leaves = leaves
+        kinds = [leaf.packed for leaf in leaves]
+        in_order = all(leaf.ordinal == number and len(leaf.names) == 1 for number, leaf in enumerate(leaves))
+        self._is_usable = in_order and None not in kinds and len(leaves) > 1
+        self._packings = [kind for kind in kinds if kind is not None] if self._is_usable else []
+        self._least = [kind.least for kind in self._packings]
+        self._most = [kind.most for kind in self._packings]
+        self._paths = tuple(leaf.path for leaf in leaves)
+        self._names = itemgetter(*(leaf.names[0] for leaf in leaves)) if leaves else None
+        coded = [number for number, kind in enumerate(self._packings) if kind.code]
+        self._coded = coded
+        self._others = [number for number, kind in enumerate(self._packings) if not kind.code]
+        self._fractions = [place for place, number in enumerate(coded) if self._packings[number].code in FRACTIONS]
+        self._struct = struct.Struct("<" + "".join(self._packings[number].code for number in coded))
+        self._sizes = [struct.calcsize(f"<{self._packings[number].code}") for number in coded]
+
+    def holds(self, chunks: Sequence[ChunkStatistics], low: Any, high: Any, counts: Any) -> bool:
+        """Return True if the statistics of all columns are equal; False if they may differ."""
+        if not self._is_usable or self._names is None:
+            return False
+        try:
+            paths, values, nulls, least, most, exact, deprecated = zip(*chunks, strict=True)
+            return (
+                paths == self._paths
+                and self._names(counts) == nulls
+                and min(nulls) >= 0
+                and all(map(ge, values, nulls))
+                and all(exact)
+                and not any(deprecated)
+                and self._are(self._names(low), least, upper=False)
+                and self._are(self._names(high), most, upper=True)
+            )
+        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, struct.error):
+            return False
+
+    def _are(self, said: Sequence[Any], stored: Sequence[Any], *, upper: bool) -> bool:
+        values, coded = [said[number] for number in self._coded], [stored[number] for number in self._coded]
+        for place in () if upper else self._fractions:
+            values[place] = values[place] or -0.0  # as the packing of a minimum
+        if self._struct.pack(*values) != b"".join(coded) or [*map(len, coded)] != self._sizes:
+            return False
+        packs = self._most if upper else self._least
+        return all(packs[number](said[number]) == stored[number] for number in self._others)
+
+
 def _not_equal(
     leaves: Sequence[StoredColumn], chunks: Sequence[ChunkStatistics], low: Any, high: Any, counts: Any
 ) -> list[StoredColumn]:
@@ -204,9 +261,10 @@ def _not_equal(
         _, (name, *_), ordinal, path, _, packed, _ = leaf
         if packed is not None:
             try:
-                stored, _, nulls, least, most, is_exact, is_deprecated = chunks[ordinal]  # type: ignore[index]  # None raises TypeError
+                stored, values, nulls, least, most, is_exact, is_deprecated = chunks[ordinal]  # type: ignore[index]  # None raises TypeError
                 if (
                     counts[name] == nulls
+                    and 0 <= nulls <= values  # type: ignore[operator]  # None raises TypeError
                     and packed[0](low[name]) == least
                     and packed[1](high[name]) == most
                     and stored == path

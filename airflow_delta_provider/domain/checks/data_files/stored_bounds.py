@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.data_type import DataType, DecimalType, UnknownTypeError, parse_type
 from airflow_delta_provider.domain.delta.partition_value import (
@@ -230,7 +230,7 @@ def _logged_decimal(value: Any, scale: int) -> Decimal:
 
 
 def _logged_double(value: Any) -> float:
-    if type(value) is bool or not isinstance(value, (int, str, Decimal)):
+    if type(value) is bool or not isinstance(value, (int, float, str, Decimal)):
         raise UndecidableBoundError("it is not a number")
     try:
         return float(value)
@@ -305,29 +305,47 @@ def _logged_flag(value: Any) -> bool:
 Pack = Callable[[Any], bytes]
 
 
-def packing(element: SchemaElement, of: str) -> tuple[Pack, Pack] | None:
-    """Return functions that encode a minimum and a maximum as a file stores them; None if that is not always possible.
+class Packing(NamedTuple):
+    """Functions that encode a minimum and a maximum as a file stores them. They raise errors for other types.
 
-    They raise errors for values of other types.
+    :param code: code of ``struct`` that encodes both; empty if there is none
     """
+
+    least: Pack
+    most: Pack
+    code: str = ""
+
+
+def packing(element: SchemaElement, of: str) -> Packing | None:
+    """Return the encoding of bounds; None if it is not always possible."""
     physical = element.physical_type
     if of in _INTEGERS and not _is_unsigned(element):
         of = ""
     if of == "string":
-        return str.encode, str.encode
-    pack = _PACKED.get((physical, of))
-    if pack is None or of not in ("float", "double"):
-        return None if pack is None else (pack, pack)
-    return lambda value: pack(value or -0.0), pack  # files have -0.0 as the minimum for 0
+        return Packing(str.encode, str.encode)
+    if (physical, of) == (PhysicalType.INT32, "date"):
+        return Packing(_packed_day, _packed_day)
+    code = _CODES.get((physical, of))
+    if code is None:
+        return None
+    pack = struct.Struct(f"<{code}").pack
+    if code in FRACTIONS:
+        return Packing(lambda value: pack(value or -0.0), pack, code)  # files have -0.0 as the minimum for 0
+    return Packing(pack, pack, code)
 
 
-_PACKED: dict[tuple[PhysicalType | None, str], Pack] = {
-    (PhysicalType.INT32, ""): struct.Struct("<i").pack,
-    (PhysicalType.INT64, ""): struct.Struct("<q").pack,
-    (PhysicalType.FLOAT, "float"): struct.Struct("<f").pack,
-    (PhysicalType.DOUBLE, "double"): struct.Struct("<d").pack,
-    (PhysicalType.INT32, "date"): lambda value: struct.pack("<i", _day_of(value)),
+def _packed_day(value: Any) -> bytes:
+    return struct.pack("<i", _day_of(value))
+
+
+#: Codes of ``struct`` for types in files and in the log; those of floats.
+_CODES: dict[tuple[PhysicalType | None, str], str] = {
+    (PhysicalType.INT32, ""): "i",
+    (PhysicalType.INT64, ""): "q",
+    (PhysicalType.FLOAT, "float"): "f",
+    (PhysicalType.DOUBLE, "double"): "d",
 }
+FRACTIONS = "fd"
 
 
 # -- values in SQL ---------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from airflow_delta_provider.domain.checks.data_files.stored_bounds import BoundKind, Pack, bound_kind, packing
+from airflow_delta_provider.domain.checks.data_files.stored_bounds import BoundKind, Packing, bound_kind, packing
 from airflow_delta_provider.domain.delta.column_statistics import ColumnKind, Columns, columns_of
 from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
@@ -29,8 +29,14 @@ class StoredColumn(NamedTuple):
     ordinal: int | None
     path: bytes
     bounds: BoundKind | None
-    packed: tuple[Pack, Pack] | None = None
+    packed: Packing | None = None
     problem: str | None = None
+
+
+def _have_decimals(columns: Columns) -> bool:
+    return any(
+        kind.decimal is not None if kind.below is None else _have_decimals(kind.below) for kind in columns.values()
+    )
 
 
 #: Names of the groups and columns in a file, by the path above them and by lower case.
@@ -53,6 +59,8 @@ class StoredColumns:
         self._by_id = mode is MappingMode.ID
         fields = metadata.schema.fields if self._columns is not None else ()
         self._partition_columns = {physical_name(f, mode) for f in fields if f.name in metadata.partition_columns}
+        self.have_decimals = _have_decimals(self._columns or Columns())
+        """True if a column is a decimal, whose statistics need all digits."""
         self._last: tuple[Schema | None, tuple[StoredColumn, ...]] = (None, ())
 
     @property
