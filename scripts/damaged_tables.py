@@ -28,7 +28,8 @@ def main(directory: Path) -> None:
         before = table.version
         case.step(table)
         (case.then or carry_on)(table)
-        name = _named(f"{case.code} {case.name or case.before.__name__} {case.step.__name__}")
+        step = getattr(case.step, "__name__", "step")
+        name = _named(f"{case.code} {case.name or case.before.__name__} {step}")
         write(directory / "logs" / name, table)
         write(directory / "logs" / f"{name}-replaced", Table.of(table.commits).replace(KEY, V).append())
         write(directory / "logs" / f"{name}-restored", _restored(table, before).append())
