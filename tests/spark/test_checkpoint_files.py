@@ -12,6 +12,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.jobs.delta import arrow_checkpoint, python_checkpoint
 from airflow_delta_provider.jobs.spark.delta import _PARTITION_BYTES
 from tests.tables import log, row_tracking
+from tests.unit.checkpoint_builder import actions_of
 
 pytestmark = pytest.mark.nightly
 
@@ -50,9 +51,9 @@ def test_checkpoint_is_read_without_packages_whichever_codec_spark_compressed_it
             spark.conf.unset("spark.sql.parquet.compression.codec")
         content = path.joinpath("_delta_log", f"{version:020}.checkpoint.parquet").read_bytes()
         found.add(pq.read_metadata(io.BytesIO(content)).row_group(0).column(0).compression)
-        by_arrow = list(arrow_checkpoint.actions(content, {}, None))
+        by_arrow = actions_of(arrow_checkpoint.batches(content, {}, None))
         assert len(by_arrow) > 300
-        assert list(python_checkpoint.actions(content, {}, None)) == by_arrow
+        assert actions_of(python_checkpoint.batches(content, {}, None)) == by_arrow
     assert found == {"SNAPPY", "GZIP", "ZSTD", "UNKNOWN", "LZ4"}  # of Hadoop's LZ4, PyArrow does not know the name
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from airflow_delta_provider.domain.delta.snapshot import file_key
+from airflow_delta_provider.domain.delta.snapshot import ActionBatch, file_key
 from tests.unit.log_builder import Action, Actions
 
 _MAP = pa.map_(pa.string(), pa.string())
@@ -102,6 +102,11 @@ def reconciled(commits: Iterable[Actions]) -> Actions:
             continue
         found[key] = {kind: {**body, "dataChange": False}} if kind in FILE_KINDS else action
     return list(found.values())
+
+
+def actions_of(batches: Iterable[ActionBatch]) -> Actions:
+    """The actions in batches, one by one."""
+    return [dict(action) for batch in batches for action in batch.actions()]
 
 
 def as_parquet(actions: Sequence[Action], parsed: Sequence[pa.Field] = ()) -> bytes:

@@ -114,9 +114,7 @@ class EarlierStates:
 
     def begin(self, state: TableState) -> None:
         """Start from a state with its files."""
-        self._files = 0
-        for file in state.live_files:
-            self._files = (self._files + hash(file.key)) & _MASK
+        self._files = sum(map(hash, state.files or ())) & _MASK
         self._metadata = _metadata_number(state.metadata)
         self._highest = state.metadata.properties.max_column_id or 0
         there = (self._files, self._metadata)

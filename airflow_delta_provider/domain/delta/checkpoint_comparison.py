@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from functools import cached_property
+from itertools import repeat
 from math import isclose
 from typing import Any
 
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.parsed_fields import (
+    PARSED_COUNT,
     PARTITION_VALUES,
     STATISTICS,
     narrower_bounds,
@@ -19,10 +21,12 @@ from airflow_delta_provider.domain.delta.parsed_fields import (
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.snapshot import (
     FILE_FIELDS,
+    ActionBatch,
     Snapshot,
     agree,
-    file_digest,
+    digests_of,
     file_key,
+    file_keys,
     has_statistics,
 )
 from airflow_delta_provider.domain.formats.json_values import parse_json
@@ -126,25 +130,42 @@ class SnapshotComparison:
         """The domain metadata in the commits."""
         return self._expected.domains
 
-    def take(self, kind: str, body: Mapping[str, Any]) -> None:
-        """Read an action of the checkpoint.
+    def take(self, batch: ActionBatch) -> None:
+        """Read actions of the checkpoint.
 
-        :raises KeyError: if it lacks a field that its kind requires; TypeError, ValueError and AttributeError likewise
+        :raises KeyError: if one lacks a field that its kind requires; TypeError, ValueError and AttributeError likewise
         """
-        if kind != "add":
-            self._found.take_action(kind, body)
+        if batch.kind != "add":
+            for body in batch.bodies():
+                self._found.take_action(batch.kind, body)
             return
-        key = file_key(body)
-        digest = self._expected.files.get(key)
-        is_described = body.get("stats") not in (None, "") or body.get(STATISTICS)
-        if not is_described and digest is not None and has_statistics(digest):
-            self._undescribed.append(key[0])
+        keys = file_keys(batch)
+        expected = list(map(self._expected.files.get, zip(keys[0], keys[1] or repeat(""))))
+        found = digests_of(batch)
+        if expected == found and not any(batch.column(field) for field in (STATISTICS, PARTITION_VALUES)):
+            stats = batch.column("stats")
+            if stats is not None and None not in stats and "" not in stats:
+                return
+        for index, (digest, own) in enumerate(zip(expected, found)):
+            self._take_add(batch.body(index), digest, own)
+
+    def _take_add(self, add: Mapping[str, Any], digest: int | None, own: int) -> None:
+        """Compare an ``add`` action.
+
+        :param digest: digest of the file in the commits; None if it is not live
+        :param own: digest of the action
+        """
+        key = file_key(add)
         if digest is None:
             self._only_here.append(key[0])
-        elif not agree(digest, file_digest(body)) and len(self._unlike) < _MOST:
-            self._unlike[key] = body
-        if digest is not None and (body.get(STATISTICS) or body.get(PARTITION_VALUES)):
-            self._take_parsed(key, body)
+            return
+        is_described = add.get("stats") not in (None, "") or add.get(STATISTICS) or add.get(PARSED_COUNT) is not None
+        if not is_described and has_statistics(digest):
+            self._undescribed.append(key[0])
+        if not agree(digest, own) and len(self._unlike) < _MOST:
+            self._unlike[key] = add
+        if add.get(STATISTICS) or add.get(PARTITION_VALUES):
+            self._take_parsed(key, add)
 
     def _take_parsed(self, key: FileKey, add: Mapping[str, Any]) -> None:
         self._parsed += 1

@@ -210,6 +210,15 @@ def read_actions(
                 raise MalformedActionError(f"{article} {kind} action{where} is malformed: {what}") from error
 
 
+def check_actions(actions: Iterable[Action]) -> None:
+    """Check that the values of actions can be read.
+
+    :raises MalformedActionError: if an action lacks a field that its kind requires
+    """
+    for _ in read_actions(actions):
+        pass
+
+
 def parse_commit(name: str, content: bytes) -> list[Action]:
     """Read a commit file.
 

@@ -6,7 +6,7 @@ PROTOCOL.md, Add File and Remove File.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector, vector_id
@@ -129,6 +129,18 @@ def num_records(stats: Any) -> int | None:
     except (ValueError, AttributeError):
         return None
     return counted if isinstance(counted, int) and not isinstance(counted, bool) and counted >= 0 else None
+
+
+def nums_records(stats: Sequence[Any]) -> list[int | None]:
+    """Return :func:`num_records` of the statistics of many files.
+
+    :raises ValueError: if statistics are no string
+    """
+    if set(map(type, stats)) == {str}:
+        found = list(map(_LEADING_NUM_RECORDS.match, stats))
+        if None not in found:
+            return [int(match[1]) for match in found if match is not None]
+    return list(map(num_records, stats))
 
 
 def _deletion_vector(body: Mapping[str, Any]) -> DeletionVector | None:

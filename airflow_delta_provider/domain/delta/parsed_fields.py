@@ -34,6 +34,8 @@ from airflow_delta_provider.domain.delta.partition_value import (
 )
 
 PARTITION_VALUES, STATISTICS = "partitionValues_parsed", "stats_parsed"
+#: Field for the number of rows in a checkpoint's parsed statistics.
+PARSED_COUNT = f"{STATISTICS}.numRecords"
 #: Nanoseconds from 1970 to 1900 (zones had odd seconds before), and the first full year of today's calendar.
 _EARLIEST, _FIRST_YEAR = parse_timestamp("1900-01-01 00:00:00"), 1583
 #: Nanoseconds. Engines cut timestamps to milliseconds. A string without a zone can be up to a day off.

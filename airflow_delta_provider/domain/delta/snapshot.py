@@ -6,8 +6,10 @@ since a table may have millions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, islice, repeat
+from operator import itemgetter
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
@@ -17,7 +19,10 @@ from airflow_delta_provider.domain.delta.log_files import MalformedActionError
 from airflow_delta_provider.domain.formats.json_values import text_of
 
 _HALF = (1 << 32) - 1
-_OF_FILES = frozenset({"add", "remove"})
+#: Maximum number of actions that are put together to a batch.
+_AT_ONCE = 1000
+#: Kinds of actions that add or remove a file.
+FILE_KINDS = frozenset({"add", "remove"})
 #: Bytes of commits whose file actions are held back before they are applied: few of them are ever needed.
 _MOST_HELD = 1 << 26
 #: The fields of an ``add`` action with a single value, besides its path.
@@ -35,8 +40,8 @@ class Snapshot:
         self.transactions: dict[str, Mapping[str, Any]] = {}
         """The ``txn`` actions, as in the log, by application."""
         self.domains: dict[str, str] = {}
-        self._files: dict[FileKey, int] = {}
-        self._tombstones: dict[FileKey, int | None] = {}
+        self._files: MutableMapping[FileKey, int] = {}
+        self._tombstones: MutableMapping[FileKey, int | None] = {}
         self._later: list[Callable[[], Iterable[Action]]] = []
         self._held = 0
 
@@ -57,6 +62,14 @@ class Snapshot:
         """The number of file actions in a checkpoint of it."""
         return len(self.files) + len(self._tombstones)
 
+    def begin_with(self, files: MutableMapping[FileKey, int], tombstones: MutableMapping[FileKey, int | None]) -> None:
+        """Start from the files of a checkpoint.
+
+        :param files: digests of the live files
+        :param tombstones: deletion timestamps of the removed files
+        """
+        self._files, self._tombstones = files, tombstones
+
     def take(self, actions: Iterable[Action]) -> None:
         """Apply the actions of a commit, or of a checkpoint.
 
@@ -70,6 +83,11 @@ class Snapshot:
                     self.take_action(kind, body)
                 except (KeyError, TypeError, ValueError, AttributeError) as error:
                     raise MalformedActionError(f"an action of kind {kind} is malformed: {error!r}") from error
+
+    def take_batch(self, batch: ActionBatch) -> None:
+        """Apply actions of a checkpoint; raises as :meth:`take_action`."""
+        for body in batch.bodies():
+            self.take_action(batch.kind, body)
 
     def take_later(
         self, commit: Callable[[], Iterable[Action]], others: Iterable[tuple[str, Mapping[str, Any]]], size: int
@@ -90,7 +108,7 @@ class Snapshot:
     def _catch_up(self) -> None:
         later, self._later, self._held = self._later, [], 0
         for commit in later:
-            self.take({kind: body} for action in commit() for kind, body in action.items() if kind in _OF_FILES)
+            self.take({kind: body} for action in commit() for kind, body in action.items() if kind in FILE_KINDS)
 
     def note_add(self, key: FileKey, add: Mapping[str, Any]) -> None:
         """Replace the digest of a live file with the one of this ``add`` action."""
@@ -110,7 +128,7 @@ class Snapshot:
 
         :raises KeyError: if it lacks a field that its kind requires; TypeError, ValueError and AttributeError likewise
         """
-        if kind in _OF_FILES:
+        if kind in FILE_KINDS:
             if self._later:
                 self._catch_up()
             self._take_file(kind, body)
@@ -134,7 +152,7 @@ def file_key(body: Mapping[str, Any]) -> FileKey:
     """
     vector = body.get("deletionVector")
     path = text_of(body, "path")
-    return path, vector_id(vector["storageType"], vector["pathOrInlineDv"], vector.get("offset")) if vector else ""
+    return path, _id_of(vector) if vector else ""
 
 
 def file_digest(add: Mapping[str, Any]) -> int:
@@ -145,15 +163,55 @@ def file_digest(add: Mapping[str, Any]) -> int:
     """
     vector, tags, stats = add.get("deletionVector"), add.get("tags"), add.get("stats")
     values = add.get("partitionValues")
-    described = hash(
-        (
-            tuple(map(add.get, FILE_FIELDS)),
-            frozenset((name, value or None) for name, value in values.items()) if values else None,
-            frozenset(tags.items()) if tags else None,
-            tuple(map(vector.get, _VECTOR)) if vector else None,
-        )
-    )
+    described = hash((tuple(map(add.get, FILE_FIELDS)), _of_values(values), _of_tags(tags), _of_vector(vector)))
     return (described & _HALF) << 32 | (hash(stats) & _HALF if stats else 0)
+
+
+def _of_values(values: Any) -> Any:
+    return frozenset([(name, value or None) for name, value in values.items()]) if values else None
+
+
+def _of_tags(tags: Any) -> Any:
+    return frozenset(tags.items()) if tags else None
+
+
+def _of_vector(vector: Any) -> Any:
+    return tuple(map(vector.get, _VECTOR)) if vector else None
+
+
+def digests_of(batch: ActionBatch) -> Sequence[int]:
+    """Return :func:`file_digest` of each ``add`` action of a batch, column by column.
+
+    :raises TypeError: if a value cannot be part of it; ValueError and AttributeError likewise
+    """
+    fields = zip(*[batch.column(name) or repeat(None, batch.count) for name in FILE_FIELDS])
+    parts = [
+        repeat(None, batch.count) if (column := batch.column(name)) is None else map(of, column)
+        for name, of in (("partitionValues", _of_values), ("tags", _of_tags), ("deletionVector", _of_vector))
+    ]
+    described = [(number & _HALF) << 32 for number in map(hash, zip(fields, *parts))]
+    stats = batch.column("stats")
+    if stats is None:
+        return described
+    return [one | (hash(text) & _HALF if text else 0) for one, text in zip(described, stats)]
+
+
+def file_keys(batch: ActionBatch) -> tuple[Sequence[str], Sequence[str] | None]:
+    """Return the paths and the ids of deletion vectors of a batch; None if no file has such a vector.
+
+    :raises KeyError: if an action has no path
+    :raises ValueError: if a path is not a string
+    """
+    paths, vectors = batch.column("path"), batch.column("deletionVector")
+    if paths is None or set(map(type, paths)) != {str}:
+        for body in batch.bodies():
+            text_of(body, "path")
+        raise KeyError("path")
+    return paths, None if vectors is None else [_id_of(vector) if vector else "" for vector in vectors]
+
+
+def _id_of(vector: Mapping[str, Any]) -> str:
+    return vector_id(vector["storageType"], vector["pathOrInlineDv"], vector.get("offset"))
 
 
 def has_statistics(digest: int) -> bool:
@@ -169,16 +227,87 @@ def agree(one: int, other: int) -> bool:
     return one == other or (one >> 32 == other >> 32 and not (one & _HALF and other & _HALF))
 
 
+class ActionBatch:
+    """Actions of one kind in a checkpoint, as columns.
+
+    :param count: number of actions, at least one
+    :param columns: values by field, without fields that no action has. Other fields may be converted when they are read
+    """
+
+    def __init__(self, kind: str, count: int, columns: Mapping[str, Sequence[Any]]) -> None:
+        self.kind = kind
+        self.count = count
+        self._columns = columns
+
+    def column(self, field: str) -> Sequence[Any] | None:
+        """Return the values of a field; None if no action has it."""
+        return self._columns.get(field)
+
+    def bodies(self) -> Iterator[Any]:
+        """Yield the bodies of the actions, without fields that no action has."""
+        names = tuple(self._columns)
+        if not names:
+            yield from ({} for _ in range(self.count))
+        for row in zip(*self._columns.values()):
+            yield dict(zip(names, row))
+
+    def body(self, index: int) -> Any:
+        """Return the body of one action."""
+        return {name: values[index] for name, values in self._columns.items()}
+
+    def after(self, count: int) -> ActionBatch:
+        """Return the batch without its first actions."""
+        return ActionBatch(self.kind, self.count - count, {name: v[count:] for name, v in self._columns.items()})
+
+    def actions(self) -> Iterator[Action]:
+        """Yield the actions."""
+        kind = self.kind
+        return ({kind: body} for body in self.bodies())
+
+
+class _Bodies(ActionBatch):
+    """Actions that are already there one by one. A body may be anything."""
+
+    def __init__(self, kind: str, bodies: Sequence[Any]) -> None:
+        super().__init__(kind, len(bodies), {})
+        self._bodies = bodies
+
+    def column(self, field: str) -> Sequence[Any] | None:
+        values = [body.get(field) for body in self._bodies]
+        return None if values.count(None) == len(values) else values
+
+    def bodies(self) -> Iterator[Any]:
+        return iter(self._bodies)
+
+    def body(self, index: int) -> Any:
+        return self._bodies[index]
+
+    def after(self, count: int) -> ActionBatch:
+        return _Bodies(self.kind, self._bodies[count:])
+
+
+def batches_of(actions: Iterable[Action]) -> Iterator[ActionBatch]:
+    """Yield actions that follow each other and have the same kind as batches."""
+    bodies = ((kind, body) for action in actions for kind, body in action.items() if body is not None)
+    for kind, found in groupby(bodies, key=itemgetter(0)):
+        while some := [body for _, body in islice(found, _AT_ONCE)]:
+            yield _Bodies(kind, some)
+
+
 @dataclass(frozen=True)
 class CheckpointPart:
     """One file of a checkpoint.
 
     :param name: name in ``_delta_log``, or in ``_delta_log/_sidecars``
     :param size: size in bytes
-    :param actions: actions, to be iterated once
+    :param batches: actions, to be iterated once
     """
 
     name: str
     size: int
-    actions: Iterable[Action]
+    batches: Iterable[ActionBatch]
     is_sidecar: bool = False
+
+    def actions(self) -> Iterator[Action]:
+        """Yield its actions one by one."""
+        return (action for batch in self.batches for action in batch.actions())

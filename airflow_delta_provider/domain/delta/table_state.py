@@ -5,7 +5,7 @@ PROTOCOL.md, Action Reconciliation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -81,7 +81,7 @@ class Replay:
 
     def __init__(self, *, with_files: bool, like: TableState | None = None) -> None:
         self._like = (like.files if like is not None else None) or {}
-        self._files: dict[FileKey, LiveFile] | None = {} if with_files else None
+        self._files: MutableMapping[FileKey, LiveFile] | None = {} if with_files else None
         self._protocol: Protocol | None = None
         self._metadata: Metadata | None = None
         self._domains: Mapping[str, str] = {}
@@ -94,6 +94,15 @@ class Replay:
         replay._protocol, replay._metadata, replay._domains = state.protocol, state.metadata, state.domains
         replay._files = dict(state.files or {})
         return replay
+
+    def begin_with(self, files: MutableMapping[FileKey, LiveFile]) -> None:
+        """Start from the files of a checkpoint."""
+        self._files = files
+
+    @property
+    def has_files(self) -> bool:
+        """Return True if it collects the live files."""
+        return self._files is not None
 
     @property
     def files(self) -> Mapping[FileKey, LiveFile]:
@@ -120,7 +129,7 @@ class Replay:
 
         :raises BrokenLogError: if an action lacks a field that its kind requires
         """
-        self.apply(read_actions(actions, _STATE_KINDS if self._files is None else _HANDLERS.keys()))
+        self.apply(read_actions(actions, STATE_KINDS if self._files is None else _HANDLERS.keys()))
 
     def apply(self, values: Iterable[ActionValue]) -> None:
         """Apply actions that were already read. Actions of other kinds are skipped."""
@@ -213,7 +222,8 @@ _HANDLERS: Mapping[str, Callable[[Replay, Any], None]] = {
     "add": Replay._take_add,
     "remove": Replay._take_remove,
 }
-_STATE_KINDS = frozenset(_HANDLERS) - {"add", "remove"}
+#: Kinds of actions that make up a state without files.
+STATE_KINDS = frozenset(_HANDLERS) - {"add", "remove"}
 
 
 def differences(one: TableState, other: TableState) -> Iterator[str]:

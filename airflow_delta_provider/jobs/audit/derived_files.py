@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.checks.log.files import (
 )
 from airflow_delta_provider.domain.checks.log.history import GAP
 from airflow_delta_provider.domain.delta.checkpoint_comparison import Originals, SnapshotComparison
-from airflow_delta_provider.domain.delta.commit import Action, parse_commit
+from airflow_delta_provider.domain.delta.commit import Action, check_actions, parse_commit
 from airflow_delta_provider.domain.delta.derived_files import POINTER, checksum_name
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.log_files import (
@@ -45,13 +45,16 @@ from airflow_delta_provider.domain.delta.log_files import (
     incomplete_checkpoints,
     newest_version,
 )
-from airflow_delta_provider.domain.delta.snapshot import Snapshot
+from airflow_delta_provider.domain.delta.packed_files import NotPackedError, PackedFiles
+from airflow_delta_provider.domain.delta.snapshot import FILE_KINDS, ActionBatch, Snapshot
 from airflow_delta_provider.domain.delta.table_properties import TableProperties
+from airflow_delta_provider.domain.delta.table_state import STATE_KINDS, Replay
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.jobs.delta.kept_log import adds_of
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Timings
 from airflow_delta_provider.jobs.storage.errors import UnreadFileError
+from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 #: Budget for older checkpoints, in file actions: a free amount, an amount per action of the commits, and the cost of
 #: opening a checkpoint. Comparing an action costs about a fifth of checking one in a commit.
@@ -81,6 +84,7 @@ class CheckpointAudit:
         self._base: LogSegment | None = None
         self._version = -1
         self._credit: float = _FREE
+        self._read_ahead: tuple[LogSegment, CheckpointForm, Snapshot] | None = None
         self.compared = 0
         """How many were compared."""
         self.found = 0
@@ -118,13 +122,63 @@ class CheckpointAudit:
         """Continue from a checkpoint behind an unreadable commit; yield problems with this checkpoint."""
         return self._start(base, known=False)
 
+    def replay(self, base: LogSegment, *, known: bool = False) -> Replay:
+        """Return a replay of a segment. Its checkpoint is checked in the same pass, unless something is odd.
+
+        :param known: True if nothing is reported about this checkpoint
+        :raises BrokenLogError: if a file of the segment is damaged
+        """
+        self._read_ahead = None
+        after = any(
+            version > base.version for version in (*checkpoint_versions(self._names), *checksum_versions(self._names))
+        )
+        if not base.checkpoint_files or (known and not after):
+            return self._log.replay(base)
+        try:
+            return self._read_once(base, digests=after)
+        except (BrokenLogError, NotPackedError, UnreadFileError, MissingFileError):
+            return self._log.replay(base)  # which finds out whether it can be read
+
+    def _read_once(self, base: LogSegment, *, digests: bool) -> Replay:
+        """Return a replay of a segment, and keep the form of its checkpoint and the sum of its actions.
+
+        :raises BrokenLogError: if the checkpoint has any fault
+        :raises NotPackedError: if a number cannot be packed
+        """
+        files = PackedFiles(live=True, digests=digests)
+        form = CheckpointForm(base.checkpoint_version or 0, base.checkpoint_files, files)
+        replay, snapshot = Replay(with_files=True), Snapshot()
+        with self._timings.phase("checkpoint"):
+            for part in self._log.checkpoint_parts(base):
+                form.begin(part)
+                for batch in part.batches:
+                    _take(batch, form, None if batch.kind in FILE_KINDS else snapshot.take_batch)
+                    if batch.kind not in FILE_KINDS or part.name.endswith(".json"):
+                        check_actions(batch.actions())
+                    if batch.kind in STATE_KINDS:
+                        replay.take(batch.actions())
+            if form.missing is not None:
+                raise BrokenLogError(f"no {form.missing} action")
+            replay.begin_with(files.live())
+        self._log.take_commits(replay, base)
+        if digests:
+            snapshot.begin_with(files.digests(), files.tombstones())
+        self._read_ahead = base, form, snapshot
+        return replay
+
     def _start(self, base: LogSegment, *, known: bool) -> Iterator[Finding]:
         self._base, self.snapshot = base, None
         follow = self._until > base.version
+        ahead, self._read_ahead = self._read_ahead, None
         if not follow and (known or not base.checkpoint_files):
             return
-        snapshot = Snapshot()
-        findings = list(self._read(base, snapshot.take_action)) if base.checkpoint_files else []
+        if ahead is not None and ahead[0] == base:
+            _, form, snapshot = ahead
+            findings = list(form.check())
+            self._keep(form)
+        else:
+            snapshot = Snapshot()
+            findings = list(self._read(base, snapshot)) if base.checkpoint_files else []
         yield from () if known else findings
         if any(finding.code in _WITHOUT_STATE for finding in findings):
             return
@@ -180,28 +234,30 @@ class CheckpointAudit:
         for segment in checkpoint_segments(self._names, version):
             yield from self._read(segment)
 
-    def _read(
-        self, segment: LogSegment, take: Callable[[str, Mapping[str, Any]], None] | None = None
-    ) -> Iterator[Finding]:
+    def _read(self, segment: LogSegment, begun: Snapshot | None = None) -> Iterator[Finding]:
         """Yield problems with a checkpoint.
 
-        :param take: receives its actions, which are then not compared
+        :param begun: receives its actions, which are then not compared
         """
         version = segment.checkpoint_version or 0
-        form = CheckpointForm(version, segment.checkpoint_files)
+        files = PackedFiles(digests=begun is not None)
+        form = CheckpointForm(version, segment.checkpoint_files, files)
         comparison = None
-        if take is None and self.snapshot is not None:
+        take = None if begun is None else begun.take_batch
+        if begun is None and self.snapshot is not None:
             comparison = SnapshotComparison(self.snapshot, begun_late=self._begun_late, looks_up=version == self._last)
             take = comparison.take
         try:
             with self._timings.phase("checkpoint"):
                 for part in self._log.checkpoint_parts(segment):
                     form.begin(part)
-                    for action in part.actions:
-                        _take(action, form, take)
+                    for batch in part.batches:
+                        _take(batch, form, None if begun is not None and batch.kind in FILE_KINDS else take)
                 if form.missing is not None:
                     raise BrokenLogError(f"no {form.missing} action up to version {version}")
                 findings = list(form.check())
+                if begun is not None:
+                    begun.begin_with(files.digests(), files.tombstones())
                 if comparison is not None:
                     retained = partial(self._retained_since, segment, form)
                     findings += check_comparison(comparison, segment, form.files, self.originals, retained)
@@ -210,9 +266,13 @@ class CheckpointAudit:
         except UnreadFileError as error:
             findings = [unread_checkpoint(segment, error)]
         else:
-            form.files = set()
-            self.forms.append(form)
+            self._keep(form)
         yield from findings
+
+    def _keep(self, form: CheckpointForm) -> None:
+        """Keep what the pointer to the last checkpoint is compared with: not the files."""
+        form.files = PackedFiles()
+        self.forms.append(form)
 
     @property
     def _begun_late(self) -> bool:
@@ -233,17 +293,15 @@ class CheckpointAudit:
         return (written - retention).timestamp() * 1000
 
 
-def _take(action: Action, form: CheckpointForm, take: Callable[[str, Mapping[str, Any]], None] | None) -> None:
-    for kind, body in action.items():
-        if body is None:
-            continue
-        try:
-            form.take(kind, body)
-            if take is not None:
-                take(kind, body)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            what = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
-            raise BrokenLogError(f"its {kind} action is malformed: {what}") from error
+def _take(batch: ActionBatch, form: CheckpointForm, take: Callable[[ActionBatch], None] | None) -> None:
+    kind = batch.kind
+    try:
+        form.take(batch)
+        if take is not None:
+            take(batch)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"it has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+        raise BrokenLogError(f"its {kind} action is malformed: {what}") from error
 
 
 def unread_checkpoint(segment: LogSegment, error: UnreadFileError) -> Finding:

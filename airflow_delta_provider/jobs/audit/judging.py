@@ -145,7 +145,7 @@ class Judging:
         if follow or self._with_files or compared or touch_files(commits, ahead, memory):
             try:
                 segment = None if begin < 0 else select_segment(self._names, begin)
-                replay = Replay(with_files=True) if segment is None else self._log.replay(segment)
+                replay = Replay(with_files=True) if segment is None else self.checkpoints.replay(segment, known=True)
                 base = base if segment is None else replay.state(begin)
             except BrokenLogError:  # the state at the end of the earlier audit may be cleaned up
                 return self.judge(find_version_range(self._names, last), memory=memory)
@@ -201,7 +201,7 @@ class Judging:
         while wanted.base is not None:
             base = wanted.base
             try:
-                return wanted, self._log.replay(base), damaged
+                return wanted, self.checkpoints.replay(base), damaged
             except BrokenCheckpointError as error:
                 broken: Exception = error
                 damaged.append(damaged_checkpoint(base.checkpoint_version or 0, base.checkpoint_files[0], error))
@@ -322,7 +322,7 @@ class Judging:
         for version in (v for v in checkpoint_versions(self._names) if damaged <= v <= last):
             for segment in checkpoint_segments(self._names, version):
                 try:
-                    replay = self._log.replay(segment)
+                    replay = self.checkpoints.replay(segment)
                 except BrokenLogError as error:
                     audit.note(damaged_checkpoint(version, segment.checkpoint_files[0], error))
                     continue

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 from airflow_delta_provider.domain.delta.checkpoint_comparison import MOST_PARSED
-from airflow_delta_provider.domain.delta.commit import KINDS, Action
+from airflow_delta_provider.domain.delta.commit import KINDS
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS
+from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT, PARTITION_VALUES, STATISTICS
+from airflow_delta_provider.domain.delta.snapshot import ActionBatch
 from airflow_delta_provider.jobs.process import have
 
-#: Field for the number of rows in a checkpoint's parsed statistics.
-PARSED_COUNT = f"{STATISTICS}.numRecords"
+#: Number of rows that are decoded at once.
+_ROWS = 8192
 
 
 def is_available() -> bool:
@@ -27,16 +30,17 @@ def version() -> str:
     return str(pa.__version__)
 
 
-def actions(
+def batches(
     content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, *, parsed: bool = False
-) -> Iterator[Action]:
-    """Yield the actions of a checkpoint file: row group by row group, and in each of them column by column.
+) -> Iterator[ActionBatch]:
+    """Yield the actions of a checkpoint file: some thousand rows at a time, and in each of them column by column.
 
     :param fields: fields to read, by kind of action, for kinds that are not read completely; an empty entry skips the
         kind
     :param kinds: kinds of action to read; None for all kinds in the file
-    :param parsed: True to include the parsed values of the first files, with dates and timestamps as strings; if
-        False, the number of rows in ``stats_parsed`` is returned as ``stats``
+    :param parsed: True to include the parsed values of the first files of a row group, with dates and timestamps as
+        strings, and the number of rows as a field of its own; if False, the number of rows in ``stats_parsed`` is
+        returned as ``stats``
     :raises BrokenLogError: if it is not a checkpoint
     :raises Exception: error of PyArrow, of many classes, if it cannot read the file; the file may be intact
     """
@@ -46,10 +50,15 @@ def actions(
     file = parquet.ParquetFile(pa.BufferReader(content), coerce_int96_timestamp_unit="us")
     columns = list(_columns(file.schema_arrow, fields, kinds))
     for group in range(file.num_row_groups if columns else 0):
-        table = file.read_row_group(group, columns=columns, use_threads=False)
-        for name in table.schema.names:
-            for column in table.column(name).chunks:
-                yield from _actions(name, column, parsed)
+        before: Counter[str] = Counter()
+        for rows in file.iter_batches(_ROWS, row_groups=[group], columns=columns, use_threads=False):
+            for kind, column in zip(rows.schema.names, rows.columns):
+                batch = _batch(
+                    kind, column, fields.get(kind, ()), max(MOST_PARSED - before[kind], 0) if parsed else None
+                )
+                if batch is not None:
+                    before[kind] += batch.count
+                    yield batch
 
 
 def _columns(schema: Any, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None) -> Iterator[str]:
@@ -74,36 +83,39 @@ def _has_count(data_type: Any) -> bool:
     return types.is_struct(data_type) and any(field.name == "numRecords" for field in data_type)
 
 
-def _actions(name: str, column: Any, parsed: bool) -> Iterator[Action]:
+def _batch(kind: str, column: Any, wanted: Collection[str], most: int | None) -> ActionBatch | None:
+    """Return the actions of a column; None if there are none.
+
+    :param wanted: fields that were asked for
+    :param most: number of files whose parsed values are returned; None to return their number of rows as ``stats``
+    """
     from pyarrow import types
 
     if not types.is_struct(column.type):
-        if name in KINDS:
-            raise BrokenLogError(f"its {name} is not a struct")
-        return
-    column = column.filter(column.is_valid())
-    if not len(column):
-        return
-    # Field by field: rows built by PyArrow itself take five times as long.
-    known = {
-        field.name: values
-        for field, part in zip(column.type, column.flatten())
-        if (values := _first_parsed(part) if parsed and field.name in (PARTITION_VALUES, STATISTICS) else _values(part))
-        is not None
-    }
-    if name == "add" and not parsed and STATISTICS in known:
-        known["stats"] = with_counts(known.get("stats"), known.pop(STATISTICS))
-    if not known:
-        yield from ({name: {}} for _ in range(len(column)))
-    for row in zip(*known.values()):
-        yield {name: dict(zip(known, row))}
-
-
-def _values(array: Any) -> Sequence[Any] | None:
-    """Return the values of a field, with maps as dicts; None if all values are null."""
-    if array.null_count == len(array):
+        if kind in KINDS:
+            raise BrokenLogError(f"its {kind} is not a struct")
         return None
-    return _python_values(array)
+    if column.null_count:
+        column = column.filter(column.is_valid())
+    if not len(column):
+        return None
+    # Field by field: rows built by PyArrow itself take five times as long.
+    parts = {field.name: part for field, part in zip(column.type, column.flatten()) if part.null_count < len(part)}
+    known: dict[str, Sequence[Any]] = {}
+    for name, part in parts.items():
+        if most is not None and name == STATISTICS and PARSED_COUNT in wanted and _has_count(part.type):
+            counts = part.flatten()[part.type.get_field_index("numRecords")]
+            if counts.null_count < len(counts):
+                known[PARSED_COUNT] = _python_values(counts)
+        if most is None or name not in (PARTITION_VALUES, STATISTICS):
+            known[name] = _python_values(part)
+        elif not wanted or name in wanted:
+            first = part.slice(0, most)
+            if first.null_count < len(first):
+                known[name] = [*_parsed_values(first), *repeat(None, len(part) - len(first))]
+    if kind == "add" and most is None and STATISTICS in known:
+        known["stats"] = with_counts(known.get("stats"), known.pop(STATISTICS))
+    return ActionBatch(kind, len(column), known)
 
 
 def _python_values(array: Any) -> Sequence[Any]:
@@ -113,6 +125,8 @@ def _python_values(array: Any) -> Sequence[Any]:
     if types.is_struct(array.type):
         return _structs(array, _python_values)
     if types.is_map(array.type):
+        if not array.null_count and array.offsets[0].equals(array.offsets[-1]):  # as in tables without partitions
+            return [{} for _ in range(len(array))]
         keys, items = _python_values(array.keys), _python_values(array.items)
         ends = array.offsets.to_pylist()
         pairs = zip(ends, ends[1:], array.is_null().to_pylist())
@@ -136,14 +150,6 @@ def _structs(array: Any, values: Callable[[Any], Sequence[Any]]) -> Sequence[Any
     names = [field.name for field in array.type]
     rows = zip(*map(values, array.flatten())) if names else iter([()] * len(array))
     return [dict(zip(names, row)) if is_there else None for row, is_there in zip(rows, array.is_valid().to_pylist())]
-
-
-def _first_parsed(array: Any) -> Sequence[Any] | None:
-    """Return the values of a parsed field, with None for files behind the first ones; None if all values are null."""
-    if array.null_count == len(array):
-        return None
-    found = list(_parsed_values(array.slice(0, MOST_PARSED)))
-    return found + [None] * (len(array) - len(found))
 
 
 def _parsed_values(array: Any) -> Sequence[Any]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
-from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError
-from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS
+from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT, PARTITION_VALUES, STATISTICS
+from airflow_delta_provider.domain.delta.snapshot import ActionBatch
 from airflow_delta_provider.domain.errors import shortage
 from airflow_delta_provider.domain.formats.budget import Budget, TooLargeError
 from airflow_delta_provider.jobs.delta import arrow_checkpoint
-from airflow_delta_provider.jobs.delta.arrow_checkpoint import PARSED_COUNT
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
@@ -45,7 +44,7 @@ class Wanted:
     :param fields: fields to read, by kind of action, for kinds that are not read completely; an empty entry skips the
         kind
     :param kinds: kinds of action to read; None for all kinds in the file
-    :param parsed: True to include the parsed values of the first files
+    :param parsed: True to keep the parsed values of the first files apart; see :func:`arrow_checkpoint.batches`
     """
 
     fields: Mapping[str, Sequence[str]]
@@ -66,7 +65,7 @@ class CheckpointFiles:
     def __init__(self, storage: TableStorage) -> None:
         self._storage = storage
 
-    def actions(self, path: str, with_files: bool, budget: Budget | None = None) -> Iterator[Action]:
+    def batches(self, path: str, with_files: bool, budget: Budget | None = None) -> Iterator[ActionBatch]:
         """Yield the actions of a Parquet file of a checkpoint that make up a state.
 
         :param budget: memory that the files of the checkpoint share; by default, this file has a budget of its own
@@ -77,7 +76,7 @@ class CheckpointFiles:
         wanted = Wanted(_STATE_FIELDS if with_files else {"add": ()}, (*_STATE_KINDS, "add"))
         return _with_short_texts(path, self._read(path, wanted, budget or Budget()))
 
-    def all_actions(self, path: str, budget: Budget | None = None) -> Iterator[Action]:
+    def all_batches(self, path: str, budget: Budget | None = None) -> Iterator[ActionBatch]:
         """Yield all actions of a Parquet file of a checkpoint, with all fields that are compared.
 
         :param budget: memory that the files of the checkpoint share; by default, this file has a budget of its own
@@ -86,8 +85,8 @@ class CheckpointFiles:
         :raises UnreadCheckpointError: if no reader can read it, or it exceeds the budget
         """
         small = self._storage.size(path) <= _MOST_PARSED_BYTES
-        parsed = {"add": (*_COMPARED_FIELDS["add"], *PARSED_FIELDS)} if small else {}
-        wanted = Wanted({**_COMPARED_FIELDS, **parsed}, None, parsed=small)
+        add = (*_COMPARED_FIELDS["add"], PARSED_COUNT, *(PARSED_FIELDS if small else ()))
+        wanted = Wanted({**_COMPARED_FIELDS, "add": add}, None, parsed=True)
         return _with_short_texts(path, self._read(path, wanted, budget or Budget()))
 
     def size(self, path: str) -> int:
@@ -97,13 +96,13 @@ class CheckpointFiles:
         """
         return self._storage.size(path)
 
-    def _read(self, path: str, wanted: Wanted, budget: Budget) -> Iterator[Action]:
+    def _read(self, path: str, wanted: Wanted, budget: Budget) -> Iterator[ActionBatch]:
         from airflow_delta_provider.jobs.delta import python_checkpoint  # imported late: few logs have one
 
         name = path.rsplit("/", 1)[-1]
         size = self._storage.size(path)
         budget.add_file(size)
-        before, yielded, refused = budget.left, 0, list[str]()
+        before, yielded, refused = budget.left, Counter[str](), list[str]()
         try:
             if arrow_checkpoint.is_available() and size <= self._most_bytes:
                 content = self._storage.read(path)
@@ -111,10 +110,10 @@ class CheckpointFiles:
                     known = python_checkpoint.charged(content, wanted.fields, wanted.kinds, budget)
                     # PyArrow holds a value as often as it is used, and again as a Python object.
                     if known and before - budget.left <= budget.left:
-                        found = arrow_checkpoint.actions(content, wanted.fields, wanted.kinds, parsed=wanted.parsed)
-                        for action in found:
-                            yield action
-                            yielded += 1
+                        found = arrow_checkpoint.batches(content, wanted.fields, wanted.kinds, parsed=wanted.parsed)
+                        for batch in found:
+                            yield batch
+                            yielded[batch.kind] += batch.count
                         return
                 except TooLargeError:
                     raise
@@ -124,27 +123,31 @@ class CheckpointFiles:
                     refused.append(f"PyArrow {arrow_checkpoint.version()}: {_short(error)}")
                 budget.give_back_to(before)
             if yielded:
-                yield from islice(self._read_with_python(path, wanted, budget, refused), yielded, None)
+                yield from _without_first(self._read_with_python(path, wanted, budget, refused), yielded)
             else:
                 yield from self._read_otherwise(path, wanted, budget, refused)
         except TooLargeError as error:
             raise UnreadCheckpointError(f"checkpoint file {name} is too large: {error}", _TOO_LARGE) from error
 
-    def _read_otherwise(self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]) -> Iterator[Action]:
+    def _read_otherwise(
+        self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]
+    ) -> Iterator[ActionBatch]:
         """Yield the actions of a file that PyArrow did not read.
 
         :param refused: messages of the readers that failed
         """
         return self._read_with_python(path, wanted, budget, refused)
 
-    def _read_with_python(self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]) -> Iterator[Action]:
+    def _read_with_python(
+        self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]
+    ) -> Iterator[ActionBatch]:
         """Yield the actions of a file, read by this package alone."""
         from airflow_delta_provider.jobs.delta import python_checkpoint  # imported late: few logs have one
 
         name = path.rsplit("/", 1)[-1]
         content = self._storage.read(path)
         try:
-            yield from python_checkpoint.actions(
+            yield from python_checkpoint.batches(
                 content, wanted.fields, wanted.kinds, parsed=wanted.parsed, budget=budget
             )
         except BrokenLogError as error:
@@ -157,19 +160,33 @@ class CheckpointFiles:
             raise UnreadCheckpointError(f"no reader here can read checkpoint file {name} ({said})", remedy) from error
 
 
-def _with_short_texts(path: str, actions: Iterator[Action]) -> Iterator[Action]:
+def _without_first(batches: Iterator[ActionBatch], counts: Mapping[str, int]) -> Iterator[ActionBatch]:
+    """Yield batches without the first actions of each kind.
+
+    :param counts: number of actions to leave out, by kind
+    """
+    left = Counter(counts)
+    for batch in batches:
+        skipped = min(left[batch.kind], batch.count)
+        left[batch.kind] -= skipped
+        if skipped < batch.count:
+            yield batch.after(skipped) if skipped else batch
+
+
+def _with_short_texts(path: str, batches: Iterator[ActionBatch]) -> Iterator[ActionBatch]:
     """Yield actions, unless a JSON string in one is too long: parsed, it takes up to 25 times its size.
 
     :raises UnreadCheckpointError: if there is such a string
     """
-    for action in actions:
-        for kind, field in _TEXTS.items():
-            text = (action.get(kind) or {}).get(field)
-            if type(text) is str and len(text) > _MOST_TEXT:
-                name = path.rsplit("/", 1)[-1]
-                long = f"a {field} of its {kind} actions has {len(text):,} characters, and the limit is {_MOST_TEXT:,}"
-                raise UnreadCheckpointError(f"checkpoint file {name} is too large: {long}", _TOO_LARGE)
-        yield action
+    for batch in batches:
+        field = _TEXTS.get(batch.kind)
+        values = None if field is None else batch.column(field)
+        longest = max((len(text) for text in values or () if type(text) is str), default=0)
+        if longest > _MOST_TEXT:
+            name = path.rsplit("/", 1)[-1]
+            long = f"a {field} of its {batch.kind} actions has {longest:,} characters, and the limit is {_MOST_TEXT:,}"
+            raise UnreadCheckpointError(f"checkpoint file {name} is too large: {long}", _TOO_LARGE)
+        yield batch
 
 
 def _short(error: Exception) -> str:

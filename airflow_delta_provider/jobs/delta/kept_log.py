@@ -144,7 +144,7 @@ class KeptLog(PastLog):
                 base = select_segment(names, earliest_version(names))
                 after = (base.checkpoint_version or 0) if base.checkpoint_files else after
                 for part in self._log.checkpoint_parts(base):
-                    yield from _adds(part.actions)
+                    yield from _adds(part.actions())
             for _, name, content in self._log.commits(v for v in commit_versions(names) if after < v <= version):
                 with suppress(BrokenLogError):
                     yield from _adds(parse_commit(name, content))
@@ -224,7 +224,7 @@ def adds_of(
     if base is not None:
         first = base.version + 1
         for part in log.checkpoint_parts(base):
-            take(part.actions)
+            take(part.actions())
         for name in base.commits:
             take(log.read_commit(name))
     few = len(keys) <= _FEW_FILES

@@ -8,12 +8,13 @@ from itertools import repeat
 from typing import Any
 
 from airflow_delta_provider.domain.delta.checkpoint_comparison import MOST_PARSED
-from airflow_delta_provider.domain.delta.commit import KINDS, Action
+from airflow_delta_provider.domain.delta.commit import KINDS
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.parsed_fields import PARTITION_VALUES, STATISTICS
+from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT, PARTITION_VALUES, STATISTICS
+from airflow_delta_provider.domain.delta.snapshot import ActionBatch
 from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.formats.parquet.pages import STANDARD_CODECS
-from airflow_delta_provider.domain.formats.parquet.rows import ParquetFile, RowGroup
+from airflow_delta_provider.domain.formats.parquet.rows import ParquetFile, RowGroup, fields_of
 from airflow_delta_provider.domain.formats.parquet.schema import Field, Struct
 from airflow_delta_provider.domain.formats.parquet.thrift import (
     BrokenValueError,
@@ -39,21 +40,23 @@ class UnreadFileError(Exception):
         self.package = package
 
 
-def actions(
+def batches(
     content: bytes,
     fields: Mapping[str, Collection[str]],
     kinds: Collection[str] | None,
     *,
     parsed: bool = False,
     budget: Budget | None = None,
-) -> Iterator[Action]:
-    """Yield the actions of a checkpoint file, in the order of :mod:`arrow_checkpoint`.
+) -> Iterator[ActionBatch]:
+    """Yield the actions of a checkpoint file: row group by row group, and in each of them column by column.
+
+    The actions of a kind have the order of :mod:`arrow_checkpoint`.
 
     :param fields: fields to read, by kind of action, for kinds that are not read completely; an empty entry skips the
         kind
     :param kinds: kinds of action to read; None for all kinds in the file
-    :param parsed: True to include the parsed values of the first files; if False, the number of rows in
-        ``stats_parsed`` is returned as ``stats``
+    :param parsed: True to include the parsed values of the first files of a row group, and the number of rows as a
+        field of its own; if False, the number of rows in ``stats_parsed`` is returned as ``stats``
     :param budget: memory limit for the values; by default, as much as the file's size allows
     :raises BrokenLogError: if the file is damaged
     :raises UnreadFileError: if it needs a package to read it
@@ -63,7 +66,9 @@ def actions(
         file, columns = _opened(content, fields, kinds, budget)
         for group in file.row_groups():
             for column in columns:
-                yield from _actions(group, column, parsed)
+                batch = _batch(group, column, fields.get(column.name, ()), parsed)
+                if batch is not None:
+                    yield batch
 
 
 def charged(
@@ -112,34 +117,46 @@ def _wanted(column: Field, fields: Mapping[str, Collection[str]]) -> Field:
     return column.only([of_counts.get(name, (name,)) for name in wanted])
 
 
-def _actions(group: RowGroup, column: Field, parsed: bool) -> Iterator[Action]:
+def _batch(group: RowGroup, column: Field, wanted: Collection[str], parsed: bool) -> ActionBatch | None:
     kind = column.name
     if not isinstance(column, Struct):
         if kind in KINDS:
             raise BrokenLogError(f"its {kind} is not a struct")
-        return
+        return None
     apart = [field.name for field in column.fields if parsed and field.name in _PARSED]
     others = column.only([(field.name,) for field in column.fields if field.name not in apart])
     if not others.fields:
-        return
+        return None
     count, found = group.fields(others)
+    if not count:
+        return None
     known = {name: values for name, values in found.items() if values is not None}
     for name in apart:
-        if (values := _first_parsed(group, column.only([(name,)]))) is not None:
-            known[name] = [*values, *repeat(None, count - len(values))]
+        known.update(_parsed(group, column.only([(name,)]), name, count, wanted))
     if kind == "add" and not parsed and STATISTICS in known:
         known["stats"] = with_counts(known.get("stats"), known.pop(STATISTICS))
-    if not known:
-        yield from ({kind: {}} for _ in range(count))
-    names = tuple(known)
-    for row in zip(*known.values()):
-        yield {kind: dict(zip(names, row))}
+    return ActionBatch(kind, count, known)
 
 
-def _first_parsed(group: RowGroup, column: Struct) -> Sequence[Any] | None:
-    """Return the values of a parsed field for the first files; None if there are no readable values."""
+def _parsed(
+    group: RowGroup, column: Struct, name: str, count: int, wanted: Collection[str]
+) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield the values of a parsed field for the first files, and the numbers of rows; nothing if they are unreadable.
+
+    :param count: number of files
+    :param wanted: fields that were asked for; empty for all
+    """
     try:
-        _, found = group.fields(column, MOST_PARSED)
+        columns = group.columns(column)
+        counted = column.only([(STATISTICS, _COUNT)])
+        if PARSED_COUNT in wanted and counted.fields:
+            _, found = fields_of(counted, columns)
+            counts = [None if struct is None else struct.get(_COUNT) for struct in found[STATISTICS] or ()]
+            if counts and set(counts) != {None}:
+                yield PARSED_COUNT, counts
+        if not wanted or name in wanted:
+            _, found = fields_of(column, columns, MOST_PARSED)
+            if (values := found[name]) is not None:
+                yield name, [*values, *repeat(None, count - len(values))]
     except BrokenValueError:
-        return None
-    return found[column.fields[0].name]
+        return

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.delta.commit import (
     Commit,
     CommitTime,
     actions_of_head,
+    check_actions,
     commit_info,
     in_order,
     parse_commit,
@@ -33,7 +34,8 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
     version_of,
 )
-from airflow_delta_provider.domain.delta.snapshot import CheckpointPart, file_key
+from airflow_delta_provider.domain.delta.packed_files import NotPackedError, PackedFiles
+from airflow_delta_provider.domain.delta.snapshot import FILE_KINDS, ActionBatch, CheckpointPart, batches_of, file_key
 from airflow_delta_provider.domain.delta.table_state import CommitBase, Replay, TableState, Transition, advance
 from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
@@ -174,14 +176,18 @@ class TableLog:
         budget = Budget()
         for name in segment.checkpoint_files:
             path = f"{self._directory}/{name}"
-            actions = self.read_commit(name) if name.endswith(".json") else self._checkpoints.all_actions(path, budget)
+            batches = self._json_batches(name) or self._checkpoints.all_batches(path, budget)
             sidecars: list[str] = []
-            yield CheckpointPart(name, self._checkpoints.size(path), _noting_sidecars(actions, name, sidecars))
+            yield CheckpointPart(name, self._checkpoints.size(path), _noting_sidecars(batches, name, sidecars))
             for sidecar in dict.fromkeys(sidecars):
                 below = f"{self._directory}/{_SIDECARS}/{sidecar}"
                 with self._of_checkpoint(sidecar, path):
                     size = self._checkpoints.size(below)
-                    yield CheckpointPart(sidecar, size, self._checkpoints.all_actions(below, budget), is_sidecar=True)
+                    yield CheckpointPart(sidecar, size, self._checkpoints.all_batches(below, budget), is_sidecar=True)
+
+    def _json_batches(self, name: str) -> Iterator[ActionBatch] | None:
+        """Return the actions of a checkpoint file that is JSON; None for other files."""
+        return batches_of(self.read_commit(name)) if name.endswith(".json") else None
 
     def read_commit(self, name: str) -> list[Action]:
         """Return the actions of a commit file.
@@ -240,7 +246,7 @@ class TableLog:
         segment = select_segment(self.list_names(), state.version)
         contents = zip(segment.commits, self.read_files(segment.commits))
         commits = (action for name, content in contents for action in parse_commit(name, content))
-        for action in chain(self._checkpoint_actions(segment, with_files=True), commits):
+        for action in chain(self._checkpoint_actions(segment), commits):
             add = action.get("add")
             if add is not None and file_key(add) in files:
                 yield add
@@ -257,7 +263,7 @@ class TableLog:
             segment = select_segment(self.list_names(), state.version)
             names = segment.commits[::-1]
             commits = (parse_commit(name, content) for name, content in zip(names, self.read_files(names)))
-            checkpoint = self._checkpoint_actions(segment, with_files=True)
+            checkpoint = self._checkpoint_actions(segment)
             for action in chain(chain.from_iterable(commits), checkpoint):
                 if not left:
                     break
@@ -298,35 +304,63 @@ class TableLog:
         """
         replay = Replay(with_files=with_files, like=like)
         try:
-            replay.take(_noted(self._checkpoint_actions(segment, with_files), head))
+            try:
+                self._take_checkpoint(replay, segment, head, pack=with_files and like is None)
+            except NotPackedError:
+                replay = Replay(with_files=with_files, like=like)
+                self._take_checkpoint(replay, segment, head, pack=False)
             if segment.checkpoint_files:
                 replay.state(segment.version)
         except UnreadCheckpointError:
             raise
         except BrokenLogError as error:
             raise BrokenCheckpointError(str(error)) from error
+        self.take_commits(replay, segment, head)
+        return replay
+
+    def _take_checkpoint(self, replay: Replay, segment: LogSegment, head: dict[str, Any] | None, *, pack: bool) -> None:
+        """Apply the checkpoint of a segment.
+
+        :param pack: True to keep its files packed, if they are many
+        :raises NotPackedError: if they cannot be packed
+        """
+        files = PackedFiles(live=True) if pack and segment.checkpoint_files else None
+        for batch in self._checkpoint_batches(segment, replay.has_files):
+            if files is not None and batch.kind in FILE_KINDS:
+                if batch.kind == "remove":
+                    check_actions(batch.actions())
+                files.take(batch)
+            else:
+                replay.take(_noted(batch.actions(), head))
+        if files is not None:
+            replay.begin_with(files.live())
+
+    def take_commits(self, replay: Replay, segment: LogSegment, head: dict[str, Any] | None = None) -> None:
+        """Apply the commits of a segment, which follow its checkpoint.
+
+        :param head: receives the last protocol and metaData actions, as logged
+        :raises BrokenCommitError: if a commit is damaged
+        """
         for name, content in zip(segment.commits, self.read_files(segment.commits)):
             try:
                 replay.take(_noted(parse_commit(name, content), head))
             except BrokenLogError as error:
                 raise BrokenCommitError(str(error), version_of(name)) from error
-        return replay
 
-    def _checkpoint_actions(self, segment: LogSegment, with_files: bool) -> Iterator[Action]:
+    def _checkpoint_actions(self, segment: LogSegment) -> Iterator[Action]:
+        return chain.from_iterable(batch.actions() for batch in self._checkpoint_batches(segment, with_files=True))
+
+    def _checkpoint_batches(self, segment: LogSegment, with_files: bool) -> Iterator[ActionBatch]:
         budget = Budget()
         for name in segment.checkpoint_files:
             path = f"{self._directory}/{name}"
             sidecars: list[str] = []
-            actions = (
-                iter(self.read_commit(name))
-                if name.endswith(".json")
-                else self._checkpoints.actions(path, with_files, budget)
-            )
-            yield from _noting_sidecars(actions, name, sidecars)
+            batches = self._json_batches(name) or self._checkpoints.batches(path, with_files, budget)
+            yield from _noting_sidecars(batches, name, sidecars)
             for sidecar in sidecars if with_files else ():
                 with self._of_checkpoint(sidecar, path):
                     below = f"{self._directory}/{_SIDECARS}/{sidecar}"
-                    yield from self._checkpoints.actions(below, with_files, budget)
+                    yield from self._checkpoints.batches(below, with_files, budget)
 
     @contextmanager
     def _of_checkpoint(self, sidecar: str, path: str) -> Iterator[None]:
@@ -338,12 +372,12 @@ class TableLog:
             raise BrokenLogError(f"its sidecar file {sidecar} is missing") from None
 
 
-def _noting_sidecars(actions: Iterable[Action], name: str, sidecars: list[str]) -> Iterator[Action]:
+def _noting_sidecars(batches: Iterable[ActionBatch], name: str, sidecars: list[str]) -> Iterator[ActionBatch]:
     """Yield the actions of a checkpoint file, and collect the sidecar files that they name."""
-    for action in actions:
-        if action.get("sidecar"):
-            sidecars.append(_sidecar_path(action["sidecar"], name))
-        yield action
+    for batch in batches:
+        if batch.kind == "sidecar":
+            sidecars += [_sidecar_path(sidecar, name) for sidecar in batch.bodies() if sidecar]
+        yield batch
 
 
 def _noted(actions: Iterable[Action], head: dict[str, Any] | None) -> Iterable[Action]:

@@ -19,6 +19,8 @@ from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.delta.commit import KINDS, Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError
+from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT
+from airflow_delta_provider.domain.delta.snapshot import ActionBatch, batches_of
 from airflow_delta_provider.domain.engine.spark_library import (
     DELTA_CATALOG,
     OLDEST_DELTA,
@@ -28,7 +30,6 @@ from airflow_delta_provider.domain.engine.spark_library import (
 )
 from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.table_name import TableName
-from airflow_delta_provider.jobs.delta.arrow_checkpoint import PARSED_COUNT
 from airflow_delta_provider.jobs.delta.checkpoint_files import PARSED_FIELDS, CheckpointFiles, Wanted
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.delta.table_log import TableLog
@@ -65,14 +66,16 @@ class SparkCheckpointFiles(CheckpointFiles):
         super().__init__(storage)
         self._spark = spark
 
-    def _read_otherwise(self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]) -> Iterator[Action]:
+    def _read_otherwise(
+        self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]
+    ) -> Iterator[ActionBatch]:
         """Yield the actions of a file that PyArrow did not read, whatever its error."""
         name = path.rsplit("/", 1)[-1]
-        before, yielded = budget.left, 0
+        before, yielded = budget.left, False
         try:
-            for action in self._read_with_spark(path, wanted, budget):
-                yield action
-                yielded += 1
+            for batch in batches_of(self._read_with_spark(path, wanted, budget)):
+                yield batch
+                yielded = True
         except (PySparkException, Py4JJavaError) as error:
             if (found := damage(error)) is not None:
                 raise BrokenLogError(f"checkpoint file {name} is damaged: {found}") from error
@@ -102,7 +105,7 @@ class SparkCheckpointFiles(CheckpointFiles):
                 if kind in KINDS:
                     raise BrokenLogError(f"the {kind} of checkpoint file {path.rsplit('/', 1)[-1]} is not a struct")
                 continue
-            columns[kind] = _as_json(kind, column.dataType, names)
+            columns[kind] = _as_json(kind, column.dataType, names, apart=wanted.parsed)
         if not columns:
             return
         condition = " OR ".join(f"{kind} IS NOT NULL" for kind in columns)
@@ -116,17 +119,22 @@ class SparkCheckpointFiles(CheckpointFiles):
             yield {kind: json.loads(text, parse_float=Decimal) for kind, text in texts.items()}
 
 
-def _as_json(kind: str, struct: Any, wanted: Sequence[str] | None) -> str:
-    """Return the expression for an action as JSON."""
+def _as_json(kind: str, struct: Any, wanted: Sequence[str] | None, *, apart: bool) -> str:
+    """Return the expression for an action as JSON.
+
+    :param apart: True to return the parsed number of rows as a field of its own; False to return it as ``stats``
+    """
     if wanted is None:
         return f"to_json(`{kind}`) AS `{kind}`"
-    counted = PARSED_COUNT in wanted
+    counted = PARSED_COUNT in wanted and not apart
     fields = [
         f"'{name}', {kind}.{name}" for name in wanted if name in struct.names and not (counted and name in _NUM_RECORDS)
     ]
     counts = [expression for name, expression in _NUM_RECORDS.items() if counted and _has_count(struct, name)]
     if counts:
         fields.append(f"'stats', coalesce({', '.join(counts)})")
+    if PARSED_COUNT in wanted and apart and "stats_parsed" in struct.names and _has_count(struct, "stats_parsed"):
+        fields.append(f"'{PARSED_COUNT}', {_NUM_RECORDS['stats_parsed']}")
     options = ", map('ignoreNullFields', 'false')" if PARSED_FIELDS[0] in wanted else ""
     described = f"to_json(named_struct({', '.join(fields)}){options})" if fields else "'{}'"
     return f"CASE WHEN {kind} IS NOT NULL THEN {described} END AS {kind}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.delta import packed_files
 from airflow_delta_provider.domain.delta.checkpoint_comparison import file_differences, statistics_agree
 from airflow_delta_provider.domain.delta.derived_files import canonical_form, checksum_name, json_checksum
 from airflow_delta_provider.domain.delta.log_files import commit_name
@@ -38,6 +39,15 @@ from tests.unit.states import field
 Json = dict[str, Any]
 Damage = Callable[[Actions], Any]
 AT = 5
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["", "packed"])
+def packed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the files of checkpoints be packed, as those of large tables are."""
+    if request.param:
+        monkeypatch.setattr(packed_files, "FEW", -1)
+
+
 SIDECAR = "0d3e1a3c-0000-4000-8000-000000000000.parquet"
 
 

@@ -16,6 +16,7 @@ import pytest
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.parsed_fields import parsed_differences
 from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.jobs.delta import arrow_checkpoint, python_checkpoint
 from tests.unit.audits_in_parts import Kept, told
 from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
 from tests.unit.log_builder import MODE, Actions, Table, body
@@ -261,3 +262,22 @@ def test_bound_that_an_engine_wrote_again_as_json_excludes_no_value(column: str,
 
         found = of_checkpoint(checkpoint(table(), change))
         assert [finding.code for finding in found] == (["LG07"] if is_found else [])
+
+
+@pytest.mark.parametrize("by_pyarrow", [True, False], ids=["with PyArrow", "without"])
+@pytest.mark.parametrize("counted", [True, False])
+def test_statistics_of_files_whose_bounds_are_not_compared_count_as_there(monkeypatch, by_pyarrow, counted):
+    monkeypatch.setattr(arrow_checkpoint, "is_available", lambda: by_pyarrow)
+    for reader in (arrow_checkpoint, python_checkpoint):
+        monkeypatch.setattr(reader, "MOST_PARSED", 1)
+    made = Table(field("id", "long")).append(4).append()
+    actions: Actions = copy.deepcopy(reconciled(made.commits[:2]))
+    adds = [action["add"] for action in actions if "add" in action]
+    for add in adds:
+        rows = json.loads(add.pop("stats"))["numRecords"]
+        add["stats_parsed"] = {"numRecords": rows} if counted or add is adds[0] else {}
+    storage = Kept(made.commits)
+    parts = pa.struct([("numRecords", pa.int64())])
+    storage.files[classic_name(1)] = as_parquet(actions, [pa.field("stats_parsed", parts)])
+
+    assert [finding.code for finding in of_checkpoint(storage)] == ([] if counted else ["LG27"])

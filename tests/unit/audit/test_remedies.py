@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.checks.log.checksums import check_pointer
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Place, Restore
 from airflow_delta_provider.domain.delta.log_files import LogSegment
+from airflow_delta_provider.domain.delta.snapshot import batches_of
 from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.session import python_session
@@ -107,8 +108,8 @@ def test_missing_file_of_a_shallow_clone_is_brought_back_to_its_source():
 @pytest.mark.parametrize(("size", "is_witness"), [(12, True), (1, False)])
 def test_hint_that_counts_more_than_its_checkpoint_is_kept_as_a_witness(size, is_witness):
     form = CheckpointForm(9, ["c"])
-    form.take("protocol", {"minReaderVersion": 1, "minWriterVersion": 2})
-    form.take("metaData", {"id": "i"})
+    for batch in batches_of([{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": {"id": "i"}}]):
+        form.take(batch)
     hint = json.dumps({"version": 9, "size": size}).encode()
     (found,) = check_pointer(hint, {9: [LogSegment(9, 9, ("c",), (), None)]}, [form])
     assert ("Keep _last_checkpoint" in found.message) is is_witness

@@ -26,7 +26,7 @@ from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
-from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled, with_null_group
+from tests.unit.checkpoint_builder import actions_of, as_parquet, classic_name, reconciled, with_null_group
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Actions, Table
 from tests.unit.states import field
@@ -89,7 +89,7 @@ def with_adds(count: int, **fields: Any) -> Callable[[bytes], bytes]:
 
 
 def _actions_of(content: bytes) -> Actions:
-    return list(python_checkpoint.actions(content, {}, None))
+    return actions_of(python_checkpoint.batches(content, {}, None))
 
 
 @readers
@@ -108,8 +108,8 @@ def test_error_of_pyarrow_is_no_damage_and_no_action_is_read_twice(tmp_path, mon
     path = tmp_path / classic_name(1)
     path.write_bytes(rewritten(row_group_size=2)(as_parquet(reconciled(table().commits))))
     files = CheckpointFiles(LocalStorage())
-    whole = list(files.all_actions(path.as_uri()))
-    real = arrow_checkpoint.actions
+    whole = actions_of(files.all_batches(path.as_uri()))
+    real = arrow_checkpoint.batches
 
     def failing(*args: Any, **options: Any) -> Iterator[Any]:
         for number, action in enumerate(real(*args, **options)):
@@ -117,8 +117,8 @@ def test_error_of_pyarrow_is_no_damage_and_no_action_is_read_twice(tmp_path, mon
                 raise error
             yield action
 
-    monkeypatch.setattr(arrow_checkpoint, "actions", failing)
-    assert list(files.all_actions(path.as_uri())) == whole
+    monkeypatch.setattr(arrow_checkpoint, "batches", failing)
+    assert actions_of(files.all_batches(path.as_uri())) == whole
 
 
 @readers
@@ -131,7 +131,7 @@ def test_checkpoint_that_is_damaged_is_so_whoever_reads_it(tmp_path, reader, by_
 @readers
 def test_checkpoint_that_no_reader_can_read_is_not_called_damaged(tmp_path, reader, by_pyarrow, monkeypatch):
     monkeypatch.setattr(python_checkpoint, "codecs_of_packages", dict)
-    monkeypatch.setattr(arrow_checkpoint, "actions", _refusing)
+    monkeypatch.setattr(arrow_checkpoint, "batches", _refusing)
     reader(by_pyarrow)
     packed = rewritten(compression="brotli", use_dictionary=False)
 
@@ -151,14 +151,14 @@ def _refusing(*_: Any, **__: Any) -> Iterator[Any]:
 
 
 def test_readers_that_were_tried_are_named_with_what_they_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(arrow_checkpoint, "actions", _refusing)
+    monkeypatch.setattr(arrow_checkpoint, "batches", _refusing)
     monkeypatch.setattr(arrow_checkpoint, "is_available", lambda: True)
-    monkeypatch.setattr(python_checkpoint, "actions", _unread)
+    monkeypatch.setattr(python_checkpoint, "batches", _unread)
     path = tmp_path / classic_name(1)
     path.write_bytes(as_parquet(reconciled(table().commits)))
 
     with pytest.raises(UnreadCheckpointError) as error:
-        list(CheckpointFiles(LocalStorage()).all_actions(path.as_uri()))
+        actions_of(CheckpointFiles(LocalStorage()).all_batches(path.as_uri()))
     assert str(error.value) == (
         f"no reader here can read checkpoint file {classic_name(1)} (PyArrow {pa.__version__}: no such codec; "
         "the reader of this package: an odd encoding)"
@@ -191,7 +191,7 @@ def test_files_of_one_checkpoint_share_a_limit(tmp_path, reader, by_pyarrow, mon
     path = on_disk(tmp_path / "t", with_adds(240, stats=LARGE["stats"])) / "_delta_log" / classic_name(2)
 
     def times(count: int) -> list[Any]:
-        return [list(files.all_actions(path.as_uri(), shared)) for _ in range(count)]
+        return [actions_of(files.all_batches(path.as_uri(), shared)) for _ in range(count)]
 
     assert times(1)
     with pytest.raises(UnreadCheckpointError):
@@ -208,7 +208,7 @@ def test_many_rows_of_few_bytes_are_within_the_limit(tmp_path, reader, by_pyarro
     adds: Actions = [{"add": {"path": f"part-{n:05d}-c000", "stats": stats, "size": n}} for n in range(20_000)]
     path.write_bytes(rewritten(compression="zstd")(as_parquet(adds)))
 
-    assert sum(1 for _ in CheckpointFiles(LocalStorage()).actions(path.as_uri(), True)) == len(adds)
+    assert len(actions_of(CheckpointFiles(LocalStorage()).batches(path.as_uri(), True))) == len(adds)
 
 
 @readers
@@ -290,4 +290,4 @@ def test_own_statement_about_a_checkpoint_stays(tmp_path):
     path = tmp_path / classic_name(1)
     pq.write_table(pa.table({"add": ["a"]}), path)
     with pytest.raises(BrokenLogError, match="its add is not a struct"):
-        list(CheckpointFiles(LocalStorage()).all_actions(path.as_uri()))
+        actions_of(CheckpointFiles(LocalStorage()).all_batches(path.as_uri()))

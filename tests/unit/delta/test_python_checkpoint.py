@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.jobs.delta import arrow_checkpoint, python_checkpoint
 from airflow_delta_provider.jobs.delta.checkpoint_files import PARSED_FIELDS, CheckpointFiles
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
-from tests.unit.checkpoint_builder import COLUMNS, as_parquet
+from tests.unit.checkpoint_builder import COLUMNS, actions_of, as_parquet
 from tests.unit.log_builder import Actions
 
 BY_ENGINES = sorted((Path(__file__).parents[2] / "airflow" / "tables").glob("*/_delta_log/*.checkpoint*.parquet"))
@@ -59,8 +59,8 @@ ACTIONS: Actions = [
 def both(content: bytes, *, whole: bool = False) -> None:
     """Compare what is found, for all that is asked."""
     for fields, kinds, parsed in ALL[1:] if whole else ALL:
-        by_arrow = list(arrow_checkpoint.actions(content, fields, kinds, parsed=parsed))
-        assert list(python_checkpoint.actions(content, fields, kinds, parsed=parsed)) == by_arrow
+        by_arrow = actions_of(arrow_checkpoint.batches(content, fields, kinds, parsed=parsed))
+        assert actions_of(python_checkpoint.batches(content, fields, kinds, parsed=parsed)) == by_arrow
 
 
 def written(table: pa.Table, **options: Any) -> bytes:
@@ -116,7 +116,7 @@ def test_what_is_parsed_is_the_same():
     content = as_parquet(actions, parsed)
 
     both(content, whole=True)
-    (first, *_) = python_checkpoint.actions(content, ALL[3][0], None, parsed=True)
+    (first, *_) = actions_of(python_checkpoint.batches(content, ALL[3][0], None, parsed=True))
     assert first["add"]["partitionValues_parsed"] == {"day": "1970-01-01", "at": "2023-11-14 22:13:20.123456Z"}
 
 
@@ -132,14 +132,16 @@ def test_parsed_field_that_cannot_be_read_is_left_out(tmp_path):
 
     path = tmp_path / "00000000000000000001.checkpoint.parquet"
     path.write_bytes(content)
-    assert list(python_checkpoint.actions(bytes(content), ALL[3][0], None, parsed=True)) == [{"add": {"path": "p"}}]
-    assert list(CheckpointFiles(LocalStorage()).all_actions(path.as_uri())) == [{"add": {"path": "p"}}]
+    assert actions_of(python_checkpoint.batches(bytes(content), ALL[3][0], None, parsed=True)) == [
+        {"add": {"path": "p"}}
+    ]
+    assert actions_of(CheckpointFiles(LocalStorage()).all_batches(path.as_uri())) == [{"add": {"path": "p"}}]
 
 
 def test_row_groups_are_read_one_after_another():
     table = pq.read_table(io.BytesIO(as_parquet(ACTIONS)))
 
-    found = list(python_checkpoint.actions(written(table, row_group_size=2), {}, None))
+    found = actions_of(python_checkpoint.batches(written(table, row_group_size=2), {}, None))
 
     assert len(found) == len(ACTIONS)
     assert [action["add"]["path"] for action in found if "add" in action] == [f"day={n}/part-{n}" for n in range(6)]
@@ -149,7 +151,7 @@ def test_kind_that_is_no_struct_is_damage():
     content = written(pa.table({"add": ["a"], "other": [1]}))
 
     with pytest.raises(BrokenLogError, match="its add is not a struct"):
-        list(python_checkpoint.actions(content, {}, None))
+        actions_of(python_checkpoint.batches(content, {}, None))
 
 
 @pytest.mark.parametrize(("codec", "package"), [("brotli", "brotli"), ("zstd", "zstandard")])
@@ -158,7 +160,7 @@ def test_package_that_is_needed_is_named(codec, package, monkeypatch):
     content = written(pq.read_table(io.BytesIO(as_parquet(ACTIONS))), compression=codec)
 
     with pytest.raises(python_checkpoint.UnreadFileError, match="compressed with") as error:
-        list(python_checkpoint.actions(content, {}, None))
+        actions_of(python_checkpoint.batches(content, {}, None))
     assert error.value.package == package
 
 
@@ -172,15 +174,15 @@ def test_damaged_file_is_named(damage, tmp_path, monkeypatch):
     )
 
     with pytest.raises(BrokenLogError, match=r"checkpoint file 0+1\.checkpoint\.parquet is damaged"):
-        list(CheckpointFiles(LocalStorage()).all_actions(path.as_uri()))
+        actions_of(CheckpointFiles(LocalStorage()).all_batches(path.as_uri()))
 
 
 def test_reader_is_asked_where_there_is_no_pyarrow(tmp_path, monkeypatch):
     path = tmp_path / "00000000000000000001.checkpoint.parquet"
     path.write_bytes(as_parquet(ACTIONS))
     files = CheckpointFiles(LocalStorage())
-    by_arrow = list(files.all_actions(path.as_uri())), list(files.actions(path.as_uri(), True))
+    by_arrow = actions_of(files.all_batches(path.as_uri())), actions_of(files.batches(path.as_uri(), True))
     monkeypatch.setattr(arrow_checkpoint, "is_available", lambda: False)
 
-    assert (list(files.all_actions(path.as_uri())), list(files.actions(path.as_uri(), True))) == by_arrow
+    assert (actions_of(files.all_batches(path.as_uri())), actions_of(files.batches(path.as_uri(), True))) == by_arrow
     assert {kind for action in by_arrow[0] for kind in action} <= set(COLUMNS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -18,14 +19,14 @@ from airflow_delta_provider.domain.delta.features.log import V2_CHECKPOINT
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.log_files import LogSegment, is_multi_part, is_uuid_named
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.packed_files import PackedFiles
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.snapshot import CheckpointPart, file_key
+from airflow_delta_provider.domain.delta.snapshot import FILE_KINDS, ActionBatch, CheckpointPart
 from airflow_delta_provider.domain.delta.table_state import TableState, differences
 from airflow_delta_provider.domain.report.report import Finding
 
 # A missing or additional action may come from a fault in the commits or in the checkpoint's form.
 _history = FAMILY.of(Scope.HISTORY, CHECKPOINTS, needs=(Need.LOG,))
-_FILE_KINDS = frozenset({"add", "remove"})
 _NOT_PRESERVED = ("commitInfo", "cdc")
 _SIDECAR_FIELDS = ("sizeInBytes", "modificationTime")
 
@@ -44,15 +45,16 @@ class CheckpointForm:
     """Checks the form of a checkpoint, whose actions it takes part by part.
 
     :param names: names of its files in ``_delta_log``
+    :param files: receives the files that it adds or removes
     """
 
-    def __init__(self, version: int, names: Sequence[str]) -> None:
+    def __init__(self, version: int, names: Sequence[str], files: PackedFiles | None = None) -> None:
         self._version = version
         self._names = names
         self._in_sidecar = False
         self._kinds: Counter[tuple[str, bool]] = Counter()
         self._keys: set[tuple[str, Hashable]] = set()
-        self._twice: list[tuple[str, Hashable]] = []
+        self._twice: list[tuple[tuple[int, bool], str, Hashable]] = []
         self._protocol: Protocol | None = None
         self._v2: list[Mapping[str, Any]] = []
         self._sidecars: list[Mapping[str, Any]] = []
@@ -62,8 +64,8 @@ class CheckpointForm:
         """Its metaData action."""
         self.bytes = 0
         """Size of its files in bytes, including sidecar files."""
-        self.files: set[FileKey] = set()
-        """Keys of the files that it adds or removes."""
+        self.files = PackedFiles() if files is None else files
+        """The files that it adds or removes."""
 
     @property
     def missing(self) -> str | None:
@@ -105,18 +107,21 @@ class CheckpointForm:
         if part.is_sidecar:
             self._sizes[part.name] = part.size
 
-    def take(self, kind: str, body: Mapping[str, Any]) -> None:
-        """Take an action.
+    def take(self, batch: ActionBatch) -> None:
+        """Take actions.
 
-        :raises KeyError: if it lacks a required field of its kind; TypeError, ValueError and AttributeError likewise
+        :raises KeyError: if one lacks a required field of its kind; TypeError, ValueError and AttributeError likewise
+        :raises NotPackedError: see :class:`PackedFiles`
         """
-        self._kinds[kind, self._in_sidecar] += 1
-        if kind in _FILE_KINDS:
-            key = file_key(body)
-            if key in self.files:
-                self._twice.append(("file", key))
-            self.files.add(key)
-        elif kind == "txn":
+        self._kinds[batch.kind, self._in_sidecar] += batch.count
+        if batch.kind in FILE_KINDS:
+            self.files.take(batch)
+            return
+        for body in batch.bodies():
+            self._take(batch.kind, body)
+
+    def _take(self, kind: str, body: Mapping[str, Any]) -> None:
+        if kind == "txn":
             self._note(kind, body["appId"])
         elif kind == "domainMetadata":
             self._note(kind, body["domain"])
@@ -136,7 +141,7 @@ class CheckpointForm:
     def _note(self, kind: str, key: Hashable) -> None:
         what = kind, key
         if what in self._keys:
-            self._twice.append(what)
+            self._twice.append(((len(self.files), False), *what))
         self._keys.add(what)
 
     def check(self) -> Iterator[Finding]:
@@ -151,8 +156,10 @@ class CheckpointForm:
             )
 
     def _of_actions(self) -> Iterator[str]:
-        for kind, key in self._twice[:1]:
-            more = f", and so are {len(self._twice) - 1} others" if len(self._twice) > 1 else ""
+        files = (((row, True), "file", self.files.key(row)) for row in self.files.twice)
+        twice = sorted([*self._twice, *files], key=itemgetter(0))  # in the order of the actions
+        for _, kind, key in twice[:1]:
+            more = f", and so are {len(twice) - 1} others" if len(twice) > 1 else ""
             yield f"{named_action(kind, key)} is in it twice{more}"
         for kind in _NOT_PRESERVED:
             if count := self._count(kind):
@@ -181,9 +188,9 @@ class CheckpointForm:
                 yield f"its checkpointMetadata is of version {body.get('version')}"
 
     def _of_sidecars(self) -> Iterator[str]:
-        if self._sidecars and any(self._kinds[kind, False] for kind in _FILE_KINDS):
+        if self._sidecars and any(self._kinds[kind, False] for kind in FILE_KINDS):
             yield "it has file actions both in sidecar files and outside them"
-        others = sorted(kind for kind, in_sidecar in self._kinds if in_sidecar and kind not in _FILE_KINDS)
+        others = sorted(kind for kind, in_sidecar in self._kinds if in_sidecar and kind not in FILE_KINDS)
         if others:
             yield f"a sidecar file of it has {' and '.join(others)} actions"
         for path, count in Counter(body["path"] for body in self._sidecars).items():

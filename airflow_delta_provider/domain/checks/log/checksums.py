@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.delta.derived_files import POINTER, LastCheck
 from airflow_delta_provider.domain.delta.log_files import LogSegment
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.snapshot import Snapshot, file_key
+from airflow_delta_provider.domain.delta.snapshot import Snapshot, batches_of, file_key
 from airflow_delta_provider.domain.delta.table_state import TableState, has_timestamps
 from airflow_delta_provider.domain.formats.json_values import integer_of, integer_or_none, parse_json
 from airflow_delta_provider.domain.report.report import Finding, Severity
@@ -190,8 +190,8 @@ def _of_files(adds: Sequence[Mapping[str, Any]], version: Version) -> Iterator[s
         yield "allFiles has a file twice"
     if version.snapshot is not None:
         comparison = SnapshotComparison(version.snapshot)
-        for add in adds:
-            comparison.take("add", add)
+        for batch in batches_of({"add": add} for add in adds):
+            comparison.take(batch)
         yield from (f"allFiles: {what}" for what in comparison.of_files(keys, version.originals))
     elif version.state.files is not None and (other := keys ^ version.state.files.keys()):
         yield f"allFiles has other files than the log, the first {min(other)[0]}"

@@ -186,7 +186,7 @@ def _most_repeated(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mappi
         elif dictionary is not None and page.encoding in (Encoding.PLAIN_DICTIONARY, Encoding.RLE_DICTIONARY):
             if longest == dictionary.size and present * longest > _SMALL:
                 values = decoded(Encoding.PLAIN, dictionary.body(), 0, dictionary.count, leaf.element, budget)
-                longest = max((len(value) for value in values if isinstance(value, (str, bytes))), default=0)
+                longest = max(map(len, values)) if values and isinstance(values[0], (str, bytes)) else 0
             most += present * longest
     return most
 

@@ -273,7 +273,7 @@ class RowGroup:
         :raises ParquetError: if the column is damaged
         :raises TooLargeError: if it exceeds the budget
         """
-        return assembled(field, self._columns(field)).values
+        return assembled(field, self.columns(field)).values
 
     def fields(self, struct: Struct, most: int | None = None) -> tuple[int, dict[str, Sequence[Any] | None]]:
         """Return the number of rows where a column is not null, and the values of its fields in these rows.
@@ -285,7 +285,7 @@ class RowGroup:
         :raises ParquetError: if the column is damaged
         :raises TooLargeError: if it exceeds the budget
         """
-        return fields_of(struct, self._columns(struct), most)
+        return fields_of(struct, self.columns(struct), most)
 
     def charge(self, field: Field) -> None:
         """Charge the budget for a column, if possible without reading the column.
@@ -296,7 +296,12 @@ class RowGroup:
         for leaf in field.leaves():
             self._reader.charge(leaf, self._index)
 
-    def _columns(self, field: Field) -> Columns:
+    def columns(self, field: Field) -> Columns:
+        """Return the columns below a field, for :func:`fields_of`.
+
+        :raises ParquetError: if one is damaged
+        :raises TooLargeError: if it exceeds the budget
+        """
         columns = {leaf.path: self._reader.read(leaf, self._index, self.num_rows) for leaf in field.leaves()}
         for group in field.groups():
             leaf = min(group.leaves(), key=lambda leaf: leaf.repetition)
