@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice
 from typing import Any
 
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import Change, Effect
@@ -22,11 +21,9 @@ from airflow_delta_provider.domain.delta.commit import Action, writer_of
 from airflow_delta_provider.domain.delta.features.log import CLUSTERING_DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import is_absolute, is_any_odd, is_odd, plain_path
+from airflow_delta_provider.domain.delta.packed_files import columns_of
 from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 from airflow_delta_provider.domain.report.report import Finding
-
-#: Files that are looked at together: a table may have millions.
-_AT_ONCE = 8192
 
 
 class LiveSpellings:
@@ -131,14 +128,12 @@ class LiveFileTracker:
     def begin(self, state: TableState) -> None:
         """Start from a state with its files: the state before the first commit, or the one that it created."""
         self.size, self._counts = 0, None
-        files = iter(state.live_files)
-        while some := list(islice(files, _AT_ONCE)):
-            paths, sizes, _, _, _, vectors, _ = zip(*some)
-            self.size += sum(sizes)
-            if vectors.count(None) < len(vectors):
-                self._vectors.begin(some)
-            if is_any_odd(paths):
-                self._spellings.begin(some)
+        for some in columns_of(state.live_files):
+            self.size += sum(some.sizes)
+            if some.vectors:
+                self._vectors.begin(some.files())
+            if is_any_odd(some.paths):
+                self._spellings.begin(some.files())
 
     def resume(self) -> None:
         """Note that commits were skipped."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence, ValuesView
 from functools import partial
-from itertools import accumulate, chain, pairwise, repeat
+from itertools import accumulate, chain, islice, pairwise, repeat
 from operator import xor
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from airflow_delta_provider.domain.delta.commit import check_actions, read_actions
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError, DeletionVector
@@ -32,6 +32,33 @@ V = TypeVar("V")
 
 class NotPackedError(Exception):
     """Files with a number that cannot be packed."""
+
+
+class FileColumns(NamedTuple):
+    """Some live files, as columns.
+
+    :param vectors: deletion vectors of the files that have one
+    :param files: returns the files themselves
+    """
+
+    paths: Sequence[str]
+    sizes: Iterable[Any]
+    vectors: Sequence[DeletionVector]
+    files: Callable[[], Iterable[LiveFile]]
+
+
+def columns_of(files: Iterable[LiveFile]) -> Iterator[FileColumns]:
+    """Yield live files as columns, some thousand at a time."""
+    if isinstance(files, _Values) and isinstance(files.view, FileView):
+        return files.view.columns()
+    return _transposed(files)
+
+
+def _transposed(files: Iterable[LiveFile]) -> Iterator[FileColumns]:
+    left = iter(files)
+    while some := tuple(islice(left, _AT_ONCE)):
+        paths, sizes, _, _, _, vectors, _ = zip(*some)
+        yield FileColumns(paths, sizes, tuple(filter(None, vectors)), some.__iter__)
 
 
 class _Integers:
@@ -248,6 +275,14 @@ class PackedFiles:
         vectors = map(self._vectors.get, range(start, end)) if self._vectors else repeat(None)
         return map(_make_file, zip(self.paths(start, end), *columns, vectors, repeat(True)))
 
+    def columns(self, start: int, end: int) -> FileColumns:
+        """Return the columns of rows; only those that are added count."""
+        rows = range(start, end)
+        vectors = [vector for row in rows if (vector := self._vectors.get(row))] if self._vectors else ()
+        return FileColumns(
+            self.paths(start, end), self._sizes.between(start, end), vectors, partial(self.files, start, end)
+        )
+
     def live(self) -> MutableMapping[FileKey, LiveFile]:
         """Return the live files, as a dict if they are few, or if a file is there twice."""
         return self._view(FileView(self))
@@ -348,7 +383,7 @@ class PackedView(MutableMapping[FileKey, V], Generic[V]):
     def _keys_from(self, start: int) -> Iterable[FileKey]:
         """Return the keys of the rows from ``start`` on that belong to this view."""
         found = self._files.keys(start, min(start + _AT_ONCE, len(self._files)))
-        if self._count == len(self._files) and not self._gone:
+        if not self._gone and self._count == len(self._files):
             return found
         return (key for _, key in self._kept(start, found))
 
@@ -396,6 +431,15 @@ class FileView(PackedView[LiveFile]):
     def __init__(self, files: PackedFiles) -> None:
         super().__init__(files, files.file)
 
+    def columns(self) -> Iterator[FileColumns]:
+        """Yield the files as columns, in their order."""
+        if self._gone or self._replaced or self._count < len(self._files):
+            yield from _transposed(self.all_values())
+            return
+        for start in self._starts:
+            yield self._files.columns(start, min(start + _AT_ONCE, len(self._files)))
+        yield from _transposed(self._added.values())
+
     def _between(self, start: int, end: int) -> Iterable[LiveFile]:
         return self._files.files(start, end)
 
@@ -403,7 +447,7 @@ class FileView(PackedView[LiveFile]):
 class _Values(ValuesView[V]):
     def __init__(self, view: PackedView[V]) -> None:
         super().__init__(view)
-        self._view = view
+        self.view = view
 
     def __iter__(self) -> Iterator[V]:
-        return self._view.all_values()
+        return self.view.all_values()

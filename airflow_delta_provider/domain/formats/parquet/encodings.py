@@ -204,6 +204,23 @@ def _byte_arrays(data: bytes, position: int, count: int) -> Sequence[bytes]:
     return found
 
 
+def longest_byte_array(data: bytes, count: int) -> int:
+    """Return the size of the longest value in a dictionary of strings, in bytes; 0 if it is empty.
+
+    :raises ParquetError: if it ends too early
+    """
+    position = longest = 0
+    length_at, end = _LENGTH.unpack_from, len(data) - _LENGTH.size
+    for _ in range(count):
+        if position > end:
+            raise ParquetError("a page has too few values")
+        (length,) = length_at(data, position)
+        position += 4 + length
+        if length > longest:
+            longest = length
+    return longest
+
+
 def _part(data: bytes, position: int, size: int) -> bytes:
     if position + size > len(data):
         raise ParquetError("a page has too few values")

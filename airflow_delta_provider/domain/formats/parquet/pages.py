@@ -13,9 +13,15 @@ from zlib import crc32
 
 from airflow_delta_provider.domain.formats import snappy
 from airflow_delta_provider.domain.formats.budget import Budget
-from airflow_delta_provider.domain.formats.parquet.encodings import Encoding, decoded, levels, looked_up
+from airflow_delta_provider.domain.formats.parquet.encodings import (
+    Encoding,
+    decoded,
+    levels,
+    longest_byte_array,
+    looked_up,
+)
 from airflow_delta_provider.domain.formats.parquet.footer import StoredChunk
-from airflow_delta_provider.domain.formats.parquet.schema import Leaf
+from airflow_delta_provider.domain.formats.parquet.schema import Leaf, PhysicalType
 from airflow_delta_provider.domain.formats.parquet.thrift import (
     Cursor,
     MissingCodecError,
@@ -185,10 +191,17 @@ def _most_repeated(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mappi
             most += present * page.size
         elif dictionary is not None and page.encoding in (Encoding.PLAIN_DICTIONARY, Encoding.RLE_DICTIONARY):
             if longest == dictionary.size and present * longest > _SMALL:
-                values = decoded(Encoding.PLAIN, dictionary.body(), 0, dictionary.count, leaf.element, budget)
-                longest = max(map(len, values)) if values and isinstance(values[0], (str, bytes)) else 0
+                longest = _longest(dictionary, leaf.element.physical_type)
             most += present * longest
     return most
+
+
+def _longest(dictionary: _Page, physical_type: PhysicalType | None) -> int:
+    """Return the size of the longest string in a dictionary, in bytes; 0 if it has numbers."""
+    if physical_type is PhysicalType.FIXED_LEN_BYTE_ARRAY:
+        return dictionary.size // max(dictionary.count, 1)
+    is_text = physical_type is PhysicalType.BYTE_ARRAY
+    return longest_byte_array(dictionary.body(), dictionary.count) if is_text else 0
 
 
 _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
