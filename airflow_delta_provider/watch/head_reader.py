@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, BinaryIO
@@ -278,23 +278,32 @@ class HeadReader:
         :param names: names of the files in the log; None if unknown
         :param checkpoint: version of the checkpoint. Its own commit is read only if it has a checksum or is the newest
         """
-        for version in range(newest, oldest - 1, -1):
-            checksum_file = checksum_name(version)
-            if names is None:
-                # Delta Spark writes a checksum soon after each commit, others never. The last commit is read anyway.
-                has_checksum = newest - 2 < version and version > oldest
-            else:
-                has_checksum = checksum_file in names
-                worth = commit_name(version) in names and (has_checksum or version == newest)
-                if version == checkpoint and not worth:
-                    break
-            actions = self._log.read_commit(commit_name(version))
+        versions = range(newest, oldest - 1, -1)
+        if names is not None and checkpoint is not None and checkpoint in versions:
+            worth = commit_name(checkpoint) in names and (checksum_name(checkpoint) in names or checkpoint == newest)
+            versions = versions if worth else range(newest, checkpoint, -1)
+        for version, content in self._contents(versions, names or ()):
+            # Delta Spark writes a checksum soon after each commit, others never. The last commit is read anyway.
+            has_checksum = newest - 2 < version and version > oldest
+            if names is not None:
+                has_checksum = checksum_name(version) in names
+            actions = parse_commit(commit_name(version), content)
             found.take(actions)
             if found.complete:
                 break
             if has_checksum and (checksum := self._checksum(version, actions)):
                 found.settle(checksum.protocol, checksum.metadata)
                 break
+
+    def _contents(self, versions: Iterable[int], names: Collection[str]) -> Iterator[tuple[int, bytes]]:
+        """Yield versions with the contents of their commits. Reads ahead, but not beyond the next checksum."""
+        run: list[int] = []
+        for version in versions:
+            run.append(version)
+            if checksum_name(version) in names:
+                yield from zip(run, self._log.read_ahead(map(commit_name, run)))
+                run = []
+        yield from zip(run, self._log.read_ahead(map(commit_name, run)))
 
     def _checksum(self, version: int, actions: Sequence[Action]) -> Checksum | None:
         name = checksum_name(version)

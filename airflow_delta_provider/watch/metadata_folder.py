@@ -6,10 +6,11 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from airflow.providers.common.compat.sdk import AirflowFailException
@@ -177,6 +178,8 @@ def _filesystem(scheme: str, conn_id: str | None) -> AbstractFileSystem:
 
 #: Keys for the state of a file in a filesystem's listing; the first one present is used.
 _STAMPS = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
+#: Maximum number of files to request at once, and the bytes above which fewer are requested.
+_MOST_AT_ONCE, _MOST_BYTES = 64, 16 * 1024 * 1024
 #: The scheme of files of this machine.
 _LOCAL = "file"
 #: Keys for the time when a file was written.
@@ -261,6 +264,26 @@ class MetadataFolder:
         """
         content: bytes = self._directory.filesystem.cat_file(self._checked(name))
         return content
+
+    def read_ahead(self, names: Iterable[str]) -> Iterator[bytes]:
+        """Yield the contents of files, in order. The store is asked for more and more of them at once.
+
+        :raises FileNotFoundError: if one is missing, when it is its turn
+        """
+        left, wanted, read = iter(names), 1, 0
+        while some := list(islice(left, wanted)):
+            found: Iterable[Any] = map(self.read, some)
+            if len(some) > 1 and self._address.scheme != _LOCAL:
+                paths = list(map(self._path, some))
+                found = self._directory.filesystem.cat_ranges(paths, None, None, on_error="return")
+            size = 0
+            for content in found:
+                if isinstance(content, BaseException):
+                    raise content
+                size += len(content)
+                yield content
+            read += len(some)
+            wanted = min(read, _MOST_AT_ONCE) if size < _MOST_BYTES else max(1, wanted // 2)
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
         """Open a file for reading in parts.

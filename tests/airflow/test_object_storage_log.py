@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import time
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk.io import attach
+from fsspec.asyn import AsyncFileSystem
 
 from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -156,6 +158,54 @@ def test_many_new_commits_are_found_by_a_few_questions(
     assert (head.version, state(head, "typeWidening")) == (200, FeatureState.SUPPORTED)
     assert filesystem.calls == ["200.json", "200.crc", "199.json", "199.crc"]
     assert len(filesystem.asked) < 20
+
+
+class SlowStore(AsyncFileSystem):
+    """A store whose answers take a while; it answers many questions at once.
+
+    :param inner: the store that has the files
+    """
+
+    cachable = False
+    protocol = "memory"
+
+    def __init__(self, inner: RecordingFileSystem, seconds: float) -> None:
+        super().__init__()
+        self._inner = inner
+        self._seconds = seconds
+
+    async def _cat_file(self, path: str, start: Any = None, end: Any = None, **_: Any) -> bytes:
+        await asyncio.sleep(self._seconds)
+        return bytes(self._inner.cat_file(path, start, end))
+
+    async def _info(self, path: str, **_: Any) -> Any:
+        await asyncio.sleep(self._seconds)
+        return self._inner.info(path)
+
+    async def _ls(self, path: str, detail: bool = True, **_: Any) -> Any:
+        await asyncio.sleep(self._seconds)
+        return self._inner.ls(path, detail)
+
+
+@pytest.mark.parametrize("lost", [None, 150])
+def test_first_look_at_a_long_log_asks_for_many_commits_at_once(monkeypatch: pytest.MonkeyPatch, lost: int | None):
+    inner = RecordingFileSystem()
+    conn_id = attach_store(monkeypatch, SlowStore(inner, 0.03))
+    log = TableLog(f"/{conn_id}/t", inner)
+    log.commit(0, protocol("typeWidening"), metadata())
+    for version in range(1, 300):
+        log.commit(version, append())
+    started = time.monotonic()
+    if lost is None:
+        head = read(f"memory://{conn_id}/t", conn_id)
+        assert (head.version, state(head, "typeWidening")) == (299, FeatureState.SUPPORTED)
+    else:
+        names = {path.rsplit("/", 1)[-1] for path in inner.ls(f"/{conn_id}/t/_delta_log", detail=False)}
+        log.remove(f"{lost:020d}.json")
+        reader = HeadReader(ObjectStorageLog(f"memory://{conn_id}/t", conn_id))
+        with pytest.raises(FileNotFoundError):
+            reader.read_version(299, names)
+    assert time.monotonic() - started < 300 * 0.03 / 3
 
 
 @pytest.mark.parametrize("news", range(40))
