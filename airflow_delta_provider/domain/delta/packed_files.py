@@ -284,7 +284,7 @@ class PackedFiles:
         )
 
     def live(self) -> MutableMapping[FileKey, LiveFile]:
-        """Return the live files, as a dict if they are few, or if a file is there twice."""
+        """Return the live files, as a dict if they are few. If a file is there twice, its last action counts."""
         return self._view(FileView(self))
 
     def digests(self) -> MutableMapping[FileKey, int]:
@@ -296,9 +296,7 @@ class PackedFiles:
         return self._view(PackedView(self, self._deleted.__getitem__, removed=True))
 
     def _view(self, view: PackedView[V]) -> MutableMapping[FileKey, V]:
-        if len(view) <= FEW and not self.twice:
-            return dict(view.items())
-        return view.in_order() if self.twice else view
+        return dict(view.items()) if len(view) <= FEW else view
 
 
 def _values_of(batch: ActionBatch) -> Sequence[Any] | None:
@@ -337,9 +335,32 @@ class PackedView(MutableMapping[FileKey, V], Generic[V]):
         self._gone: set[int] = set()
         self._replaced: dict[int, V] = {}
         self._added: dict[FileKey, V] = {}
+        self._moved: dict[FileKey, int] = {}
+        repeated: dict[FileKey, list[int]] = {}
+        for row in files.twice:
+            repeated.setdefault(files.key(row), []).append(row)
+        for key, rows in repeated.items():
+            self._settle(key, [files.find(key), *rows])
+
+    def _settle(self, key: FileKey, rows: Sequence[int]) -> None:
+        """Apply the actions about one file in their order.
+
+        :param rows: their rows, ascending
+        """
+        kept, last = -1, -1
+        for row in rows:
+            if self._files.is_removed(row) is self._removed:
+                self._gone.add(row)
+                kept, last = row if kept < 0 else kept, row
+            else:
+                kept = -1
+        if kept >= 0:
+            self._gone.remove(kept)
+            self._moved[key] = kept
+            self._replaced[kept] = self._value(last)
 
     def _row(self, key: FileKey) -> int:
-        row = self._files.find(key)
+        row = self._moved[key] if key in self._moved else self._files.find(key)
         return -1 if row < 0 or row in self._gone or self._files.is_removed(row) is not self._removed else row
 
     def __getitem__(self, key: FileKey) -> V:
@@ -392,16 +413,6 @@ class PackedView(MutableMapping[FileKey, V], Generic[V]):
         for row, entry in enumerate(found, start):
             if row not in self._gone and self._files.is_removed(row) is self._removed:
                 yield row, entry
-
-    def in_order(self) -> dict[FileKey, V]:
-        """Return what the actions add up to: the last one about a file counts."""
-        found: dict[FileKey, V] = {}
-        for row in range(len(self._files)):
-            if self._files.is_removed(row) is self._removed:
-                found[self._files.key(row)] = self._value(row)
-            else:
-                found.pop(self._files.key(row), None)
-        return found
 
     def values(self) -> ValuesView[V]:
         return _Values(self)

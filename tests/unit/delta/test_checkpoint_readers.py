@@ -286,6 +286,47 @@ def test_checkpoint_that_is_made_to_grow_stays_below_a_gigabyte(tmp_path, by_pya
     assert int(kibibytes) < 1 << 20
 
 
+@readers
+@pytest.mark.parametrize(("count", "group"), [(60_000, 1 << 20), (300, 1)], ids=["one row group", "rows as row groups"])
+@pytest.mark.parametrize("stats", [True, False], ids=["with statistics", "without"])
+def test_memory_does_not_follow_the_row_groups(tmp_path, by_pyarrow, count, group, stats):
+    small = on_disk(tmp_path / "small", lambda content: content)
+    bounds = {f"column_{n}": n for n in range(20)}
+
+    def change(content: bytes) -> bytes:
+        adds: Actions = [
+            {
+                "add": {
+                    "path": f"part-{n:05d}-c000.snappy.parquet",
+                    "size": n,
+                    "partitionValues": {},
+                    "stats": json.dumps({"numRecords": n, "maxValues": bounds}) if stats else None,
+                }
+            }
+            for n in range(count)
+        ]
+        return rewritten(row_group_size=group)(as_parquet([*_actions_of(content), *adds]))
+
+    path = on_disk(tmp_path / "t", change, alone=True)
+    (verdict, _, code, kibibytes), _ = audited_apart(path, by_pyarrow, "nothing", 0, small)
+    assert (verdict, code) == ("UNDETERMINED", "LG01")
+    assert int(kibibytes) < (220 << 10 if by_pyarrow else 300 << 10)
+
+
+@readers
+def test_page_in_the_middle_that_is_corrupt_is_found_and_names_the_file(tmp_path, reader, by_pyarrow):
+    def change(content: bytes) -> bytes:
+        adds: Actions = [{"add": {"path": f"part-{n:05d}", "size": n, "partitionValues": {}}} for n in range(400)]
+        options = {"row_group_size": 50, "compression": "none", "use_dictionary": False}
+        whole = bytearray(rewritten(**options)(as_parquet([*_actions_of(content), *adds])))
+        whole[whole.index(b"part-00200")] = 0xFF  # no character begins so
+        return bytes(whole)
+
+    reader(by_pyarrow)
+    (found, *_) = report(on_disk(tmp_path / "t", change)).findings
+    assert (found.code, found.path) == ("LG10", f"_delta_log/{classic_name(2)}")
+
+
 def test_own_statement_about_a_checkpoint_stays(tmp_path):
     path = tmp_path / classic_name(1)
     pq.write_table(pa.table({"add": ["a"]}), path)
