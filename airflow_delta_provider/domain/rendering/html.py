@@ -97,7 +97,7 @@ summary { cursor: pointer; }
 #filter .words { flex: 1 1 18rem; }
 #filter .words input { display: block; width: 100%; }
 #filter fieldset { display: flex; flex-wrap: wrap; gap: .3rem 1rem; border: 0; margin: 0; padding: 0; }
-#filter button { font: inherit; color: var(--link); background: none; border: 1px solid var(--line);
+#filter button, #more { font: inherit; color: var(--link); background: none; border: 1px solid var(--line);
   border-radius: .3rem; padding: .25rem .7rem; cursor: pointer; }
 
 figure { margin: .5rem 0 1rem; overflow: auto hidden; }
@@ -163,6 +163,8 @@ tbody th { font-weight: 500; }
 )
 
 
+#: Separates the contents of tables that are shown later. No text on a page has this character.
+SEPARATOR = "\x1e"
 #: Filters the tables of a page.
 SCRIPT = """
 "use strict";
@@ -171,30 +173,50 @@ SCRIPT = """
   const rows = [...document.querySelectorAll("[data-verdict]")];
   const words = new Map(rows.map(row => [row, row.querySelector("summary, .row").textContent.toLowerCase()]));
   const shown = document.getElementById("shown");
+  const more = document.getElementById("more");
+  const step = 200;
+  let most = more ? step : Infinity;
   const number = new Intl.NumberFormat("en");
   const apply = () => {
     const wanted = form.elements.words.value.toLowerCase().split(/\\s+/).filter(Boolean);
     const verdicts = new Set([...form.querySelectorAll("[name=verdict]:checked")].map(box => box.value));
     let count = 0;
     for (const row of rows) {
-      row.hidden = !verdicts.has(row.dataset.verdict) || !wanted.every(word => words.get(row).includes(word));
-      count += row.hidden ? 0 : 1;
+      const fits = verdicts.has(row.dataset.verdict) && wanted.every(word => words.get(row).includes(word));
+      count += fits ? 1 : 0;
+      row.hidden = !fits || count > most;
     }
     shown.textContent = `${number.format(count)} of ${number.format(rows.length)} tables`;
+    if (more) more.hidden = count <= most;
+  };
+  let contents = null;
+  const fill = details => {
+    const body = details.querySelector(":scope > [data-later]");
+    if (!body) return;
+    contents = contents || document.getElementById("later").textContent.split("\x1e");
+    body.innerHTML = contents[body.dataset.later];
+    delete body.dataset.later;
   };
   const follow = () => {
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
     const details = target && (target.matches("details") ? target : target.querySelector("details"));
     if (!target) return;
-    if (target.hidden) { form.reset(); apply(); }
-    if (details) { details.open = true; details.querySelector("summary").focus(); }
+    if (target.hidden) { form.reset(); most = Math.max(most, rows.indexOf(target) + 1); apply(); }
+    if (details) { fill(details); details.open = true; details.querySelector("summary").focus(); }
     target.scrollIntoView();
   };
   const all = open => rows.forEach(row => {
     const details = row.querySelector("details");
-    if (details && !row.hidden) details.open = open;
+    if (!details || row.hidden) return;
+    if (open) fill(details);
+    details.open = open;
   });
-  form.addEventListener("input", apply);
+  const again = () => { most = Math.min(most, step); apply(); };
+  if (more) {
+    document.querySelector(".tables").addEventListener("toggle", event => fill(event.target), true);
+    more.addEventListener("click", () => { most += step; apply(); });
+  }
+  form.addEventListener("input", more ? again : apply);
   form.addEventListener("submit", event => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(apply));
   document.getElementById("open").addEventListener("click", () => all(true));

@@ -8,7 +8,16 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
-from airflow_delta_provider.domain.rendering.html import SCRIPT, Document, Markup, element, joined, lines, text
+from airflow_delta_provider.domain.rendering.html import (
+    SCRIPT,
+    SEPARATOR,
+    Document,
+    Markup,
+    element,
+    joined,
+    lines,
+    text,
+)
 from airflow_delta_provider.domain.rendering.links import RuleLinks
 from airflow_delta_provider.domain.rendering.page_parts import at_table, badge, by_rule, plan_section
 from airflow_delta_provider.domain.rendering.presentation import Presentation, counted, counted_codes
@@ -31,13 +40,21 @@ _WIDTH = 120
 
 
 def row(
-    table: TableReport, kind: str, identifier: str, links: RuleLinks, *, room: int, opened: bool
+    table: TableReport,
+    kind: str,
+    identifier: str,
+    links: RuleLinks,
+    *,
+    room: int,
+    opened: bool,
+    later: list[Markup] | None = None,
 ) -> tuple[Markup, int]:
     """Return the row of a table, and the number of findings in it.
 
     :param links: links to rules
     :param room: number of findings that the page still has room for
     :param opened: True if the row is open from the beginning
+    :param later: receives the content, which the script shows when the row is opened; None to return it in the row
     """
     roots = by_cause(table.findings)
     shown = min(len(roots), _MAX_FINDINGS_OF_TABLE, room)
@@ -51,8 +68,13 @@ def row(
         " ",
         element("span", counted_codes(decisive_codes(table), 6), class_="codes"),
     )
+    place: int | None = None
+    if later is not None and body:
+        place = len(later)
+        later.append(body)
+    inside = element("div", body if place is None else "", class_="body", data_later=place)
     content = (
-        element("details", element("summary", head), element("div", body, class_="body"), open=opened)
+        element("details", element("summary", head), inside, open=opened)
         if body
         else element("div", head, class_="row")
     )
@@ -140,7 +162,7 @@ def _added(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
 
 
 #: Maximum number of tables with a row.
-_MAX_TABLES = 5000
+_MAX_TABLES = 10_000
 #: Maximum number of findings in full; the others are named by their codes.
 _MAX_FINDINGS = 3000
 #: Up to this number of tables with content, all are open from the beginning.
@@ -149,6 +171,7 @@ _MAX_OPEN = 2
 _MAX_UNFILTERED = 5
 #: Up to this number, tables are all drawn at once.
 _MAX_DRAWN = 200
+_WITHOUT_SCRIPTS = "Opening a table needs scripts, which are off here. The report as JSON or as text has the same."
 #: Title of a tab.
 _TITLE = "Delta {kind}: {verdict}"
 
@@ -224,16 +247,19 @@ def _sections(report: JobReport, shown_as: Presentation, total: int) -> Iterator
     if aside := set_aside(report):
         yield element("p", f"Not counted: {aside}.")
     if ranked:
+        later: list[Markup] | None = [] if len(ranked) > _MAX_DRAWN else None
         yield element(
             "section",
             element("h2", f"Tables ({total:,})", id="tables", tabindex=-1),
             _filter(ranked) if len(ranked) > _MAX_UNFILTERED else "",
+            "" if later is None else element("noscript", element("p", _WITHOUT_SCRIPTS)),
             element(
                 "ul",
-                _rows(ranked[:_MAX_TABLES], report.kind, shown_as.rules),
-                class_="tables" if len(ranked) <= _MAX_DRAWN else "tables many",
+                _rows(ranked[:_MAX_TABLES], report.kind, shown_as.rules, later),
+                class_="tables" if later is None else "tables many",
                 role="list",
             ),
+            "" if later is None else _opened_later(later),
             element("p", f"… and {counted(left, 'more table')}, none worse") if left > 0 else "",
             aria_labelledby="tables",
         )
@@ -265,11 +291,20 @@ def _filter(tables: list[TableReport]) -> Markup:
     )
 
 
-def _rows(tables: list[TableReport], kind: str, links: RuleLinks) -> Iterator[Markup]:
+def _opened_later(contents: Iterable[Markup]) -> Markup:
+    """Return the contents of tables as one text, which the browser need not parse, and a button for more rows."""
+    return joined(
+        element("button", "Show more tables", type="button", id="more", hidden=True),
+        element("script", Markup(SEPARATOR.join(contents)), type="text/plain", id="later"),
+    )
+
+
+def _rows(tables: list[TableReport], kind: str, links: RuleLinks, later: list[Markup] | None) -> Iterator[Markup]:
     room = _MAX_FINDINGS
     opened = sum(bool(table.findings or table.plan or table.detail or table.usage) for table in tables) <= _MAX_OPEN
+    later = None if opened else later
     for number, table in enumerate(tables, 1):
-        markup, written = row(table, kind, f"table-{number}", links, room=room, opened=opened)
+        markup, written = row(table, kind, f"table-{number}", links, room=room, opened=opened, later=later)
         room -= written
         yield joined(markup, Markup("\n"))
 

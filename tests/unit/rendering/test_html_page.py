@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.rendering.html import Markup, element, joined, lines, text
+from airflow_delta_provider.domain.rendering.html import SCRIPT, SEPARATOR, Markup, element, joined, lines, text
 from airflow_delta_provider.domain.rendering.links import RuleLinks
 from airflow_delta_provider.domain.rendering.page import render
 from airflow_delta_provider.domain.rendering.presentation import Presentation
@@ -194,6 +194,22 @@ def test_tables_are_drawn_at_once_unless_they_are_very_many(tables: int, drawn: 
     assert listed[1] == ("tables" if drawn else "tables many")
 
 
+def test_content_of_very_many_tables_is_one_text_that_is_shown_when_a_table_is_opened() -> None:
+    few, many_ = (report_of(*(violated(f"/lake/t{n}", found()) for n in range(count))) for count in (200, 201))
+    source = render(many_)
+    (text,) = re.findall(r'<script type="text/plain" id="later">(.*?)</script>', source, re.DOTALL)
+    contents = text.split(SEPARATOR)
+    assert [str(n) for n in range(201)] == re.findall(r'data-later="(\d+)"', source)
+    assert all(content in render(few) for content in contents[:3])
+    assert len(contents) == 201
+    assert "<article" not in source.replace(text, "")
+    assert "Opening a table needs scripts" in source
+    assert "later" not in render(few).replace(SCRIPT, "")
+    opened = render(report_of(violated("/lake/t", found()), *(sound(str(n)) for n in range(300))))
+    assert '<details open><summary><span class="badge violated">' in opened
+    assert "data-later" not in opened.replace(SCRIPT, "")
+
+
 def test_thousand_tables_are_bounded() -> None:
     findings = [found(code, "Wrong. " * 100, fingerprint=None) for code in sorted(RULES)[:30]]
     source = render(report_of(*(violated(f"/lake/t{n}", *findings) for n in range(1000))))
@@ -204,14 +220,14 @@ def test_thousand_tables_are_bounded() -> None:
 
 
 def test_of_very_many_tables_the_worst_have_a_row() -> None:
-    page = Page(render(report_of(*(sound(f"s{n}") for n in range(5000)), violated("/lake/t"))))
+    page = Page(render(report_of(*(sound(f"s{n}") for n in range(10_000)), violated("/lake/t"))))
     assert "… and 1 more table, none worse" in page.text
     rows = [known["data-verdict"] for known in page.attributes("li") if "data-verdict" in known]
-    assert (len(rows), rows[0]) == (5000, "VIOLATED")
+    assert (len(rows), rows[0]) == (10_000, "VIOLATED")
 
 
 def test_table_without_a_row_is_named_without_a_link() -> None:
-    tables = *(violated(f"/lake/t{n}", found("TF01")) for n in range(5000)), violated("/lake/last")
+    tables = *(violated(f"/lake/t{n}", found("TF01")) for n in range(10_000)), violated("/lake/last")
     source = render(report_of(*tables))
     assert "<li>/lake/last</li>" in source
     assert source.count('href="#table-') == 100

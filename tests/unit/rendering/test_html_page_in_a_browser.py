@@ -57,3 +57,33 @@ def test_every_table_of_a_small_page_is_drawn_and_none_is_wider_than_a_phone(tmp
         assert browser.value("document.documentElement.scrollWidth") == 390
         shown = "[...document.querySelectorAll('figure')].every(e => getComputedStyle(e).overflowX === 'auto')"
         assert browser.value(shown), "a long legend scrolls in its figure"
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+def test_very_many_tables_are_listed_and_opened_step_by_step(tmp_path: Path) -> None:
+    from tests.browser.chromium import Chromium
+
+    report = report_of(*(violated(f"/lake/t{number}", found(evidence=f"Number {number}.")) for number in range(1000)))
+    (tmp_path / "page.html").write_text(render(report), encoding="utf-8")
+    listed = "[...document.querySelectorAll('[data-verdict]')].filter(e => !e.hidden).length"
+    drawn = "document.querySelectorAll('article').length"
+    with Chromium(tmp_path / "profile") as browser:
+        browser.go(f"file://{tmp_path}/page.html")
+        assert (browser.value(listed), browser.value(drawn)) == (200, 0)
+        assert browser.value("document.getElementById('shown').textContent") == "1,000 of 1,000 tables"
+        browser.value("document.querySelector('#table-3 summary').click()")
+        browser.wait_for("document.querySelector('#table-3 article')")
+        assert "Number 2." in browser.value("document.querySelector('#table-3').innerText")
+        browser.value("document.getElementById('more').click()")
+        assert (browser.value(listed), browser.value(drawn)) == (400, 1)
+        browser.value("location.hash = '#table-901'")
+        browser.wait_for("document.querySelector('#table-901').open || document.querySelector('#table-901 article')")
+        browser.wait_for(f"{listed} === 901")
+        browser.value("document.getElementById('open').click()")
+        assert browser.value(drawn) == 901
+        browser.value("document.querySelector('[type=search]').value = 't99'")
+        browser.value("document.getElementById('filter').dispatchEvent(new Event('input'))")
+        assert browser.value(listed) == 11
+        assert browser.value("document.getElementById('more').hidden")
+        assert browser.messages == []
