@@ -20,7 +20,7 @@ GCS := .stores-gcs
 GCS_SERVER := $(GCS)/server/fake-gcs-server
 AZURITE := $(STORES)/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup test nightly unit airflow spark system soak kills images browser lineage migrations cluster s3 azure gcs catalogs matrix matrix-short measure platforms corpora lint docs site demo dist changelog benchmark clean
+.PHONY: setup test nightly unit airflow spark system soak kills images browser lineage migrations cluster s3 azure gcs catalogs matrix matrix-short measure platforms corpora lint docs site demo dist changelog benchmark benchmark-scale clean
 
 setup: $(STAMP)
 
@@ -218,6 +218,11 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.tables_page
 	$(BIN)/python -m benchmarks.check_paimon_metadata
 	$(BIN)/python -m benchmarks.check_paimon_rows
+
+# Not part of `make benchmark`, as it takes long: large checkpoints and many merges, beside deltalake, and a report about many
+# tables, opened in Chromium if it is installed.
+benchmark-scale: setup
+	$(BIN)/python -m benchmarks.scale 1000000
 
 clean:
 	rm -rf $(VENV) .lineage .kubernetes .minicluster .minicluster-m2 $(S3) $(STORES) $(GCS) $(PLATFORMS) .venv-matrix .demo build dist *.egg-info
