@@ -214,9 +214,16 @@ class LiveFileTracker:
         paths = [path for path, _ in change.added]
         return not (self._removed.keys().isdisjoint(map(hash, paths)) and self._vectors.has_none_of(paths))
 
-    def take_usual(self, change: Change) -> None:
-        """Record a commit whose files do not have to be checked."""
+    def take_usual(self, change: Change, head: TableState) -> None:
+        """Record a commit whose files do not have to be checked.
+
+        :param head: a state with the protocol and the metadata of the table
+        """
         added, gone = change.added, change.gone
+        if change.effect is Effect.REWRITE and (self._remembers or _matters(head)):
+            self._remembers = True
+            for file in gone.values():
+                self._removed[hash(file.path)] = None if file.row_ids == (None, None) else file.row_ids
         if change.effect is Effect.DELETE_ROWS:
             self._vectors.note(added)
         self.size += sum([file.size for file in added.values()]) - sum([file.size for file in gone.values()])

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines, KnownLines
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import (
+    REWRITING,
     Change,
     Doing,
+    Effect,
     UsualCommit,
     change_by,
     doing_of,
@@ -100,8 +102,12 @@ class UsualJudge:
         if len(lines.unknown) != 1 or commit.first_kind != "commitInfo" or self._violations.is_waiting:
             return None
         change = change_by(commit.adds, commit.removes, replay.files)
+        if change is None:
+            return None
+        if change.effect is Effect.REWRITE and commit.operation not in REWRITING:
+            return None
         enabled = replay.head(commit.version - 1).metadata.properties.deletion_vectors
-        if change is None or (change.gone and not enabled):
+        if change.effect is Effect.DELETE_ROWS and not enabled:
             return None
         return doing_of(change, commit.domains, commit.transactions)
 
@@ -129,10 +135,12 @@ class UsualJudge:
             change = change_by(commit.adds, commit.removes, replay.files)
             if change is None or not self._is_usual(commit, change, timestamp):
                 return
+            if violations.has_files and any(violations.is_wrong(path) for path, _ in change.gone):
+                return  # their removal fixes a violation
             version += 1
             if not self._tracking.take_usual(version, change, commit.marks, head):
                 return
-            self._files.take_usual(change)
+            self._files.take_usual(change, head)
             replay.change_files(change.added, change.gone, commit.marks)
             self._restorations.change_files(change, version, head)
             timestamp = commit.timestamp

@@ -191,7 +191,7 @@ class RowTrackingAudit:
         mark, tracking = high_water_mark_of(marks[0].configuration), sound.row_tracking
         if sound.protocol is not head.protocol or sound.metadata is not head.metadata or mark is None:
             return False
-        if change.effect is not Effect.APPEND or tracking.suspended or not tracking.relied_upon or marks[0].removed:
+        if change.effect is Effect.DELETE_ROWS or tracking.suspended or not tracking.relied_upon or marks[0].removed:
             return False
         if not are_ids_orderly(change.added.values(), version, before, mark):
             return False

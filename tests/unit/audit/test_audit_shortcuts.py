@@ -174,11 +174,14 @@ def history(folder: Path) -> Path:
         table.append()
     for path in table.paths[:6]:
         table.mark_deleted(path)
+    for path in table.paths[6:12]:
+        table.update(path)
     extra({"sidecar": {"path": "s.parquet"}})(table.append().commits[-1])
     for _ in range(4):
         table.append()
+    stats: dict[str, str] = {}
     for actions in table.commits:
-        stats = {action["add"]["path"]: action["add"]["stats"] for action in actions if "add" in action}
+        stats |= {action["add"]["path"]: action["add"]["stats"] for action in actions if "add" in action}
         for action in actions:
             if "remove" in action:
                 action["remove"]["stats"] = stats[action["remove"]["path"]]

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.audit.test_audit_history import damaged, each_case
 from tests.unit.audit.test_audit_known_lines import sound
 from tests.unit.audit.test_audit_log_files import OF_CHECKSUM, checksum
-from tests.unit.audit.test_audit_random import OPERATIONS, Model, append, mark_deleted
+from tests.unit.audit.test_audit_random import OPERATIONS, Model, append, mark_deleted, update
 from tests.unit.audits_in_parts import Kept, content_of, told
 from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
 from tests.unit.damages.case import Case
@@ -122,6 +122,81 @@ def test_deletions_by_vectors_are_judged_together() -> None:
     assert compared(table.commits) > 20
 
 
+@pytest.mark.parametrize(
+    "start", [start for name, start in STARTS.items() if name not in ("change data feed", "append only")]
+)
+def test_rewrites_are_judged_together(start: Callable[[], Table]) -> None:
+    table = start().append(8)
+    for path in table.paths[:6]:
+        table.update(path)
+    table.append()
+    for path in table.paths[-4:]:
+        table.update(path)
+    assert compared(table.commits) >= 8
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_rewrites_are_judged_one_by_one_where_they_break_a_rule(start: Callable[[], Table]) -> None:
+    table = start().append(8)
+    for path in table.paths[:6]:
+        table.update(path)
+    compared(table.commits)
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+@pytest.mark.parametrize("back", [0, 2])
+def test_file_that_a_rewrite_brings_back_is_looked_at(start: Callable[[], Table], back: int) -> None:
+    table = start().append(9)
+    first = table.paths[0]
+    for path in table.paths[:6]:
+        table.update(path)
+    commits = copy.deepcopy(table.commits)
+    add = next(action["add"] for action in commits[-1] if "add" in action)
+    other = [action["remove"]["path"] for actions in commits for action in actions if "remove" in action][back]
+    add["path"] = first if back == 0 else other
+    compared(commits)
+
+
+@pytest.mark.parametrize("name", ["twice", "not live", "all", "other ids", "no data change"])
+@pytest.mark.parametrize("start", [plain, tracked, mapped], ids=["plain", "tracked", "mapped"])
+def test_odd_removal_by_a_rewrite_is_found(start: Callable[[], Table], name: str) -> None:
+    table = start().append(9)
+    for path in table.paths[:6]:
+        table.update(path)
+    commits = copy.deepcopy(table.commits)
+    remove = next(action["remove"] for action in commits[-1] if "remove" in action)
+    if name == "twice":
+        commits[-1].append({"remove": dict(remove)})
+    elif name == "not live":
+        remove["path"] = "part-of-nothing"
+    elif name == "all":
+        commits[-1] += [{"remove": {**remove, "path": path}} for path in table.paths[:-1]]
+    elif name == "other ids":
+        remove |= {"baseRowId": 7, "defaultRowCommitVersion": 1}
+    else:
+        remove["dataChange"] = False
+    compared(commits)
+
+
+def test_file_that_was_wrong_is_no_longer_once_a_rewrite_removes_it() -> None:
+    table = plain().append(9)
+    for path in table.paths[:5]:
+        table.update(path)
+    commits = copy.deepcopy(table.commits)
+    wrong = next(action["add"] for action in commits[-1] if "add" in action)
+    wrong["size"] = -1
+    later = Table.of(table.commits)
+    for path in later.paths[1:4]:
+        later.update(path)
+    later.update(wrong["path"])
+    for path in later.paths[:2]:
+        later.update(path)
+    commits += later.commits[len(commits) :]
+    audit, _ = judged(commits)
+    assert [finding.is_open for finding in audit.findings()] == [False]
+    compared(commits)
+
+
 # -- histories of usual commits, of which one is changed ---------------------------------------------
 
 #: Changes a line of a commit; given a number to choose by, and the paths that the history names.
@@ -190,7 +265,7 @@ CHANGES: dict[str, list[Change]] = {
 def changed(draw: st.DrawFn) -> list[Actions]:
     table = STARTS[draw(st.sampled_from(sorted(STARTS)))]()
     model = Model(table)
-    usual = st.sampled_from([append, append, mark_deleted, mark_deleted, *OPERATIONS])
+    usual = st.sampled_from([append, append, mark_deleted, mark_deleted, update, update, update, *OPERATIONS])
     for operation, number in draw(st.lists(st.tuples(usual, st.integers(0, 20)), min_size=4, max_size=9)):
         operation(model, number)
         model.restorable.append(table.version)

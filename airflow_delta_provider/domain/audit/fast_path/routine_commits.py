@@ -1,6 +1,7 @@
 """Commits that do the same as earlier commits without findings: no rule has to check them.
 
-Most commits of a table append new files, or delete rows with new deletion vectors, and differ in little else. Rules
+Most commits of a table append new files, delete rows with new deletion vectors, or replace some files by new ones, and
+differ in little else. Rules
 about a commit as a whole depend on its ``commitInfo``, the kinds of its actions, protocol and metadata, and its effect
 on files. If all of these match a commit that was checked, the rules find the same. :func:`change_by` checks the parts
 that depend on the files themselves.
@@ -33,6 +34,12 @@ class Effect(Enum):
     """New files are added."""
     DELETE_ROWS = auto()
     """Live files get other deletion vectors."""
+    REWRITE = auto()
+    """Some live files are removed, and new files are added, as by MERGE and UPDATE."""
+
+
+#: Operations whose rewrites can be usual. The checks of others, such as overwrites, also depend on the removed files.
+REWRITING = frozenset({"UPDATE", "MERGE", "DELETE"})
 
 
 #: The effect of a commit, whether it sets a high water mark of row ids, and whether it sets a transaction identifier.
@@ -115,7 +122,27 @@ def change_by(adds: Sequence[LiveFile], removes: Sequence[RemovedFile], live: _F
         added = dict(zip(zip(paths, repeat("")), adds))
         is_right = vectors.count(None) == len(vectors) == len(added) and live.keys().isdisjoint(added)
         return Change(Effect.APPEND, added, {}) if is_right else None
+    if vectors.count(None) == len(vectors):
+        return _rewrite(adds, paths, removes, live)
     return _deletion(adds, removes, live)
+
+
+def _rewrite(
+    adds: Sequence[LiveFile], paths: Sequence[str], removes: Sequence[RemovedFile], live: _Files
+) -> Change | None:
+    added = dict(zip(zip(paths, repeat("")), adds))
+    if len(added) != len(adds) or len(removes) >= len(live) or not live.keys().isdisjoint(added):
+        return None
+    gone: dict[FileKey, LiveFile] = {}
+    for removed in removes:
+        key = path, vector = removed.key
+        known = live.get(key)
+        if known is None or key in gone or not removed.data_change or known[2:4] != removed[1:3]:
+            return None
+        if (path, "") in added or (vector and (path, "") in live):
+            return None
+        gone[key] = known
+    return Change(Effect.REWRITE, added, gone)
 
 
 def _deletion(adds: Sequence[LiveFile], removes: Sequence[RemovedFile], live: _Files) -> Change | None:
