@@ -126,7 +126,7 @@ def _stands_for(text: Any, value: Any, data_type: DataType) -> bool:
         return Decimal(text) == value
     try:
         is_near = compare(_meant(text, kind), value)
-        if is_near and kind in _FRACTIONS and isfinite(value):
+        if is_near and kind in _FRACTIONS and isfinite(float(value)):
             return _nearest(text, kind) == _nearest(value, kind)
         return is_near
     except (TypeError, ValueError, ArithmeticError):

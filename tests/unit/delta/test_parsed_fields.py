@@ -73,3 +73,13 @@ def test_decimal_partition_values_keep_all_digits(value: str, differs: bool) -> 
     metadata = Metadata("t", json.dumps(type_to_json(StructType((field("p", MONEY),)))), partition_columns=("p",))
     add = {"partitionValues": {"p": "9999999999999997.01"}, "partitionValues_parsed": {"p": Decimal(value)}}
     assert bool(parsed_differences(add, metadata, None)) is differs
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", float("nan"), float("-inf")])
+def test_partition_value_that_is_no_number_stands_for_itself_in_the_form_of_each_reader(value: Any) -> None:
+    """Spark returns such values as strings, other readers as floats."""
+    columns = StructType((field("x", DOUBLE), field("y", LONG)))
+    metadata = Metadata("t", json.dumps(type_to_json(columns)), partition_columns=("x",))
+    text = str(value).replace("nan", "NaN").replace("inf", "Infinity")
+    add = {"partitionValues": {"x": text}, "partitionValues_parsed": {"x": value}}
+    assert parsed_differences(add, metadata, None) == []
