@@ -111,6 +111,8 @@ def _wire() -> Any:
 FORMATS = ("text", "json", "markdown")
 SEVERITIES = ("error", "warning", "undecided")
 _WIDTH, _LABEL = 100, 12
+#: Part of the remedies that return to an earlier version.
+_RESTORE = "RESTORE the table to the previous version"
 
 
 def explain(words: Sequence[str], form: str) -> str:
@@ -178,6 +180,8 @@ def _parts(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "about", families()[entry.family]
     known = (("effect", entry.effect), ("remedy", entry.remedy), ("healing", entry.healing), ("source", entry.source))
     yield from ((label, text) for label, text in known if text)
+    if _RESTORE in entry.remedy:
+        yield "command", "RESTORE TABLE table TO VERSION AS OF version; an audit's findings name both"
     yield "since", entry.since
     yield from (("requires", requirement.says) for requirement in entry.requirements)
     if entry.follows_from:

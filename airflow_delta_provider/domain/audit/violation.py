@@ -265,10 +265,17 @@ _INTERVAL = re.compile(r"(?:interval\s+)?(\d+)\s+(week|day|hour|minute|second)s?
 
 
 def followable(
-    findings: Iterable[Finding], *, oldest: int | None, newest: int, properties: Mapping[str, Any], now: datetime
+    findings: Iterable[Finding],
+    *,
+    table: str,
+    oldest: int | None,
+    newest: int,
+    properties: Mapping[str, Any],
+    now: datetime,
 ) -> Iterator[Finding]:
     """Yield findings with remedies that can be followed; fixed findings keep the remedy of their rule.
 
+    :param table: name of the table in SQL
     :param oldest: first version that the log can reconstruct; None if there is none
     :param newest: newest version of the table
     :param properties: table properties of that version
@@ -287,6 +294,7 @@ def followable(
             oldest,
             max(newest, finding.version),
             retention if _is_older(finding.timestamp, retention, now) else None,
+            table,
         )
         yield rule.worded(replace(finding, remedy=remedy.at(place)))
 

@@ -150,6 +150,7 @@ class Place:
     :param newest: newest version of the table
     :param retention: ``delta.deletedFileRetentionDuration`` of the table if the version before the finding is older;
         otherwise None
+    :param table: the table's name in SQL; None if it is unknown
     """
 
     version: int
@@ -157,6 +158,7 @@ class Place:
     oldest: int | None
     newest: int
     retention: str | None = None
+    table: str | None = None
 
     @property
     def sound(self) -> int | None:
@@ -201,7 +203,8 @@ class Restore(str):
         if self.instead:
             restore = f"{_begun(self.instead)}. Or {restore}"
         refused = "" if place.retention is None else _TOO_OLD.format(retention=place.retention)
-        return _joined(self.first, restore, _loss(place), refused)
+        command = "" if place.table is None else f"Command: RESTORE TABLE {place.table} TO VERSION AS OF {place.sound}"
+        return _joined(self.first, restore, _loss(place), refused, command)
 
 
 def _loss(place: Place) -> str:

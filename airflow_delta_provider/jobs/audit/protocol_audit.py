@@ -175,6 +175,7 @@ class ProtocolAudit:
         return list(
             followable(
                 audit.findings(),
+                table=self._table.name.sql,
                 oldest=earliest_version(names),
                 newest=newest_version(names),
                 properties=audit.state().metadata.configuration if audit.is_readable else {},

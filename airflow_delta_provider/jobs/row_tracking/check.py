@@ -168,6 +168,7 @@ class RowTrackingCheck:
         findings = list(
             followable(
                 findings,
+                table=self._table.name.sql,
                 oldest=earliest_version(self._table.log_names),
                 newest=state.version,
                 properties=state.metadata.configuration,

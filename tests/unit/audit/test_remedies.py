@@ -56,6 +56,7 @@ def test_restore_names_the_version_and_the_rows_that_it_takes_away(wrong, tmp_pa
     assert f"RESTORE the table to version {version - 1}" in said
     assert f"removes all rows that versions {version} to {table.version} wrote" in said
     assert "Delta Spark refuses" not in said
+    assert said.endswith(f"Command: RESTORE TABLE delta.`file:{tmp_path}/t` TO VERSION AS OF {version - 1}")
 
 
 def test_restore_to_a_version_that_is_too_old_says_which_property_to_set_first(wrong, tmp_path):
