@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -59,7 +60,9 @@ def differing_columns(
     def measured(metadata: Metadata) -> Row:
         return _measured(session, location, files, metadata, compared)
 
-    of_this_job = inheritable_thread_target(measured)  # keeps the caller's job group and pool
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Spark session is not provided")  # only Spark Connect needs it here
+        of_this_job = inheritable_thread_target(measured)  # keeps the caller's job group and pool
     with session.reading_files(), ThreadPoolExecutor() as threads:
         before, after = threads.map(of_this_job, (old, new))
     differing = {
