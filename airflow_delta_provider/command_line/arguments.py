@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from airflow_delta_provider.command_line.terminal import Terminal
 from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.formats.yaml_documents import unmarked
 from airflow_delta_provider.domain.report.report import JobReport
@@ -66,7 +67,7 @@ def read_options(parsed: argparse.Namespace, options: type[Options]) -> Options:
     given = {}
     for name, declared in options.declared().items():
         if name in parsed:
-            value = getattr(parsed, name)
+            value = content_of(getattr(parsed, name))
             given[name] = declared.value.from_items(name, value) if declared.value.repeatable else value
     return options(**given)
 
@@ -93,9 +94,23 @@ def _reading(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def _reader(value: Value) -> Callable[[str], Any]:
-    if isinstance(value, Document):
-        return partial(read_document, value)
-    return _entries if isinstance(value, Entries) else _reading(value.from_text)
+    if isinstance(value, Entries):
+        return lambda path: GivenFile(path, _entries(path))
+    if isinstance(value, Document) and not value.repeatable:
+        return lambda path: GivenFile(path, read_document(value, path))
+    return partial(read_document, value) if isinstance(value, Document) else _reading(value.from_text)
+
+
+class GivenFile(NamedTuple):
+    """The content of a file that a flag names; an error in it names the file."""
+
+    path: str
+    content: Any
+
+
+def content_of(value: Any) -> Any:
+    """Return the content of a file, and any other value as it is."""
+    return value.content if isinstance(value, GivenFile) else value
 
 
 def _entries(path: str) -> tuple[Any, ...]:
@@ -197,24 +212,26 @@ def _check(path: Path) -> None:
 
 
 class SpecFile:
-    """The file for the specs that a request generates.
+    """The file for the specs that a request generates, or standard output.
 
+    :param place: path or URI of the file; None for standard output
     :raises RequestError: if no file can be written there
     """
 
-    def __init__(self, place: str, *, overwrite: bool) -> None:
-        self._place = place
+    def __init__(self, place: str | None, *, overwrite: bool) -> None:
+        self.place = place
         self._overwrite = overwrite
         try:
-            self._file = ReportFile(place)
+            self._file = None if place is None else ReportFile(place)
         except RequestError as error:
             raise RequestError("{out}: {error}", error=str(error)) from None
 
     @classmethod
     def of(cls, options: Options) -> SpecFile | None:
-        """Return the output file that the options name; None if they name none."""
-        place: str | None = getattr(options, "out", None)
-        return None if place is None else cls(place, overwrite=getattr(options, "force", False))
+        """Return the place for the specs of a request; None if it generates none."""
+        if not options.writes_specs:
+            return None
+        return cls(getattr(options, "out", None), overwrite=getattr(options, "force", False))
 
     def check(self, storage: Storage) -> None:
         """Check that no existing file would be overwritten without ``--force``.
@@ -222,27 +239,40 @@ class SpecFile:
         :raises RequestError: if a file would be overwritten
         :raises Exception: error of the storage, if it cannot be reached
         """
+        if self._file is None or self.place is None:
+            return
         self._file.check(storage)
         if self._overwrite:
             return
         try:
-            storage.read(storage.qualify(self._place))
+            storage.read(storage.qualify(self.place))
         except (FileNotFoundError, MissingFileError):
             return
-        raise RequestError("{out}: {place} exists. Give {force} to overwrite it.", place=self._place)
+        raise RequestError("{out}: {place} exists. Give {force} to overwrite it.", place=self.place)
 
-    def write(self, report: JobReport, storage: Storage) -> int:
-        """Write the specs of the tables that have one, and return their number. Without specs, no file is written.
+    def write(self, report: JobReport, storage: Storage, terminal: Terminal) -> bool:
+        """Write the specs of the tables that have one. Without specs, no file is written.
+
+        Return True if that was possible.
 
         :raises Exception: error of the storage, if the file cannot be written
         """
-        from airflow_delta_provider.domain.spec.writing import Written, file_text  # late: few commands write specs
+        text, number = _specs(report, as_json=(self.place or "").endswith(".json"))
+        if self._file is None:
+            return terminal.result([text])
+        if number:
+            self._file.write([text], storage)
+        terminal.note(f"{number} {'spec' if number == 1 else 'specs'} written.")
+        return True
 
-        tables = [
-            Written(table.spec, table.version, known.get("table_id") or "", known.get("left_out", ()))
-            for table, known in ((table, table.evidence or {}) for table in report.tables)
-            if table.spec is not None
-        ]
-        if tables:
-            self._file.write([file_text(tables, as_json=self._place.endswith(".json"))], storage)
-        return len(tables)
+
+def _specs(report: JobReport, *, as_json: bool) -> tuple[str, int]:
+    """Return the text of a file with the specs of a report, empty without any, and their number."""
+    from airflow_delta_provider.domain.spec.writing import Written, file_text  # late: few commands write specs
+
+    tables = [
+        Written(table.spec, table.version, known.get("table_id") or "", known.get("left_out", ()))
+        for table, known in ((table, table.evidence or {}) for table in report.tables)
+        if table.spec is not None
+    ]
+    return (file_text(tables, as_json=as_json) if tables else ""), len(tables)

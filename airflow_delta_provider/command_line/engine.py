@@ -15,12 +15,14 @@ from airflow_delta_provider.domain.request.config_file import Config
 from airflow_delta_provider.domain.request.kinds import Kind
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.table_name import TableName, is_catalog_name
+from airflow_delta_provider.domain.text import close_names
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.process import has_pyspark
 from airflow_delta_provider.jobs.storage.errors import NoStorageError
 from airflow_delta_provider.jobs.storage.storages import Storages
 
 PYTHON, SPARK, AUTO = "python", "spark", "auto"
+_ASKED = "as asked for"
 _PACKAGES = "spark.jars.packages"
 #: Environment variable that spark-submit sets for its applications.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
@@ -54,11 +56,11 @@ def choose(
     wanted = parsed.engine or config.engine or AUTO
     why_spark = _why_spark(kind, options, tables)
     if wanted == SPARK:
-        return EngineChoice(SPARK, "as asked for")
+        return EngineChoice(SPARK, _ASKED)
     if wanted == PYTHON:
         if why_spark is not None:
             raise UsageError(f"{why_spark}, which needs Spark. Use --engine spark.")
-        return EngineChoice(PYTHON, "as asked for")
+        return EngineChoice(PYTHON, _ASKED)
     if why_spark := why_spark or _why_rather_spark(tables, parsed):
         return EngineChoice(SPARK, why_spark)
     return EngineChoice(PYTHON, "only logs and footers are read")
@@ -71,7 +73,17 @@ def _why_spark(kind: Kind, options: Options, tables: Iterable[str]) -> str | Non
     if options.needs_rows:
         return f"{kind.name} reads rows with these options"
     named = next(filter(is_catalog_name, tables), None)
-    return None if named is None else f"{named} is a name in a catalog (a path has a slash: ./{named})"
+    return None if named is None else f"{named} is a name in a catalog; {_nearest_path(named)}"
+
+
+def _nearest_path(name: str) -> str:
+    """Return a sentence with the path that may be meant by the name of a catalog."""
+    try:
+        folders = [entry.name for entry in os.scandir() if entry.is_dir() and not entry.name.startswith(".")]
+    except OSError:
+        folders = []
+    near = close_names(name, folders)
+    return f"a path has a slash, such as ./{near[0] if near else name}"
 
 
 def _why_rather_spark(tables: Iterable[str], parsed: argparse.Namespace) -> str | None:
@@ -79,7 +91,7 @@ def _why_rather_spark(tables: Iterable[str], parsed: argparse.Namespace) -> str 
     given = next((name for name in _SPARK_FLAGS if getattr(parsed, name)), None)
     if given is not None:
         return f"--{given.replace('_', '-')} is given"
-    if _SUBMITTED in os.environ:
+    if jvm_is_there():
         return "spark-submit runs this"
     if not has_pyspark():
         return None
@@ -113,7 +125,14 @@ def opened(choice: EngineChoice, invocation: Invocation, terminal: Terminal, *, 
             f"this needs Spark ({choice.why}), but PySpark is not installed. Install pyspark and delta-spark, or run "
             "the command on a machine with Spark."
         )
+    if not (invocation.as_jobs or jvm_is_there()):
+        terminal.note("Starting Spark." if choice.why == _ASKED else f"Starting Spark: {choice.why}.")
     yield from _on_spark(invocation, terminal, delta=delta)
+
+
+def jvm_is_there() -> bool:
+    """Return True if spark-submit runs this process, so that Spark is there already."""
+    return _SUBMITTED in os.environ
 
 
 def _on_spark(invocation: Invocation, terminal: Terminal, *, delta: bool) -> Iterator[DeltaSession]:

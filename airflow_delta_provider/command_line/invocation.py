@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from airflow_delta_provider.command_line.arguments import flags_of, read_document, read_options
+from airflow_delta_provider.command_line.arguments import GivenFile, content_of, flags_of, read_document, read_options
 from airflow_delta_provider.command_line.exit_code import UsageError
 from airflow_delta_provider.command_line.parser import table_parser
 from airflow_delta_provider.domain.errors import RequestError
@@ -167,7 +167,7 @@ _FILE = "@"
 def read_names(arguments: Iterable[str]) -> list[str]:
     """Return names and patterns of tables, with ``@FILE`` replaced by the names in the file.
 
-    A file has one name per line; ``#`` begins a comment. ``@-`` is standard input.
+    A file has one name per line, as it is; a line that begins with ``#`` is a comment. ``@-`` is standard input.
 
     :raises UsageError: if a file cannot be read
     """
@@ -190,8 +190,8 @@ def _named_by(argument: str) -> Iterator[str]:
     except UnicodeDecodeError:
         raise UsageError(f"{argument}: the file is not UTF-8 text.") from None
     for line in lines:
-        name = f" {line}".partition(" #")[0].strip()
-        if name:
+        name = line.strip()
+        if name and not name.startswith("#"):
             yield name
 
 
@@ -283,7 +283,7 @@ def _configured(parsed: argparse.Namespace, options: type[Options]) -> tuple[Con
     if path is None:
         return config, here
     project = ProjectFolder(folder_of(path).as_posix())
-    if project != here and (options.names_tables or "out" in options.declared()):
+    if project != here and (options.names_tables or options.writes_specs):
         return config.with_absolute_names(project.path), here
     return config.renamed(project.written), project
 
@@ -292,6 +292,9 @@ def _options(kind: Kind, parsed: argparse.Namespace, config: Config, fail_on: st
     """Return the options of the job, from the command line or else from the configuration."""
     options: type[Options] = load(kind.options)
     called = dict(flags_of(options))
+    for name, flag in called.items():
+        if isinstance(value := getattr(parsed, name, None), GivenFile):
+            called[name] = f"{flag} {value.path}"
     if issubclass(options, AuditOptions):
         parsed.fail_on = "warning" if fail_on == "warning" else "error"
         for name, value in _of_audits(parsed, config):
@@ -304,7 +307,7 @@ def _options(kind: Kind, parsed: argparse.Namespace, config: Config, fail_on: st
             setattr(parsed, name, _document(options, name, place, config))
     for name in ("waivers", "ownership"):
         if name in parsed:
-            setattr(parsed, name, renamed_entries(getattr(parsed, name), project.written))
+            setattr(parsed, name, renamed_entries(content_of(getattr(parsed, name)), project.written))
     if getattr(parsed, "state_path", None):
         parsed.state_path = project.typed_folder(parsed.state_path)
     try:

@@ -48,7 +48,10 @@ def _traceback(arguments: Sequence[str]) -> list[str]:
 
 
 def _run(words: list[str], terminal: Terminal, *, as_jobs: bool) -> int:
-    command = words[0] if words else "--help"
+    if not words:
+        parser.whole_parser().print_help(sys.stderr)
+        return ExitCode.USAGE
+    command = words[0]
     if command.startswith("-"):
         parser.whole_parser().parse_args([command])
         raise UsageError(f"name a command before {command}: {', '.join(parser.names())}.")

@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.report.confirmation import Reported
 from airflow_delta_provider.domain.report.report import DamagedReportError, JobReport, TableReport
 from airflow_delta_provider.jobs.tables.session import TableSession
 
-_JSON = "json"
+_JSON, _TEXT = "json", "text"
 _WIDTH = 100
 _NARROWEST, _WIDEST = 60, 160
 
@@ -36,6 +36,8 @@ class Output:
     def __init__(self, invocation: Invocation, terminal: Terminal) -> None:
         self._invocation = invocation
         self._terminal = terminal
+        #: True if the result is specs, so that a report for people is printed on standard error.
+        self.is_aside = invocation.options.writes_specs and invocation.parsed.format == _TEXT
         self._file = _file("--output", invocation.parsed.output)
         self._report = _file("--report", invocation.parsed.report)
         self._whole = invocation.parsed.format != _JSON
@@ -85,6 +87,9 @@ class Output:
         return True
 
     def _show(self, report: JobReport, session: TableSession) -> bool:
+        if self.is_aside:
+            self._show_problems(report)
+            return True
         if self._file is None:
             return self._terminal.result(self._text(report))
         try:
@@ -96,6 +101,12 @@ class Output:
             return False
         self._terminal.note(f"{' · '.join(totals(report))} · {self._file.place}")
         return True
+
+    def _show_problems(self, report: JobReport) -> None:
+        """Print the tables with findings on standard error."""
+        problems = tuple(replace(table, spec=None) for table in report.tables if table.findings or table.spec is None)
+        if problems:
+            self._terminal.problem("".join(self._text(replace(report, tables=problems))))
 
     def _text(self, report: JobReport) -> Iterable[str]:
         if self._json is not None and not self._whole:
@@ -156,6 +167,8 @@ class Baseline:
         """
         try:
             wire = json.loads(content, object_hook=_compared_part)
+            if not isinstance(wire, dict) or "schema_version" not in wire:
+                raise DamagedReportError("it has no schema version")
             report = JobReport.from_json(wire)
         except (DamagedReportError, UnicodeDecodeError, json.JSONDecodeError):
             raise UsageError(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from airflow_delta_provider import __version__
 from airflow_delta_provider.command_line.exit_code import MEANINGS, ExitCode
 from airflow_delta_provider.command_line.terminal import PROGRAM
 from airflow_delta_provider.domain.request.kinds import KINDS, Kind, load
+from airflow_delta_provider.domain.text import did_you_mean
 
 if TYPE_CHECKING:
     from airflow_delta_provider.domain.request.options import Options
@@ -41,9 +43,39 @@ def names() -> list[str]:
     return [*commands(), *RULE_COMMANDS, *IMAGE_COMMANDS]
 
 
+_UNKNOWN = re.compile(r"unrecognized arguments: (?P<words>.*)", re.DOTALL)
+_NO_CHOICE = re.compile(
+    r"argument (?P<flag>\S+): invalid choice: '(?P<word>.*?)' \(choose from (?P<known>.*)\)", re.DOTALL
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence each, with a suggestion for a misspelt word."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the reason, and exit with 2."""
+        self.exit(ExitCode.USAGE, f"{PROGRAM}: {self._reworded(message)}\n")
+
+    def _reworded(self, message: str) -> str:
+        options = f"`{self.prog} --help` lists the options."
+        if unknown := _UNKNOWN.fullmatch(message):
+            flag = next((word for word in unknown["words"].split() if word.startswith("-")), None)
+            if flag is None:
+                return f"nothing is known of {unknown['words']!r}. {options}"
+            flag = flag.partition("=")[0]
+            hint = did_you_mean(flag, self._option_string_actions) if flag.startswith("--") else ""
+            return f"there is no option {flag}.{hint} {options}"
+        if wrong := _NO_CHOICE.fullmatch(message):
+            known = wrong["known"].replace("'", "").split(", ")
+            hint = did_you_mean(wrong["word"], known)
+            return f"{wrong['flag']} cannot be {wrong['word']!r}.{hint} Use {', '.join(known)}."
+        shown = f"{message.removeprefix('argument ').rstrip('.')}."
+        return f"{shown} {options}" if "required" in message or "expected" in message else shown
+
+
 def whole_parser() -> argparse.ArgumentParser:
     """Return the parser for a command line without a command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=PROGRAM,
         usage=f"{PROGRAM} COMMAND [TABLE ...] [OPTIONS]",
         description=_overview(),
@@ -81,9 +113,7 @@ def rules_parser(command: str) -> argparse.ArgumentParser:
     """Return the parser of ``explain`` or ``rules``."""
     from airflow_delta_provider.command_line import rules  # late: other commands need none of it
 
-    parser = argparse.ArgumentParser(
-        prog=f"{PROGRAM} {command}", description=f"{RULE_COMMANDS[command]}.", allow_abbrev=False
-    )
+    parser = Parser(prog=f"{PROGRAM} {command}", description=f"{RULE_COMMANDS[command]}.", allow_abbrev=False)
     if command == "explain":
         parser.add_argument(
             "rules", nargs="+", metavar="RULE", help="code of a rule, as shown in findings, or its name"
@@ -102,9 +132,7 @@ def rules_parser(command: str) -> argparse.ArgumentParser:
 def warm_up_parser() -> argparse.ArgumentParser:
     """Return the parser of the command that prepares an image."""
     (command,) = IMAGE_COMMANDS
-    parser = argparse.ArgumentParser(
-        prog=f"{PROGRAM} {command}", description=f"{IMAGE_COMMANDS[command]}.", allow_abbrev=False
-    )
+    parser = Parser(prog=f"{PROGRAM} {command}", description=f"{IMAGE_COMMANDS[command]}.", allow_abbrev=False)
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
@@ -136,9 +164,9 @@ def table_parser(command: str, kind: Kind) -> argparse.ArgumentParser:
     from airflow_delta_provider.command_line.arguments import add_options
 
     options: type[Options] = load(kind.options)
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"{PROGRAM} {command}",
-        usage=f"{PROGRAM} {command} {'TABLE [TABLE ...]' if _must_name(options) else '[TABLE ...]'} [OPTIONS]",
+        usage=_usage(command, options),
         description=f"{kind.summary}.",
         epilog=f"example:\n  {PROGRAM} {command} {kind.example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -151,11 +179,23 @@ def table_parser(command: str, kind: Kind) -> argparse.ArgumentParser:
     add_options(own, options)
     if options.changes:
         own.add_argument("--dry-run", action="store_true", help="plan and report, change nothing")
-    _add_output(parser)
+    _add_output(parser, writes_result=not options.writes_specs)
     _add_outcome(parser, options)
     _add_engine(parser)
-    parser.set_defaults(dry_run=False, baseline=None)
+    parser.set_defaults(dry_run=False, baseline=None, output=None)
     return parser
+
+
+def _usage(command: str, options: type[Options]) -> str:
+    """Return the usage line, with the options that are required."""
+    from airflow_delta_provider.command_line.arguments import flags_of
+
+    flags = flags_of(options)
+    required = [
+        f"{flags[name]} {known.metavar or name.upper()}" for name, known in options.declared().items() if known.one
+    ]
+    tables = "TABLE [TABLE ...]" if _must_name(options) else "[TABLE ...]"
+    return " ".join([PROGRAM, command, tables, *required, "[OPTIONS]"])
 
 
 def _must_name(options: type[Options]) -> bool:
@@ -210,15 +250,20 @@ def _default(options: type[Options]) -> str:
     return f"; default: the tables that {' or '.join(named_by)} names"
 
 
-def _add_output(parser: argparse.ArgumentParser) -> None:
+def _add_output(parser: argparse.ArgumentParser, *, writes_result: bool) -> None:
+    """Add the options of all commands for their output.
+
+    :param writes_result: True if --output names the file of the result
+    """
     from airflow_delta_provider.domain.rendering.presentation import FORMATS
 
     group = parser.add_argument_group("output")
     about = f"output format (default: text). {'; '.join(f'{name}: {form.about}' for name, form in FORMATS.items())}"
     group.add_argument("--format", choices=tuple(FORMATS), default="text", help=about)
-    group.add_argument(
-        "--output", metavar="FILE", help="path or URI to write the result to, instead of standard output"
-    )
+    if writes_result:
+        group.add_argument(
+            "--output", metavar="FILE", help="path or URI to write the result to, instead of standard output"
+        )
     group.add_argument("--report", metavar="FILE", help="path or URI to also write the whole report to, as JSON")
     group.add_argument("-q", "--quiet", action="store_true", help="show the result and errors only")
     group.add_argument(

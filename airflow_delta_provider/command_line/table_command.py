@@ -63,9 +63,9 @@ def _spec_file(invocation: Invocation, session: DeltaSession) -> SpecFile | None
         if found is not None:
             found.check(session.storage)
     except RequestError as error:
-        raise UsageError(error.naming({"out": "--out", "force": "--force"})) from None
+        raise UsageError(error.naming({"out": "--output", "force": "--force"})) from None
     except Exception as failure:
-        raise UsageError(f"--out: {session.understand(failure).message}") from None
+        raise UsageError(f"--output: {session.understand(failure).message}") from None
     return found
 
 
@@ -101,13 +101,13 @@ def _run(
         return ExitCode.FAULT
     if not output.write(report, session):
         return ExitCode.FAULT
-    if spec_file is not None:
+    if spec_file is not None and (spec_file.place or output.is_aside):
         try:
-            written = spec_file.write(report, session.storage)
+            if not spec_file.write(report, session.storage, terminal):
+                return ExitCode.FAULT
         except Exception as failure:
             terminal.error(f"the specs could not be written: {session.understand(failure).message}")
             return ExitCode.FAULT
-        terminal.note(f"{written} {'spec' if written == 1 else 'specs'} written.")
     if request.options.state_path is not None:
         from airflow_delta_provider.jobs.run.own_receipt import confirm
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
@@ -55,6 +54,10 @@ class Terminal:
         """Print the reason why something was not done."""
         self._print(f"{PROGRAM}: {text}", *lines)
 
+    def problem(self, text: str) -> None:
+        """Print problems next to a result for a program."""
+        self._print(text)
+
     def note(self, text: str) -> None:
         """Print a note, unless the run is quiet."""
         if not self.quiet:
@@ -99,18 +102,26 @@ class ProgressBar:
     def __init__(self, total: int, terminal: Terminal) -> None:
         self._total = total
         self._terminal = terminal
-        self._since = time.monotonic()
         self._done = 0
         self._bar: Any = None
         self._one = threading.Lock()
         self._shown = not terminal.quiet and is_terminal(sys.stderr) and wants_colour(sys.stderr)
+        self._timer: threading.Timer | None = None
 
     def __enter__(self) -> ProgressBar:
+        if self._shown:
+            self._timer = threading.Timer(_PATIENCE, self._start_late)
+            self._timer.daemon = True
+            self._timer.start()
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._one:
+            self._shown = False
+            if self._bar is not None:
+                self._bar.stop()
 
     def __call__(self, line: str) -> None:
         with self._one:
@@ -122,25 +133,37 @@ class ProgressBar:
     def count(self, _: TableReport) -> None:
         with self._one:
             self._done += 1
-            if self._shown and self._bar is None and time.monotonic() - self._since > _PATIENCE:
-                self._start()
             if self._bar is not None:
                 self._bar.update(self._bar.task_ids[0], completed=self._done)
+
+    def _start_late(self) -> None:
+        """Show the bar if the job still runs: also before its first table is done."""
+        with self._one:
+            if self._shown and self._bar is None:
+                self._start()
 
     def _start(self) -> None:
         try:
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                SpinnerColumn,
+                TextColumn,
+                TimeElapsedColumn,
+            )
         except ImportError:
             self._shown = False
             return
         self._bar = Progress(
+            SpinnerColumn(),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("tables"),
-            TimeRemainingColumn(),
+            TimeElapsedColumn(),
             console=Console(stderr=True),
             transient=True,
         )
-        self._bar.add_task("tables", total=self._total)
+        self._bar.add_task("tables", total=self._total, completed=self._done)
         self._bar.start()

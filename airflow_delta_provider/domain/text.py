@@ -70,11 +70,19 @@ def did_you_mean(name: str, known: Iterable[str], most: int = 1) -> str:
 
     :param most: maximum number of names to suggest
     """
+    near = close_names(name, known, most)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def close_names(name: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """Return the names of ``known`` that are like ``name``, the nearest first.
+
+    :param most: maximum number of names to return
+    """
     import difflib  # late: few names are mistyped
 
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    near = difflib.get_close_matches(name.casefold(), by_folded, n=most, cutoff=0.6)
-    return f" Did you mean {' or '.join(repr(by_folded[each]) for each in near)}?" if near else ""
+    return [by_folded[each] for each in difflib.get_close_matches(name.casefold(), by_folded, n=most, cutoff=0.6)]
 
 
 def short_digest(text: str) -> str:

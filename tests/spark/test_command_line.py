@@ -81,7 +81,8 @@ def test_audit_needs_no_delta_and_leaves_nothing_but_its_result_in_the_output(ta
     path = table(legacy)
     place = (tmp_path / "new" / "r.json").as_uri()
     done = call("audit", "--level", "data", "--table", path, "--report", place, "--format", "json")
-    assert (done.returncode, done.stderr) == (0, f"{path}: reading the footers of 2 files\n")
+    started = "Starting Spark: audit reads rows with these options.\n"
+    assert (done.returncode, done.stderr) == (0, f"{started}{path}: reading the footers of 2 files\n")
     assert json.loads(done.stdout) == (wire := report_in(tmp_path / "new" / "r.json"))
     assert (wire["verdict"], wire["engine"]) == ("PASS", {"spark": "4.2.0", "delta": None})
 

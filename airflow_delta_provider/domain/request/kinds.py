@@ -65,7 +65,7 @@ KINDS: Mapping[str, Kind] = {
         Kind(
             "init-spec",
             "Generate a spec from existing tables",
-            example="lake/orders --out orders.yaml",
+            example="lake/orders > orders.yaml",
             options="domain.request.migration_options:InitSpecOptions",
             job="jobs.migrations.drift:write_spec",
             reading_job="jobs.migrations.drift:write_spec",

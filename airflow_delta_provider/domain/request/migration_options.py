@@ -325,8 +325,12 @@ class InitSpecOptions(ReadsFiles):
 
     kind: ClassVar[str] = "init-spec"
     takes_patterns: ClassVar[bool] = True
+    writes_specs: ClassVar[bool] = True
 
     out: str | None = option(
-        SpecPlace(), "file to write the specs of all tables to, YAML or JSON by its name", metavar="FILE"
+        SpecPlace(),
+        "file to write the specs of all tables to, YAML or JSON by its name, instead of standard output",
+        flag="--output",
+        metavar="FILE",
     )
     force: bool = option(Flag(), "overwrite the file")

@@ -242,6 +242,8 @@ class Options:
     takes_patterns: ClassVar[bool] = False
     #: True if the options may name the tables, so that nothing else has to.
     names_tables: ClassVar[bool] = False
+    #: True if the result is specs, which the command line writes as a file.
+    writes_specs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, declared in self.declared().items():

@@ -25,7 +25,7 @@ from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
 from airflow_delta_provider.jobs.storage.storages import Storages
 from airflow_delta_provider.jobs.tables.session import TableError, TableSession, parse_table_name
-from airflow_delta_provider.jobs.tables.table import DELTA, PAIMON, format_of
+from airflow_delta_provider.jobs.tables.table import DELTA, PAIMON, check_the_path, format_of
 from airflow_delta_provider.jobs.tables.table_storage import DataFiles, TableStorage, file_location
 
 
@@ -170,7 +170,9 @@ class DeltaSession(TableSession):
                     location=location,
                 )
             return requests.NO_SUCH_TABLE.found(
-                "There is no table at {table}: no such directory.", remedy="Check the path.", table=text
+                "There is no table at {table}: no such directory.",
+                remedy=check_the_path(self.storage, location),
+                table=text,
             )
         if found not in (None, DELTA):
             return requests.NOT_DELTA.found(

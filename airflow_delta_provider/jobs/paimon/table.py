@@ -21,7 +21,7 @@ from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 from airflow_delta_provider.jobs.process import Progress
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from airflow_delta_provider.jobs.tables.session import TableError, TableSession
-from airflow_delta_provider.jobs.tables.table import DELTA, PAIMON, format_of
+from airflow_delta_provider.jobs.tables.table import DELTA, PAIMON, check_the_path, format_of
 from airflow_delta_provider.jobs.tables.table_storage import DataFiles, TableStorage
 
 
@@ -99,7 +99,9 @@ def open_paimon_table(session: TableSession, name: TableName) -> PaimonTable:
     except MissingFileError:
         raise TableError(
             requests.NO_SUCH_TABLE.found(
-                "There is no table at {name}: no such directory.", remedy="Check the path.", name=name.text
+                "There is no table at {name}: no such directory.",
+                remedy=check_the_path(session.storage, location),
+                name=name.text,
             )
         ) from None
     source = MetadataSource(session.files_of(location), location, session.codecs())

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from airflow_delta_provider.domain.text import did_you_mean
 from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
 
 DELTA, PAIMON = "Delta Lake", "Apache Paimon"
@@ -36,6 +37,16 @@ def format_of(storage: Storage, location: str) -> str | None:
         if directory in names and fnmatch.filter(_names_in(storage, f"{location}/{directory}"), pattern):
             return format_name
     return None
+
+
+def check_the_path(storage: Storage, location: str) -> str:
+    """Return the remedy for a path without a directory, on this machine with a similar name beside it."""
+    parent, _, name = location.rstrip("/").rpartition("/")
+    hint = ""
+    if name and storage.is_local(location):
+        with suppress(OSError, MissingFileError):
+            hint = did_you_mean(name, storage.list_folders(parent or "/"))
+    return f"Check the path.{hint}"
 
 
 def is_table(storage: Storage, folder: str) -> bool:

@@ -28,7 +28,7 @@ def lake(tmp_path, monkeypatch) -> Path:
 
 def test_file_of_a_table_declares_it_as_it_is(lake, capsys):
     sound(lake / "t")
-    assert main(["init-spec", "t", "--out", "t.yaml", "--format", "json"]) == 0
+    assert main(["init-spec", "t", "--output", "t.yaml", "--format", "json"]) == 0
     (report,) = JobReport.from_json(json.loads(capsys.readouterr().out)).tables
     text = lake.joinpath("t.yaml").read_text(encoding="utf-8")
     (spec,) = parse_file(text, "t.yaml")
@@ -44,13 +44,16 @@ def test_file_of_a_table_declares_it_as_it_is(lake, capsys):
     assert planned.plan.steps == ()
 
 
-def test_without_a_file_the_spec_is_printed(lake, capsys):
+def test_standard_output_is_a_spec_file(lake, capsys):
     sound(lake / "t")
-    assert main(["init-spec", "t"]) == 0
-    lines = [line.removeprefix("    ") for line in capsys.readouterr().out.splitlines()]
-    begin = lines.index('table: "./t"')
-    end = next(number for number, line in enumerate(lines) if (number > begin and not line.strip()) or "time:" in line)
-    assert parse_file("\n".join(lines[begin:end]), "t.yaml")[0].columns
+    assert main(["init-spec", "t", "./none"]) == 3
+    printed = capsys.readouterr()
+    (spec,) = parse_file(printed.out, "t.yaml")
+    assert spec.table == "./t"
+    assert "RQ01" in printed.err
+    assert main(["init-spec", "t", "--output", "t.yaml"]) == 0
+    assert lake.joinpath("t.yaml").read_text(encoding="utf-8") == printed.out
+    assert capsys.readouterr().err == "1 spec written.\n"
 
 
 @pytest.mark.parametrize("name", ["lake.yaml", "lake.json"])
@@ -58,7 +61,7 @@ def test_several_tables_are_in_one_file(lake, capsys, name):
     for table in ("a", "b"):
         sound(lake / "lake" / table)
     lake.joinpath("lake", "c").mkdir()
-    assert main(["init-spec", "lake/*", "--out", name, "-v"]) == 0
+    assert main(["init-spec", "lake/*", "--output", name, "-v"]) == 0
     assert "2 specs written." in capsys.readouterr().err
     specs = parse_file(lake.joinpath(name).read_text(encoding="utf-8"), name)
     assert [(spec.table or "")[-6:] for spec in specs] == ["lake/a", "lake/b"]
@@ -67,10 +70,10 @@ def test_several_tables_are_in_one_file(lake, capsys, name):
 def test_file_is_overwritten_only_if_asked(lake, capsys):
     sound(lake / "t")
     lake.joinpath("t.yaml").write_text("mine", encoding="utf-8")
-    assert main(["init-spec", "t", "--out", "t.yaml"]) == 2
-    assert "--out: t.yaml exists. Give --force to overwrite it." in capsys.readouterr().err
+    assert main(["init-spec", "t", "--output", "t.yaml"]) == 2
+    assert "--output: t.yaml exists. Give --force to overwrite it." in capsys.readouterr().err
     assert lake.joinpath("t.yaml").read_text(encoding="utf-8") == "mine"
-    assert main(["init-spec", "t", "--out", "t.yaml", "--force"]) == 0
+    assert main(["init-spec", "t", "--output", "t.yaml", "--force"]) == 0
     assert parse_file(lake.joinpath("t.yaml").read_text(encoding="utf-8"), "t.yaml")
 
 
@@ -80,7 +83,7 @@ def test_file_is_overwritten_only_if_asked(lake, capsys):
 )
 def test_place_that_cannot_be_written_is_refused_first(lake, capsys, place, message):
     sound(lake / "t")
-    assert main(["init-spec", "t", "--out", place]) == 2
+    assert main(["init-spec", "t", "--output", place]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -96,8 +99,10 @@ def test_table_that_cannot_be_declared_has_no_spec(lake, capsys, name, message):
             schema["fields"].append({**schema["fields"][0], "name": name(schema["fields"][0]["name"])})
             action["metaData"] = {**action["metaData"], "schemaString": json.dumps(schema)}
     write(lake / "t", Table.of(commits))
-    assert main(["init-spec", "t", "--out", "t.yaml"]) != 0
-    said = " ".join(capsys.readouterr().out.split())
+    assert main(["init-spec", "t", "--output", "t.yaml"]) != 0
+    printed = capsys.readouterr()
+    said = " ".join(printed.err.split())
+    assert printed.out == ""
     assert "RQ66" in said
     assert "(positions count from 0): " + message in said
     assert "damaged" not in said

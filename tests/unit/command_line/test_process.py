@@ -43,6 +43,12 @@ def test_audit_runs_without_airflow_and_without_spark(tmp_path):
     assert "2 tables · 1 pass · 1 violated (AC08)" in out.splitlines()[-1]
 
 
+def test_misspelt_path_without_a_slash_is_said_to_be_a_name(tmp_path):
+    sound(tmp_path / "orders")
+    code, _, err = run(["audit", "ordrs"], tmp_path)
+    assert (code, "ordrs is a name in a catalog; a path has a slash, such as ./orders)" in err) == (4, True)
+
+
 def test_audit_imports_only_its_own_code(tmp_path):
     sound(tmp_path / "t")
     code = (
@@ -121,6 +127,39 @@ def test_interrupt_ends_with_130_and_no_traceback(tmp_path):
         time.sleep(0.5)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err.strip()) == (130, "", "delta-provider: interrupted")
+
+
+#: An import that takes long.
+SLOW = (
+    "import sys, time\n"
+    "class Slow:\n"
+    "    def find_spec(self, name, *_):\n"
+    "        if name == 'airflow_delta_provider.command_line':\n"
+    "            print('importing', flush=True)\n"
+    "            time.sleep(60)\n"
+    "sys.meta_path.insert(0, Slow())\n"
+    "from airflow_delta_provider.__main__ import start\n"
+    "start()"
+)
+
+
+def test_interrupt_of_imports_ends_with_130_and_no_traceback(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", SLOW, "audit", "t"]
+    reset = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, text=True, preexec_fn=reset, **pipes)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "importing\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "\ndelta-provider: interrupted\n")
+
+
+def test_command_line_without_a_command_is_a_mistake(tmp_path):
+    code, out, err = run([], tmp_path)
+    assert (code, out) == (2, "")
+    assert err.startswith("usage: delta-provider COMMAND")
 
 
 def test_reader_that_goes_away_is_no_error(tmp_path):

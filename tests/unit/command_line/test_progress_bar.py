@@ -14,17 +14,24 @@ from airflow_delta_provider.command_line.terminal import ProgressBar, Terminal
 @pytest.fixture(autouse=True)
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal on which everything takes long."""
-    monkeypatch.setattr(terminal_module, "_PATIENCE", -1.0)
+    monkeypatch.setattr(terminal_module, "_PATIENCE", 0.0)
     monkeypatch.setattr(terminal_module, "is_terminal", lambda stream: True)
     monkeypatch.setenv("TERM", "xterm")
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
 
 
+def wait_for_the_bar(progress: ProgressBar) -> None:
+    """Wait until the bar is there, or the time for it is over: no table is done yet."""
+    if progress._timer is not None:
+        progress._timer.join(10)
+
+
 def shown(capsys: pytest.CaptureFixture[str], *, quiet: bool = False) -> tuple[bool, str]:
     """Return whether there was a bar, and what was printed."""
     report: Any = None
     with ProgressBar(2, Terminal(quiet=quiet)) as progress:
+        wait_for_the_bar(progress)
         progress("first")
         progress.count(report)
         progress("second")

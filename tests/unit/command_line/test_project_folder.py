@@ -89,7 +89,7 @@ def test_names_owners_waivers_and_state_are_those_of_the_configuration(folder, p
 
 def test_tables_that_are_typed_have_the_same_names(project, capsys, monkeypatch):
     monkeypatch.chdir(project / "lake")
-    Path("list").write_text("bad  # the first\n../lake/good/\n", encoding="utf-8")
+    Path("list").write_text("bad\n../lake/good/\n", encoding="utf-8")
     assert main(["audit", "@list", "old*", "--exclude", "./bad", "--format", "json"]) == 0
     assert [table["table"] for table in wire(capsys)["tables"]] == ["lake/good", "lake/old_one"]
     monkeypatch.chdir("bad")
@@ -102,8 +102,8 @@ def test_state_and_results_that_are_typed_are_in_the_working_directory(project, 
     assert main(["audit", "good", "--state-path", "own", "--output", "r.txt", "--report", "r.json"]) == 0
     assert {"own", "r.txt", "r.json"} <= {path.name for path in (project / "lake").iterdir()}
     assert not (project / "own").exists()
-    assert main(["init-spec", "good", "--out", "good.yaml"]) == 0
-    assert main(["init-spec", "good", "--out", "good.yaml"]) == 2
+    assert main(["init-spec", "good", "--output", "good.yaml"]) == 0
+    assert main(["init-spec", "good", "--output", "good.yaml"]) == 2
     assert main(["check-drift", "--spec", "good.yaml"]) == 0
 
 

@@ -193,15 +193,21 @@ class TestTables:
     def test_file_names_tables(self, lake, capsys):
         sound(lake / "a")
         sound(lake / "b c")
-        (lake / "list").write_text("# tables\n\n  a  # the first\n./b c\n#none\n", encoding="utf-8")
+        sound(lake / "issue #7 # old")
+        (lake / "list").write_text("# tables\n\n  a  \n./b c\n#none\n./issue #7 # old\n", encoding="utf-8")
         assert main(["audit", "@list", "--format", "json"]) == 0
-        assert tables(capsys) == ["./a", "./b c"]
+        assert tables(capsys) == ["./a", "./b c", "./issue #7 # old"]
 
     def test_standard_input_names_tables(self, lake, capsys, monkeypatch):
         sound(lake / "a")
         monkeypatch.setattr(sys, "stdin", io.StringIO("a\n"))
         assert main(["audit", "@-", "--format", "json"]) == 0
         assert tables(capsys) == ["./a"]
+
+    def test_misspelt_path_is_answered_with_the_nearest(self, lake, capsys):
+        sound(lake / "lake" / "orders")
+        assert main(["audit", "lake/ordrs"]) == 3
+        assert "Check the path. Did you mean 'orders'?" in capsys.readouterr().out
 
     def test_file_that_cannot_be_read_is_a_usage_error(self, lake, capsys):
         assert main(["audit", "@none"]) == 2
@@ -228,7 +234,7 @@ class TestTables:
         sound(lake / "t")
         with pytest.raises(SystemExit, match="2"):
             main(["audit", "t", "--engin", "python"])
-        assert "unrecognized arguments: --engin" in capsys.readouterr().err
+        assert "there is no option --engin. Did you mean '--engine'?" in capsys.readouterr().err
 
     def test_name_that_is_no_text_is_left_out_and_named(self, lake, capsys):
         sound(lake / "lake" / "a")
@@ -284,7 +290,8 @@ class TestBaseline:
             ("[]", "is not a JSON report"),
             ('"text"', "is not a JSON report"),
             ('{"schema_version": 1}', "is not a JSON report"),
-            ("{}", "schema version None"),
+            ("{}", "is not a JSON report"),
+            ('{"tables": [{"table": "t", "name": "not a report"}]}', "is not a JSON report"),
             ('{"schema_version": 99, "kind": "audit"}', "The report has schema version 99; this provider reads 1."),
         ],
     )
