@@ -19,8 +19,8 @@ from airflow_delta_provider.domain.delta.commit import (
     read_actions,
     time_of,
 )
-from airflow_delta_provider.domain.delta.data_type import sql_name
-from airflow_delta_provider.domain.delta.features.log import DOMAIN, IN_COMMIT_TIMESTAMP
+from airflow_delta_provider.domain.delta.data_type import path_text, sql_name
+from airflow_delta_provider.domain.delta.features.log import DOMAIN, IN_COMMIT_TIMESTAMP, clustering_of
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -255,13 +255,18 @@ def differences(one: TableState, other: TableState) -> Iterator[str]:
             yield f"{len(paths)} live file{'s are' if len(paths) > 1 else ' is'} {what}, the first {paths[0]}"
 
 
-def detail_of(state: TableState, location: str, commit: Commit | None = None) -> dict[str, Any]:
+def detail_of(
+    state: TableState, location: str, commit: Commit | None = None, sizes: tuple[int, int] | None = None
+) -> dict[str, Any]:
     """Return the description of a table as plain JSON.
 
     :param location: URI of its directory
     :param commit: commit of the state's version; None if the log no longer has it
+    :param sizes: number and bytes of the live files; None if they are unknown
     """
     metadata = state.metadata
+    last = None if commit is None else commit.provenance
+    files, size = (None, None) if sizes is None else sizes
     return Detail(
         location=location,
         id=metadata.id or None,
@@ -275,8 +280,19 @@ def detail_of(state: TableState, location: str, commit: Commit | None = None) ->
         column_mapping_mode=metadata.properties.mapping_mode.value,
         protocol=state.protocol.to_json(),
         features=feature_states(state.protocol, metadata),
-        last_commit=None if commit is None else LastCommit(**commit.provenance),
+        clustering_columns=_clustering(state),
+        num_files=files,
+        size_in_bytes=size,
+        last_modified=None if last is None else last["timestamp"],
+        last_commit=None if last is None else LastCommit(**last),
     ).to_json()
+
+
+def _clustering(state: TableState) -> tuple[str, ...]:
+    try:
+        return tuple(map(path_text, clustering_of(state.metadata, state.domains)))
+    except BrokenLogError:  # the schema is damaged, which has a finding of its own
+        return ()
 
 
 def _schemas(metadata: Metadata) -> dict[str, Any]:

@@ -403,6 +403,14 @@ class Detail(Part):
     features: Mapping[str, str] = needed(
         "States of the features that the protocol has, by name; one that is not there is absent.", **_STATES
     )
+    clustering_columns: tuple[str, ...] = key("Clustering columns; empty where there are none.")
+    num_files: int | None = key("Number of live data files; null where the log's files could not be read.")
+    size_in_bytes: int | None = key("Size of these files in bytes; null where the log's files could not be read.")
+    last_modified: str | None = key(
+        "Time of the commit of this version; null where it is not known.",
+        within="last_commit",
+        oneOf=[{"$ref": "#/$defs/time"}, {"type": "null"}],
+    )
     last_commit: LastCommit | None = needed(
         "What the commit of this version says of itself; null where the log no longer has it."
     )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from airflow_delta_provider.domain.checks.log.history import why_undecidable
 from airflow_delta_provider.domain.checks.metadata.schema import check_readable
 from airflow_delta_provider.domain.delta.commit import Commit
-from airflow_delta_provider.domain.delta.log_files import commit_name
+from airflow_delta_provider.domain.delta.derived_files import checksum_name
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 from airflow_delta_provider.domain.delta.table_state import detail_of
+from airflow_delta_provider.domain.formats.json_values import integer_of, parse_json
 from airflow_delta_provider.domain.report.report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.session import DeltaSession
@@ -21,7 +25,8 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
     table, timings = session.open_table(text), Timings()
     with timings.phase("read"):
         state = table.log.read_state()
-        detail = detail_of(state, table.location, _commit(table.log, state.version))
+        commit = _commit(table.log, state.version)
+        detail = detail_of(state, table.location, commit, _sizes(table.log, table.log_names, state.version, commit))
     # The findings explain why the detail may be wrong or incomplete.
     findings = (*why_undecidable(state), *check_readable(state))
     return TableReport.judged(table.name.text, *findings, version=state.version, detail=detail, timings=timings)
@@ -32,3 +37,23 @@ def _commit(log: TableLog, version: int) -> Commit | None:
         return Commit.from_actions(version, log.read_commit(commit_name(version)))
     except MissingFileError:  # cleaned up after its checkpoint
         return None
+
+
+def _sizes(log: TableLog, names: Sequence[str], version: int, commit: Commit | None) -> tuple[int, int] | None:
+    """Return the number and bytes of the live files: from the version's checksum file, or else from the log.
+
+    Return None if the log's files cannot be read.
+    """
+    try:
+        if (name := checksum_name(version)) in names:
+            said = parse_json(log.read_file(name))
+            made_for = {said.get("txnId"), commit.info.get("txnId") if commit else None} - {None}
+            if len(made_for) <= 1:
+                return integer_of(said, "numFiles"), integer_of(said, "tableSizeBytes")
+    except (BrokenLogError, MissingFileError, LookupError, ValueError, AttributeError, TypeError):
+        pass  # an audit reports damaged checksum files
+    try:
+        live = log.read_state(with_files=True, version=version).live_files
+    except (BrokenLogError, MissingFileError):
+        return None
+    return len(live), sum(file.size for file in live)

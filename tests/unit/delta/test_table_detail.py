@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,12 @@ from airflow_delta_provider.domain.delta.table_state import detail_of
 from airflow_delta_provider.domain.rendering.text import render_log
 from airflow_delta_provider.domain.report.report import JobReport, TableReport
 from airflow_delta_provider.domain.report.summary import MAX_BYTES, details_of, summarise
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.options import DetailOptions
+from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.run.runner import run
+from tests.unit.command_line.tables import write
+from tests.unit.damages.histories import plain
 from tests.unit.states import field, state_of, struct
 
 NOW = "2026-01-02T03:04:05.678+00:00"
@@ -31,7 +38,7 @@ STATE = replace(STATE, metadata=replace(STATE.metadata, partition_columns=("day"
 
 def test_every_fact_of_the_metadata_and_the_protocol_is_told():
     info = {"timestamp": 1000, "operation": "WRITE", "engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0"}
-    detail = detail_of(STATE, "s3://lake/t", Commit(3, {**info, "userName": "ann"}))
+    detail = detail_of(STATE, "s3://lake/t", Commit(3, {**info, "userName": "ann"}), (2, 300))
     schema = json.loads(STATE.metadata.schema_string)
     assert detail == {
         "location": "s3://lake/t",
@@ -59,6 +66,10 @@ def test_every_fact_of_the_metadata_and_the_protocol_is_told():
             "timestampNtz": "enabled",
             "typeWidening": "supported",
         },
+        "clustering_columns": [],
+        "num_files": 2,
+        "size_in_bytes": 300,
+        "last_modified": "1970-01-01T00:00:01.000+00:00",
         "last_commit": {
             "version": 3,
             "timestamp": "1970-01-01T00:00:01.000+00:00",
@@ -81,6 +92,7 @@ def test_row_tracking_that_is_suspended_is_told_as_such():
         ({"schema_string": "{"}, {"schema": None, "data_schema": None, "columns": None, "partition_columns": ["day"]}),
         ({"id": ""}, {"id": None}),
         ({"created_time": None}, {"created_time": None}),
+        ({}, {"num_files": None, "size_in_bytes": None, "last_modified": None}),
         ({"name": 7, "description": ["x"]}, {"name": None, "description": None}),
     ],
 )
@@ -88,6 +100,40 @@ def test_what_the_log_does_not_say_is_null(metadata, told):
     detail = detail_of(replace(STATE, metadata=replace(STATE.metadata, **metadata)), "/t")
     assert {key: detail[key] for key in told} == told
     assert detail["last_commit"] is None
+
+
+def test_clustering_columns_have_their_own_names():
+    clustered = replace(STATE, domains={"delta.clustering": json.dumps({"clusteringColumns": [["id"]]})})
+    assert detail_of(clustered, "/t")["clustering_columns"] == ["id"]
+    damaged = replace(clustered, metadata=replace(STATE.metadata, schema_string="{"))
+    assert detail_of(damaged, "/t")["clustering_columns"] == []
+
+
+def sizes(folder: Path) -> tuple[int, int]:
+    detail = run(JobRequest((str(folder),), DetailOptions()), python_session(), lambda _: None).tables[0].detail
+    assert detail is not None
+    return detail["num_files"], detail["size_in_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("checksum", "told"),
+    [
+        (None, "log"),
+        ({"numFiles": 7, "tableSizeBytes": 70}, "checksum"),
+        ({"numFiles": "7", "tableSizeBytes": 70}, "log"),
+        ({"tableSizeBytes": 70}, "log"),
+        ({"numFiles": 7, "tableSizeBytes": 70, "txnId": "of another commit"}, "log"),
+        ([], "log"),
+    ],
+)
+def test_number_and_size_of_files_are_of_the_checksum_or_else_of_the_log(tmp_path, checksum, told):
+    table = plain().append().append()
+    table.commits[-1][0]["commitInfo"]["txnId"] = "own"
+    live = [action["add"]["size"] for actions in table.commits for action in actions if "add" in action]
+    folder = write(tmp_path / "t", table)
+    if checksum is not None:
+        (folder / "_delta_log" / f"{len(table.commits) - 1:020d}.crc").write_text(json.dumps(checksum))
+    assert sizes(folder) == ((len(live), sum(live)) if told == "log" else (7, 70))
 
 
 def report_of(tables: int, columns: int) -> JobReport:
