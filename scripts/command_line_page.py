@@ -110,5 +110,5 @@ def _value(option: argparse.Action) -> str:
 
 
 def _text(sentence: str) -> str:
-    """Return a sentence of the help with its first letter as it begins a line, safe in a table."""
-    return (sentence[:1].upper() + sentence[1:]).replace("|", "\\|").replace("%%", "%")
+    """Return a sentence of the help as it is, with literal values, safe in a table."""
+    return sentence.replace("|", "\\|").replace("%%", "%")

@@ -19,6 +19,7 @@ from airflow_delta_provider.domain.changes.steps import (
     earlier_path,
 )
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.migrations.planned import STREAM_BREAKS, STREAMS_OVERWRITTEN, STREAMS_RESTART
 from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.delta.data_type import lowered, path_text
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -115,6 +116,11 @@ class MigrationPlan(Plan):
 
     def _shown_steps(self) -> Iterator[PlanStep]:
         done: list[Step] = []
+        breaks = {
+            text for step in self.steps for each in each_step([step]) for text in each.effects(self.before).breaks
+        }
+        # A stream that fails does not continue after a restart.
+        weaker = {STREAMS_RESTART} if breaks & {STREAM_BREAKS.effect, STREAMS_OVERWRITTEN} else set()
         for number, step in enumerate(self.steps, start=1):
             digest = step_digest(step)
             for each in each_step([step]):
@@ -130,7 +136,7 @@ class MigrationPlan(Plan):
                     files=effects.files,
                     bytes=effects.size,
                     undo=effects.undo,
-                    breaks=(*effects.breaks, *views),
+                    breaks=(*(text for text in effects.breaks if text not in weaker), *views),
                 )
 
 

@@ -242,7 +242,9 @@ class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
     kind: ClassVar[str] = "apply-migration"
 
     spec: tuple[Mapping[str, Any], ...] = option(
-        Specs(), "declared state of tables: a YAML or JSON file, or a folder of them; planned now", metavar="FILE"
+        Specs(),
+        "declared state of tables: a YAML or JSON file, or a folder of them; planned now, and applied without asking",
+        metavar="FILE",
     )
     plan: tuple[Mapping[str, Any], ...] = option(
         Plans(), "approved plans from a report, instead of specs: a JSON file", metavar="FILE"

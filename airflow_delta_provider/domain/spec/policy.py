@@ -134,13 +134,17 @@ def why_ask(
     *,
     locks_out: bool,
     may_lock_out: bool = False,
+    has_policy: bool = True,
 ) -> tuple[str, ...]:
     """Return reasons why a plan needs approval, as sentences; empty if it needs none.
 
     :param findings: findings with the policy applied
     :param locks_out: True if an engine that uses the table is locked out
     :param may_lock_out: True if it is unknown whether an engine that uses the table is locked out
+    :param has_policy: False if no policy was given
     """
+    if not has_policy:
+        return ("There is no policy, and only a policy allows plans without approval.",)
     return tuple(_reasons(plan, findings, policy, locks_out=locks_out, may_lock_out=may_lock_out))
 
 

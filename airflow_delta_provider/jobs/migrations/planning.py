@@ -227,6 +227,7 @@ def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> Migr
         its_policy,
         locks_out=bool(codes - UNKNOWN_ENGINES),
         may_lock_out=bool(codes & UNKNOWN_ENGINES),
+        has_policy=options.policy is not None,
     )
     unknown = tuple(member.name for member, _ in preflight.unknown())
     return replace(plan, lint=lint, locked_out=locking, approval=asks, unknown=unknown)

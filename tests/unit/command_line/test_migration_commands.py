@@ -86,12 +86,15 @@ def test_request_keeps_where_its_specs_were_written():
 
 def test_report_of_a_plan_says_whether_it_needs_approval_and_why(lake, capsys):
     spec = "table: ./t\ncolumns: [{name: note, type: string}]"
-    assert "needs approval: The policy allows no plan for this table without approval." in plan(capsys, spec)
+    assert "needs approval: There is no policy, and only a policy allows" in plan(capsys, spec)
     policy = "tables: [{table: '*', approve_without_asking: [%s]}]"
     lake.joinpath("policy.yaml").write_text(policy % "additive", encoding="utf-8")
     assert "needs no approval" in plan(capsys, spec, "--policy", "policy.yaml")
+    lake.joinpath("other.yaml").write_text(policy.replace("'*'", "other") % "additive", encoding="utf-8")
+    said = plan(capsys, spec, "--policy", "other.yaml")
+    assert "needs approval: The policy allows no plan for this table without approval." in said
     markdown = plan(capsys, spec, "--format", "markdown")
-    assert "**Needs approval:** The policy allows no plan" in markdown
+    assert "**Needs approval:** There is no policy" in markdown
     lake.joinpath("policy.yaml").write_text(policy % "no_warnings", encoding="utf-8")
     warned = "table: ./t\ncolumns: [{name: select, type: string}]"
     assert "needs approval: There are warnings." in plan(capsys, warned, "--policy", "policy.yaml")

@@ -25,6 +25,7 @@ from airflow_delta_provider.domain.delta.data_type import (
     StructType,
     all_columns,
     children,
+    sql_name,
     type_from_json,
 )
 from airflow_delta_provider.domain.delta.features.columns import (
@@ -232,7 +233,7 @@ def _changed_types(transition: Transition, pairs: Sequence[tuple[Column, Column]
             continue
         if not is_known_type(was):  # MD13: a change away from it makes nothing worse
             continue
-        facts: dict[str, Any] = {"column": new, "old": str(was), "new": str(now)}
+        facts: dict[str, Any] = {"column": new, "old": sql_name(was), "new": sql_name(now)}
         if not can_widen(was, now):
             yield UNSUPPORTED_CHANGE.found(
                 "The commit changes {column} from {old} to {new}, which is not a supported widening, and keeps "
