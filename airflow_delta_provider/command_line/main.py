@@ -100,6 +100,10 @@ def run(*, as_jobs: bool = False) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for an encoding that lacks a character
+    if "_ARGCOMPLETE" in os.environ:
+        from airflow_delta_provider.command_line.completion import complete  # late: only shells ask for it
+
+        complete()
     collect_seldom()
     if as_jobs:
         Terminal().note(_RENAMED)

@@ -15,6 +15,7 @@ from packaging.version import Version
 CHECKOUT = Path(__file__).parents[3]
 #: Distributions by what they are imported as, the longest name first.
 DISTRIBUTIONS = {
+    "argcomplete": "argcomplete",  # by the extra
     "airflow.providers.apache.spark": "apache-airflow-providers-apache-spark",
     "airflow.providers.common.compat": "apache-airflow-providers-common-compat",
     "airflow.providers.standard": "apache-airflow-providers-standard",
