@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -27,6 +27,12 @@ from airflow_delta_provider.domain.text import visible, visible_lines
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 #: Base of the URIs of a catalog's tables. A report does not contain the catalog's location.
 CATALOG = "CATALOG"
+_CATALOG_TEXT = "The catalog that the tables are named in."
+#: An absolute URI. Code scanning refuses files with such URIs, so each scheme is a base.
+_ABSOLUTE = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/*(?P<path>.*)", re.DOTALL)
+#: Maximum number of results: GitHub refuses a file with more.
+MAX_RESULTS = 25_000
+_GRAVEST_FIRST = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)
 _LEVELS = {Severity.ERROR: "error", Severity.UNDECIDED: "warning", Severity.WARNING: "warning"}
 _BASELINE = {Status.NEW: "new", Status.KNOWN: "unchanged", Status.CHANGED: "updated"}
 #: Text that would become a link in a message.
@@ -45,7 +51,7 @@ def render(report: JobReport, presentation: Presentation | None = None) -> str:
 
 def _run(report: JobReport, shown_as: Presentation) -> Json:
     found = [(table, finding) for table in report.tables for finding in table.findings if _applies(finding)]
-    results = [(table, finding) for table, finding in found if is_about_table(finding)]
+    results = _gravest([(table, finding) for table, finding in found if is_about_table(finding)])
     notices = [(table, finding) for table, finding in found if not is_about_table(finding)]
     rules, notifications = _descriptors(results, shown_as.rules), _descriptors(notices, shown_as.rules)
     places = {table.table: TablePlace.of(table, report.kind, shown_as.sources) for table in report.tables}
@@ -59,9 +65,35 @@ def _run(report: JobReport, shown_as: Presentation) -> Json:
         "results": _results(results, rules, places),
         "properties": {"verdict": report.verdict.value, "tables": len(report.tables)},
     }
-    if not all(place.known for place in places.values()):
-        run["originalUriBaseIds"] = {CATALOG: {"description": {"text": "The catalog that the tables are named in."}}}
+    if bases := sorted(set(_bases_in(run))):
+        run["originalUriBaseIds"] = {base: {"description": {"text": _base_text(base)}} for base in bases}
     return run
+
+
+def _gravest(found: list[Found]) -> list[Found]:
+    """Return at most ``MAX_RESULTS`` findings in their order, without the least grave ones if there are more."""
+    if len(found) <= MAX_RESULTS:
+        return found
+    ranked = sorted(range(len(found)), key=lambda number: _GRAVEST_FIRST.index(found[number][1].severity))
+    return [found[number] for number in sorted(ranked[:MAX_RESULTS])]
+
+
+def _bases_in(part: Any) -> Iterator[str]:
+    """Yield the bases of the URIs in a part of the log."""
+    if isinstance(part, dict):
+        if "uriBaseId" in part:
+            yield part["uriBaseId"]
+        for value in part.values():
+            yield from _bases_in(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _bases_in(value)
+
+
+def _base_text(base: str) -> str:
+    if base == CATALOG:
+        return _CATALOG_TEXT
+    return "Files outside the repository, from the root on." if base == "FILE" else f"{base.lower()}://"
 
 
 def _applies(finding: Finding) -> bool:
@@ -172,6 +204,10 @@ def _location(table: TableReport, finding: Finding, place: TablePlace) -> Json:
 
 
 def _artifact(place: TablePlace, uri: str) -> Json:
+    if absolute := _ABSOLUTE.fullmatch(uri):
+        # A colon in the first segment would end a scheme.
+        relative = absolute["path"].replace(":", "%3A")
+        return {"artifactLocation": {"uri": relative, "uriBaseId": absolute["scheme"].upper()}}
     outside = not uri.startswith(f"{place.uri}/")
     return {"artifactLocation": {"uri": uri} if place.known or outside else {"uri": uri, "uriBaseId": CATALOG}}
 

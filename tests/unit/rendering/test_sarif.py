@@ -4,12 +4,13 @@ import json
 import re
 from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
+from airflow_delta_provider.domain.rendering import sarif
 from airflow_delta_provider.domain.rendering.links import RuleLinks
 from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.sarif import render
@@ -61,33 +62,50 @@ def test_finding_is_a_result_at_the_commit_that_made_it() -> None:
     [result] = run_of(report_of(violated("/lake/t", found(path="part 1.parquet", column="a.b"))))["results"]
     assert (result["ruleId"], result["level"]) == ("MD03", "error")
     assert result["message"]["text"].startswith("The commit has 2 metaData actions.\n")
-    assert uri_of(result) == "file:///lake/t/_delta_log/00000000000000000003.json"
+    assert uri_of(result) == "lake/t/_delta_log/00000000000000000003.json"
     assert [place["fullyQualifiedName"] for place in result["locations"][0]["logicalLocations"]] == [
         "/lake/t",
         "/lake/t.a.b",
     ]
     [related] = result["relatedLocations"]
-    assert related["physicalLocation"]["artifactLocation"]["uri"] == "file:///lake/t/part%201.parquet"
+    assert related["physicalLocation"]["artifactLocation"] == {"uri": "lake/t/part%201.parquet", "uriBaseId": "FILE"}
+
+
+VERSION_3 = "_delta_log/00000000000000000003.json"
 
 
 @pytest.mark.parametrize(
-    ("table", "kind", "uri"),
+    ("table", "kind", "uri", "base"),
     [
-        ("s3://b/a b/t", "audit", "s3://b/a%20b/t/_delta_log/00000000000000000003.json"),
-        ("data/t/", "audit", "data/t/_delta_log/00000000000000000003.json"),
-        ("./data/t", "audit", "data/t/_delta_log/00000000000000000003.json"),
-        ("../data/t", "audit", "../data/t/_delta_log/00000000000000000003.json"),
-        ("./", "audit", "_delta_log/00000000000000000003.json"),
-        ("/", "audit", "file:///_delta_log/00000000000000000003.json"),
-        ("a:b/t", "audit", "a%3Ab/t/_delta_log/00000000000000000003.json"),
-        ("delta.`/lake/t`", "audit", "file:///lake/t/_delta_log/00000000000000000003.json"),
-        ("/lake/p", "check-paimon-row-tracking", "file:///lake/p/snapshot/snapshot-3"),
+        ("s3://b/a b/t", "audit", f"b/a%20b/t/{VERSION_3}", "S3"),
+        ("abfss://c@acc.dfs.core.windows.net/t", "audit", f"c@acc.dfs.core.windows.net/t/{VERSION_3}", "ABFSS"),
+        ("hdfs://nn:8020/t", "audit", f"nn%3A8020/t/{VERSION_3}", "HDFS"),
+        ("data/t/", "audit", f"data/t/{VERSION_3}", None),
+        ("./data/t", "audit", f"data/t/{VERSION_3}", None),
+        ("../data/t", "audit", f"../data/t/{VERSION_3}", None),
+        ("./", "audit", VERSION_3, None),
+        ("/", "audit", VERSION_3, "FILE"),
+        ("a:b/t", "audit", f"a%3Ab/t/{VERSION_3}", None),
+        ("delta.`/lake/t`", "audit", f"lake/t/{VERSION_3}", "FILE"),
+        ("/lake/p", "check-paimon-row-tracking", "lake/p/snapshot/snapshot-3", "FILE"),
     ],
 )
-def test_place_of_a_table_is_a_uri(table: str, kind: str, uri: str) -> None:
-    [result] = run_of(report_of(violated(table), kind=kind))["results"]
+def test_place_of_a_table_is_a_relative_uri(table: str, kind: str, uri: str, base: str | None) -> None:
+    """GitHub refuses the whole file if a URI has another scheme than file."""
+    run = run_of(report_of(violated(table), kind=kind))
+    [result] = run["results"]
     assert uri_of(result) == uri
-    assert "uriBaseId" not in result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"].get("uriBaseId") == base
+    assert set(run.get("originalUriBaseIds", ())) == {base} - {None}
+    assert not urlsplit(uri).scheme
+
+
+def test_results_are_as_many_as_github_accepts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sarif, "MAX_RESULTS", 3)
+    severities = (Severity.WARNING, Severity.ERROR, Severity.UNDECIDED, Severity.WARNING, Severity.ERROR)
+    tables = [violated(f"/lake/{number}", found(severity=severity)) for number, severity in enumerate(severities)]
+    results = run_of(report_of(*tables))["results"]
+    assert [result["properties"]["table"] for result in results] == ["/lake/1", "/lake/2", "/lake/4"]
 
 
 def test_table_of_a_catalog_is_relative_to_that() -> None:
@@ -100,7 +118,7 @@ def test_table_of_a_catalog_is_relative_to_that() -> None:
 
 def test_finding_without_a_version_is_at_the_log() -> None:
     [result] = run_of(report_of(violated("/lake/t", found(version=None))))["results"]
-    assert uri_of(result) == "file:///lake/t/_delta_log"
+    assert uri_of(result) == "lake/t/_delta_log"
 
 
 def test_fingerprint_is_that_of_the_finding_and_differs_between_tables() -> None:
