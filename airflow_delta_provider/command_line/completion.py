@@ -44,6 +44,8 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
         found = parser.rules_parser(command)
         _offer_rules(found)
         return found
+    if command in parser.FILE_COMMANDS:
+        return parser.files_parser()
     kind = parser.kind_of(command)
     return parser.warm_up_parser() if kind is None else parser.table_parser(command, kind)
 

@@ -24,6 +24,8 @@ _WIDTH = 28
 
 #: Commands that read no table.
 RULE_COMMANDS = {"explain": "Explain rules by their codes or names", "rules": "List all rules"}
+#: Commands that read files of this package, and no table.
+FILE_COMMANDS = {"check-files": "Check specs, policies, fleets, waivers, owners and configurations, without tables"}
 #: Commands that read no table and prepare a worker's image.
 IMAGE_COMMANDS = {"warm-up": "Put Delta's jars and an archive of Spark's classes into an image of Airflow"}
 
@@ -40,7 +42,7 @@ def kind_of(command: str) -> Kind | None:
 
 
 def names() -> list[str]:
-    return [*commands(), *RULE_COMMANDS, *IMAGE_COMMANDS]
+    return [*commands(), *FILE_COMMANDS, *RULE_COMMANDS, *IMAGE_COMMANDS]
 
 
 _UNKNOWN = re.compile(r"unrecognized arguments: (?P<words>.*)", re.DOTALL)
@@ -91,6 +93,7 @@ def _overview() -> str:
     groups = (
         ("look at tables", {name: kind.summary for name, kind in known.items() if kind.reading_job is not None}),
         ("change tables, with Spark", {name: kind.summary for name, kind in known.items() if kind.reading_job is None}),
+        ("files", FILE_COMMANDS),
         ("rules", RULE_COMMANDS),
         ("images", IMAGE_COMMANDS),
     )
@@ -126,6 +129,38 @@ def rules_parser(command: str) -> argparse.ArgumentParser:
             "--severity", action="append", default=[], choices=rules.SEVERITIES, help="severity of the rules to list"
         )
     parser.add_argument("--format", choices=rules.FORMATS, default="text", help="output format (default: text)")
+    return parser
+
+
+def files_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command that checks files."""
+    (command,) = FILE_COMMANDS
+    parser = Parser(
+        prog=f"{PROGRAM} {command}",
+        usage=f"{PROGRAM} {command} [FILE ...] [OPTIONS]",
+        description=f"{FILE_COMMANDS[command]}. Each problem has its file, line and column.",
+        epilog=f"example:\n  {PROGRAM} {command} tables/ policy.yaml delta-provider.toml",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="file, or folder of YAML and JSON files; its kind is recognised by its content. A configuration "
+        "(*.toml) is checked with the policy and the fleet that it names",
+    )
+    for kind in ("spec", "policy", "fleet", "waivers", "owners"):
+        parser.add_argument(
+            f"--{kind}", action="append", default=[], metavar="FILE", help=f"file of the kind {kind}; may be repeated"
+        )
+    parser.add_argument(
+        "--format",
+        choices=("text", "github", "json"),
+        default="text",
+        help="output format (default: text). github: annotations of GitHub Actions",
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="show problems only")
     return parser
 
 

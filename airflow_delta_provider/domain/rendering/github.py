@@ -58,6 +58,13 @@ def _command(level: str, problem: Problem, kind: str, shown_as: Presentation) ->
     return f"::{level} {place}title={title.translate(_PROPERTY)}::{message.translate(_DATA)}"
 
 
+def annotation(message: str, *, file: str, line: int | None, column: int | None) -> str:
+    """Return the command that shows an error at its place in a file."""
+    place = ",".join(f"{key}={value}" for key, value in (("line", line), ("col", column)) if value is not None)
+    (said,) = printed([shortened(visible(message), _MAX_MESSAGE)])
+    return f"::error file={visible(file).translate(_PROPERTY)}{place and ','}{place}::{said.translate(_DATA)}"
+
+
 def _message(problem: Problem, wording: Wording, shown_as: Presentation) -> Iterator[str]:
     tables = [visible(table) for table in problem.tables]
     if len(tables) > _MAX_TABLES:

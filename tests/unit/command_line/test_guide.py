@@ -14,7 +14,14 @@ import yaml
 
 from airflow_delta_provider.command_line.invocation import read_config
 from airflow_delta_provider.command_line.main import main
-from airflow_delta_provider.command_line.parser import RULE_COMMANDS, kind_of, rules_parser, table_parser
+from airflow_delta_provider.command_line.parser import (
+    FILE_COMMANDS,
+    RULE_COMMANDS,
+    files_parser,
+    kind_of,
+    rules_parser,
+    table_parser,
+)
 from tests.unit.command_line.tables import damaged, sound
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "command-line.md"
@@ -24,6 +31,7 @@ COMMANDS = [
     for language, block in BLOCKS
     if language == "console"
     for line in block.splitlines()
+    if line.startswith("$ delta-provider ")
 ]
 
 
@@ -35,7 +43,11 @@ def blocks(language: str) -> list[str]:
 def test_commands_can_be_parsed(line):
     command, *words = shlex.split(line)
     kind = kind_of(command)
-    parser = rules_parser(command) if command in RULE_COMMANDS or kind is None else table_parser(command, kind)
+    if kind is not None:
+        parser = table_parser(command, kind)
+    else:
+        parser = files_parser() if command in FILE_COMMANDS else rules_parser(command)
+        assert command in {**FILE_COMMANDS, **RULE_COMMANDS}
     parser.parse_intermixed_args(words)
 
 
@@ -56,7 +68,7 @@ def test_configuration_is_valid_for_an_audit(tmp_path, monkeypatch, capsys):
 
 def scripts() -> dict[str, str]:
     """Return the scripts for CI, by what runs them."""
-    workflow, _, hooks = (yaml.safe_load(block) for block in blocks("yaml"))
+    workflow, _, _, hooks = (yaml.safe_load(block) for block in blocks("yaml"))
     first, second = (step["run"] for step in workflow["jobs"]["audit"]["steps"] if "run" in step)
     (shell,) = blocks("bash")
     return {

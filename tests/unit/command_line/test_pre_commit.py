@@ -16,7 +16,7 @@ from tests.unit.command_line.tables import damaged, sound
 from tests.unit.command_line.test_guide import blocks, with_program
 
 ROOT = Path(__file__).parents[3]
-PUBLISHED, LOCAL = (block for block in blocks("yaml") if block.startswith("repos:"))
+PUBLISHED, FILES, LOCAL = (block for block in blocks("yaml") if block.startswith("repos:"))
 
 
 def git(folder: Path, *words: str) -> str:
@@ -83,6 +83,32 @@ def test_commit_of_anything_else_audits_nothing(repository, run):
     assert (skipped.returncode, "no files to check" in skipped.stdout) == (0, True), skipped.stdout + skipped.stderr
 
 
+def test_commit_of_a_wrong_spec_fails_with_its_place(tmp_path, published):
+    folder = tmp_path / "repository"
+    (folder / "tables").mkdir(parents=True)
+    (folder / ".pre-commit-config.yaml").write_text(FILES.replace("../airflow-delta-provider", str(published)))
+    git(folder, "init", "-q")
+    (folder / "tables" / "orders.yaml").write_text("table: lake/orders\ncolumns: [{name: id, type: int}]\n")
+    (folder / "other.yaml").write_text("not: of this package\n")
+    environment = {
+        **os.environ,
+        "PRE_COMMIT_HOME": str(tmp_path / "pre-commit"),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # a python3 with PyYAML
+    }
+    command = [sys.executable, "-m", "pre_commit", "run", "--color", "never"]
+
+    def commit() -> subprocess.CompletedProcess[str]:
+        git(folder, "add", ".")
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    passed = commit()
+    assert (passed.returncode, "Passed" in passed.stdout) == (0, True), passed.stdout + passed.stderr
+    (folder / "tables" / "orders.yaml").write_text("table: lake/orders\ncolumns: [{name: id, typ: int}]\n")
+    failed = commit()
+    assert failed.returncode == 1, failed.stdout + failed.stderr
+    assert "tables/orders.yaml:2:22: columns[0].typ: unknown key 'typ'" in failed.stdout
+
+
 def test_hook_looks_at_every_table_unless_it_is_told_otherwise():
-    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    hook, _ = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["args"] == ["**"]
