@@ -10,10 +10,12 @@ from airflow_delta_provider.command_line.exit_code import MEANINGS
 from airflow_delta_provider.command_line.parser import (
     FILE_COMMANDS,
     IMAGE_COMMANDS,
+    REPORT_COMMANDS,
     RULE_COMMANDS,
     commands,
     files_parser,
     rules_parser,
+    show_parser,
     table_parser,
     warm_up_parser,
 )
@@ -44,7 +46,8 @@ _Commands = Mapping[str, tuple[str, argparse.ArgumentParser]]
 def render() -> str:
     """Return the page of ``delta-provider``."""
     on_tables = {name: (kind.summary, table_parser(name, kind)) for name, kind in commands().items()}
-    others = {name: (about, files_parser()) for name, about in FILE_COMMANDS.items()}
+    others = {name: (about, show_parser()) for name, about in REPORT_COMMANDS.items()}
+    others |= {name: (about, files_parser()) for name, about in FILE_COMMANDS.items()}
     others |= {name: (about, rules_parser(name)) for name, about in RULE_COMMANDS.items()}
     others |= {name: (about, warm_up_parser()) for name, about in IMAGE_COMMANDS.items()}
     codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())

@@ -46,6 +46,8 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
         return found
     if command in parser.FILE_COMMANDS:
         return parser.files_parser()
+    if command in parser.REPORT_COMMANDS:
+        return parser.show_parser()
     kind = parser.kind_of(command)
     return parser.warm_up_parser() if kind is None else parser.table_parser(command, kind)
 

@@ -26,6 +26,8 @@ _WIDTH = 28
 RULE_COMMANDS = {"explain": "Explain rules by their codes or names", "rules": "List all rules"}
 #: Commands that read files of this package, and no table.
 FILE_COMMANDS = {"check-files": "Check specs, policies, fleets, waivers, owners and configurations, without tables"}
+#: Commands that read a saved report.
+REPORT_COMMANDS = {"show": "Show a saved report in another format"}
 #: Commands that read no table and prepare a worker's image.
 IMAGE_COMMANDS = {"warm-up": "Put Delta's jars and an archive of Spark's classes into an image of Airflow"}
 
@@ -42,7 +44,7 @@ def kind_of(command: str) -> Kind | None:
 
 
 def names() -> list[str]:
-    return [*commands(), *FILE_COMMANDS, *RULE_COMMANDS, *IMAGE_COMMANDS]
+    return [*commands(), *REPORT_COMMANDS, *FILE_COMMANDS, *RULE_COMMANDS, *IMAGE_COMMANDS]
 
 
 _UNKNOWN = re.compile(r"unrecognized arguments: (?P<words>.*)", re.DOTALL)
@@ -93,7 +95,7 @@ def _overview() -> str:
     groups = (
         ("look at tables", {name: kind.summary for name, kind in known.items() if kind.reading_job is not None}),
         ("change tables, with Spark", {name: kind.summary for name, kind in known.items() if kind.reading_job is None}),
-        ("files", FILE_COMMANDS),
+        ("reports and files", {**REPORT_COMMANDS, **FILE_COMMANDS}),
         ("rules", RULE_COMMANDS),
         ("images", IMAGE_COMMANDS),
     )
@@ -129,6 +131,20 @@ def rules_parser(command: str) -> argparse.ArgumentParser:
             "--severity", action="append", default=[], choices=rules.SEVERITIES, help="severity of the rules to list"
         )
     parser.add_argument("--format", choices=rules.FORMATS, default="text", help="output format (default: text)")
+    return parser
+
+
+def show_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command that shows a report."""
+    from airflow_delta_provider.domain.rendering.presentation import FORMATS
+
+    (command,) = REPORT_COMMANDS
+    parser = Parser(prog=f"{PROGRAM} {command}", description=f"{REPORT_COMMANDS[command]}.", allow_abbrev=False)
+    parser.add_argument(
+        "report", metavar="REPORT", help="JSON report, from --report or --format json; - is standard input"
+    )
+    parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="output format (default: text)")
+    parser.add_argument("--output", metavar="FILE", help="path or URI to write it to, instead of standard output")
     return parser
 
 
