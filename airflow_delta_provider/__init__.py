@@ -5,6 +5,7 @@ which have no Airflow, and provider discovery must stay cheap.
 
 - ``domain``: knowledge of the table formats. It imports only the standard library.
 - ``jobs``: access to tables, with and without Spark. It imports ``domain``, and never Airflow.
+- ``api.py``: calls from Python. It imports ``domain`` and ``jobs``; nothing imports it.
 - ``command_line``: ``delta-provider``. It imports ``domain`` and ``jobs``; only ``__main__.py`` imports it.
 - The other folders run in Airflow. They import ``domain``, and each other in this order: ``sensors``; ``operators``;
   ``triggers``, ``hooks`` and ``notifications``; ``watch``. ``plugins`` imports only ``domain``, and ``links``

@@ -17,7 +17,7 @@ M = TypeVar("M", bound=Callable[..., Any])
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _LOCAL = "file"
-_EXTRA = "airflow-delta-provider[object-store]"
+_EXTRA = "obstore"
 #: Packages to install for a scheme. Other schemes need the package that fsspec uses for them.
 _PACKAGES: Mapping[str, str] = {
     **dict.fromkeys(("s3", "s3a", "s3n"), f"{_EXTRA}, or s3fs"),

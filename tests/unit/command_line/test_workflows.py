@@ -270,7 +270,7 @@ def test_pull_request_gets_the_plans_of_the_specs_that_it_changes(wanted, expect
         git("add", ".")
         git("commit", "-qm", "after")
         (runner.repository / ".delta-provider").symlink_to(ROOT)
-        steps = {step["name"]: step["run"] for step in PLANS["jobs"]["plan"]["steps"] if "run" in step}
+        steps = {step.get("name"): step["run"] for step in PLANS["jobs"]["plan"]["steps"] if "run" in step}
         checked, _ = runner.shell(steps["Check"], {})
         code, _ = runner.shell(steps["Plan"], {"BASE": base})
         assert runner.shell(steps["Comment"], {})[0] == 0, runner.printed
@@ -292,29 +292,35 @@ def test_gitlab_gets_a_test_per_table(tmp_path, lake):
     assert re.findall(r'tests="(\d+)" failures="(\d+)"', report.read_text())[0] == ("2", "1")
 
 
-def test_steps_that_install_are_the_same_everywhere():
+def installing(text: str) -> list[str]:
+    return re.findall(r"(?:\$|- run:|-) (pipx? install .*)", text)
+
+
+def test_lines_that_install_are_the_same_everywhere():
     """What they install is enough: see the next test."""
-    ours = "pip install --no-deps ./.delta-provider"
-    (install,) = (step["run"] for step in PLANS["jobs"]["plan"]["steps"] if step.get("name") == "Install")
-    assert install.splitlines() == [f"pip install {ACTION['inputs']['packages']['default']}", ours]
-    assert GITLAB["audit"]["script"][2:4] == install.splitlines()
+    assert set(installing(GUIDE)) == {"pip install './.delta-provider/standalone[all]'"}
+    assert len(installing(GUIDE)) == 2
+
+
+INSTALL = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.soak
-def test_workflow_installs_what_it_uses(tmp_path, lake):
+@pytest.mark.parametrize("line", [line for line in installing(INSTALL) if "standalone" in line])
+def test_command_line_installs_alone(tmp_path, lake, line):
     """In an empty environment, with packages of the index."""
     venv.create(tmp_path / "empty", with_pip=True)
-    runner = Runner(tmp_path, **lake.environment)
-    runner.environment["PATH"] = f"{tmp_path / 'empty' / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    runner.environment["PYTHONPATH"] = ""
+    programs = tmp_path / "empty" / "bin"
+    runner = Runner(tmp_path, **lake.environment, PIPX_HOME=str(tmp_path / "pipx"), PIPX_BIN_DIR=str(programs))
+    runner.environment["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    del runner.environment["PYTHONPATH"]
     leave_out = shutil.ignore_patterns(".venv*", ".git", "build", "dist", "__pycache__", ".*cache")
-    shutil.copytree(ROOT, runner.repository / ".delta-provider", ignore=leave_out)
-    (install,) = (step["run"] for step in PLANS["jobs"]["plan"]["steps"] if step.get("name") == "Install")
-    assert runner.shell(install, {})[0] == 0, runner.printed
-    assert "ERROR" not in runner.printed
+    shutil.copytree(ROOT, runner.repository / "airflow-delta-provider", ignore=leave_out)
+    if line.startswith("pipx"):
+        assert runner.shell("pip install -q pipx", {})[0] == 0, runner.printed
+    assert runner.shell(line, {})[0] == 0, runner.printed
     (runner.repository / "orders.yaml").write_text("table: lake/orders\ncolumns: [{name: id, type: int}]\n")
     assert runner.shell("delta-provider check-files orders.yaml", {})[0] == 0, runner.printed
     assert runner.shell("delta-provider audit 's3://lake/**'", {})[0] == 1, runner.printed
-    listed = subprocess.check_output([tmp_path / "empty" / "bin" / "pip", "list", "--format=json"], text=True)
-    assert {"airflow-delta-provider", "obstore", "pyyaml"} <= {each["name"].lower() for each in json.loads(listed)}
-    assert len(json.loads(listed)) < 8
+    assert runner.shell(line.replace("install", "list").partition(" './")[0], {})[0] == 0
+    assert "apache-airflow" not in runner.printed

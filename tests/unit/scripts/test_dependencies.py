@@ -90,3 +90,15 @@ def test_matrix_tries_the_lowest_release_of_each_dependency() -> None:
         for requirement in requirements
     }
     assert {name: Version(listed[name]) for name in lowest} == {name: Version(each) for name, each in lowest.items()}
+
+
+def test_command_line_alone_asks_for_the_same_releases() -> None:
+    project, alone = (
+        tomllib.loads((CHECKOUT / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        for folder in ("", "standalone")
+    )
+    extras = project["optional-dependencies"]
+    known = {*project["dependencies"], *extras["cli"], *extras["object-store"]}
+    assert set(alone["optional-dependencies"]["all"]) <= known
+    assert alone["scripts"] == project["scripts"]
+    assert "dependencies" not in alone

@@ -65,7 +65,7 @@ def test_a_filesystem_that_is_given_comes_first() -> None:
 @pytest.mark.parametrize(
     ("location", "missing", "package"),
     [
-        ("s3://lake/t", ["obstore", "fsspec"], "object-store"),
+        ("s3://lake/t", ["obstore", "fsspec"], "obstore"),
         ("gs://lake/t", ["obstore", "fsspec"], "gcsfs"),
         ("abfss://box@account.dfs.core.windows.net/t", ["obstore", "fsspec"], "adlfs"),
         ("hopsfs://lake/t", [], "engine spark"),
