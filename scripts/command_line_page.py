@@ -8,11 +8,13 @@ from pathlib import Path
 
 from airflow_delta_provider.command_line.exit_code import MEANINGS
 from airflow_delta_provider.command_line.parser import (
+    DEMO_COMMANDS,
     FILE_COMMANDS,
     IMAGE_COMMANDS,
     REPORT_COMMANDS,
     RULE_COMMANDS,
     commands,
+    demo_parser,
     files_parser,
     rules_parser,
     show_parser,
@@ -46,7 +48,8 @@ _Commands = Mapping[str, tuple[str, argparse.ArgumentParser]]
 def render() -> str:
     """Return the page of ``delta-provider``."""
     on_tables = {name: (kind.summary, table_parser(name, kind)) for name, kind in commands().items()}
-    others = {name: (about, show_parser()) for name, about in REPORT_COMMANDS.items()}
+    others = {name: (about, demo_parser()) for name, about in DEMO_COMMANDS.items()}
+    others |= {name: (about, show_parser()) for name, about in REPORT_COMMANDS.items()}
     others |= {name: (about, files_parser()) for name, about in FILE_COMMANDS.items()}
     others |= {name: (about, rules_parser(name)) for name, about in RULE_COMMANDS.items()}
     others |= {name: (about, warm_up_parser()) for name, about in IMAGE_COMMANDS.items()}

@@ -38,6 +38,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     spec_page.SCHEMA: spec_page.render_schema,
     report_schema.SCHEMA: report_schema.render,
     report_picture.PICTURE: report_picture.render,
+    report_picture.DEMO: report_picture.render_demo,
     folders_picture.PICTURE: folders_picture.render,
 }
 

@@ -4,6 +4,7 @@
   configuration file.
 - ``table_command.py`` runs a job on tables, ``engine.py`` chooses Spark or Python, ``output.py`` shows the report.
 - ``completion.py`` completes words in a shell.
+- ``demo.py`` has ``demo``.
 - ``show.py`` has ``show``, and ``check_files.py`` has ``check-files``.
 - ``rules.py`` has ``explain`` and ``rules``. They read ``rules.json``, which ``make docs`` writes.
 

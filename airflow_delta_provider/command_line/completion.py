@@ -44,12 +44,17 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
         found = parser.rules_parser(command)
         _offer_rules(found)
         return found
-    if command in parser.FILE_COMMANDS:
-        return parser.files_parser()
-    if command in parser.REPORT_COMMANDS:
-        return parser.show_parser()
-    kind = parser.kind_of(command)
-    return parser.warm_up_parser() if kind is None else parser.table_parser(command, kind)
+    if (kind := parser.kind_of(command)) is not None:
+        return parser.table_parser(command, kind)
+    return _OTHERS[command]()
+
+
+_OTHERS = {
+    "demo": parser.demo_parser,
+    "show": parser.show_parser,
+    "check-files": parser.files_parser,
+    "warm-up": parser.warm_up_parser,
+}
 
 
 def _offer_rules(found: argparse.ArgumentParser) -> None:

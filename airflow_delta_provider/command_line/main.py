@@ -57,6 +57,10 @@ def _run(words: list[str], terminal: Terminal, *, as_jobs: bool) -> int:
         raise UsageError(f"name a command before {command}: {', '.join(parser.names())}.")
     if command in parser.RULE_COMMANDS:
         return _run_rules(command, words[1:], terminal)
+    if command in parser.DEMO_COMMANDS:
+        from airflow_delta_provider.command_line.demo import run_demo  # late: others need none of it
+
+        return run_demo(words[1:], terminal)
     if command in parser.REPORT_COMMANDS:
         from airflow_delta_provider.command_line.show import run_show  # late: others need none of it
 

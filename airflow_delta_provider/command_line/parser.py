@@ -26,6 +26,8 @@ _WIDTH = 28
 RULE_COMMANDS = {"explain": "Explain rules by their codes or names", "rules": "List all rules"}
 #: Commands that read files of this package, and no table.
 FILE_COMMANDS = {"check-files": "Check specs, policies, fleets, waivers, owners and configurations, without tables"}
+#: Commands that make tables of their own.
+DEMO_COMMANDS = {"demo": "Make five small tables, three of them damaged, and audit them"}
 #: Commands that read a saved report.
 REPORT_COMMANDS = {"show": "Show a saved report in another format"}
 #: Commands that read no table and prepare a worker's image.
@@ -44,7 +46,7 @@ def kind_of(command: str) -> Kind | None:
 
 
 def names() -> list[str]:
-    return [*commands(), *REPORT_COMMANDS, *FILE_COMMANDS, *RULE_COMMANDS, *IMAGE_COMMANDS]
+    return [*commands(), *DEMO_COMMANDS, *REPORT_COMMANDS, *FILE_COMMANDS, *RULE_COMMANDS, *IMAGE_COMMANDS]
 
 
 _UNKNOWN = re.compile(r"unrecognized arguments: (?P<words>.*)", re.DOTALL)
@@ -93,6 +95,7 @@ def whole_parser() -> argparse.ArgumentParser:
 def _overview() -> str:
     known = commands()
     groups = (
+        ("try it", DEMO_COMMANDS),
         ("look at tables", {name: kind.summary for name, kind in known.items() if kind.reading_job is not None}),
         ("change tables, with Spark", {name: kind.summary for name, kind in known.items() if kind.reading_job is None}),
         ("reports and files", {**REPORT_COMMANDS, **FILE_COMMANDS}),
@@ -131,6 +134,20 @@ def rules_parser(command: str) -> argparse.ArgumentParser:
             "--severity", action="append", default=[], choices=rules.SEVERITIES, help="severity of the rules to list"
         )
     parser.add_argument("--format", choices=rules.FORMATS, default="text", help="output format (default: text)")
+    return parser
+
+
+def demo_parser() -> argparse.ArgumentParser:
+    """Return the parser of the demo."""
+    (command,) = DEMO_COMMANDS
+    parser = Parser(prog=f"{PROGRAM} {command}", description=f"{DEMO_COMMANDS[command]}.", allow_abbrev=False)
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        metavar="FOLDER",
+        help="new or empty folder for tables and report (default: a temporary one)",
+    )
+    parser.add_argument("--no-browser", action="store_true", help="do not open the report in a browser")
     return parser
 
 
