@@ -15,7 +15,7 @@ os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 
 project = "airflow-delta-provider"
 author = "airflow-delta-provider"
-copyright = "Apache License 2.0"
+copyright = "the authors, under the Apache License 2.0"
 release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
@@ -23,6 +23,18 @@ html_theme = "furo"
 html_title = f"{project} {version}"
 html_show_sphinx = False
 html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
+#: The JSON Schemas, for editors: schemas/spec.schema.json and schemas/report.schema.json of the site.
+html_extra_path = ["_schemas"]
+# Pages link to their source if the address of the repository is known.
+if _PUBLISHED := os.environ.get("PUBLISHED", "").rstrip("/"):
+    html_theme_options = {
+        "source_repository": f"{_PUBLISHED}/",
+        "source_branch": f"v{version}",
+        "source_directory": "docs/",
+    }
 
 myst_heading_anchors = 3
 autodoc_typehints = "none"
