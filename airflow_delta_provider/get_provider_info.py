@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.request.kinds import KINDS
 
-_INTEGRATION = "Delta Lake"
+_INTEGRATION, _PAIMON = "Delta Lake", "Apache Paimon"
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -20,7 +20,12 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": _INTEGRATION,
                 "external-doc-url": "https://github.com/delta-io/delta/blob/master/PROTOCOL.md",
                 "tags": ["software"],
-            }
+            },
+            {
+                "integration-name": _PAIMON,
+                "external-doc-url": "https://paimon.apache.org/docs/master/append-table/row-tracking/",
+                "tags": ["apache"],
+            },
         ],
         "operators": [
             {
@@ -29,12 +34,16 @@ def get_provider_info() -> dict[str, Any]:
                     *(
                         f"airflow_delta_provider.{kind.operator.partition(':')[0]}"
                         for kind in KINDS.values()
-                        if kind.operator
+                        if kind.operator and "paimon" not in kind.name
                     ),
                     "airflow_delta_provider.operators.approve_migration",
                     "airflow_delta_provider.operators.judge_report",
                 ],
-            }
+            },
+            {
+                "integration-name": _PAIMON,
+                "python-modules": ["airflow_delta_provider.operators.check_paimon_row_tracking"],
+            },
         ],
         "sensors": [
             {
@@ -42,13 +51,16 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_delta_provider.sensors.feature",
                     "airflow_delta_provider.sensors.health",
-                    "airflow_delta_provider.sensors.paimon_row_tracking",
                     "airflow_delta_provider.sensors.protocol",
                     "airflow_delta_provider.sensors.quiet",
                     "airflow_delta_provider.sensors.quiet_window",
                     "airflow_delta_provider.sensors.table_version",
                 ],
-            }
+            },
+            {
+                "integration-name": _PAIMON,
+                "python-modules": ["airflow_delta_provider.sensors.paimon_row_tracking"],
+            },
         ],
         "triggers": [
             {
@@ -56,12 +68,15 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": [
                     "airflow_delta_provider.triggers.feature",
                     "airflow_delta_provider.triggers.health",
-                    "airflow_delta_provider.triggers.paimon_snapshot",
                     "airflow_delta_provider.triggers.quiet",
                     "airflow_delta_provider.triggers.table_change",
                     "airflow_delta_provider.triggers.table_event",
                 ],
-            }
+            },
+            {
+                "integration-name": _PAIMON,
+                "python-modules": ["airflow_delta_provider.triggers.paimon_snapshot"],
+            },
         ],
         "hooks": [
             {"integration-name": _INTEGRATION, "python-modules": ["airflow_delta_provider.hooks.delta_spark_submit"]}

@@ -1,8 +1,8 @@
 """A report for OpenLineage: the tables as datasets, with columns, version and audit results.
 
 Datasets are named like paths in OpenLineage's integration for Spark, so that both meet in one graph: for object stores
-``s3://bucket`` and the key, for disks ``file`` and the path. A table with a catalog name is included only if the report
-knows its location, since a wrong name would be another dataset.
+``s3://bucket`` and the key, for disks ``file`` and the path. A table with a catalog name is a dataset only if the
+report knows its location, since a wrong name would be another dataset. Without it, the results are tests of the run.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from airflow_delta_provider.domain.table_name import TableName, TableNameError
 _OBJECT_STORES = {"s3": "s3", "gs": "gs", "abfs": "abfss", "wasb": "wasbs"}
 #: Most tables in an event, and most assertions per table.
 _MAX_TABLES, _MAX_ASSERTIONS = 1000, 200
+#: Kind of the job that makes a table.
+_CREATES = "create-table"
 #: Jobs that check tables.
 _CHECKS = frozenset({"audit", "check-row-tracking", "check-paimon-row-tracking", "check-drift"})
 _SEVERITIES = {"ERROR": "error", "WARNING": "warn"}
@@ -32,6 +34,9 @@ class Assertion:
 
     :param assertion: code and title of the rule; for the result of all rules, the kind of the job
     :param severity: ``error`` or ``warn``
+    :param name: stable name of the rule, or the kind of the job
+    :param expected: expected value
+    :param actual: observed value
     """
 
     assertion: str
@@ -39,6 +44,9 @@ class Assertion:
     column: str | None = None
     severity: str = "error"
     description: str | None = None
+    name: str | None = None
+    expected: str | None = None
+    actual: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,7 @@ class TableDataset:
 
     :param namespace: address of its store
     :param columns: names and SQL types; empty if the report does not have them
+    :param change: ``ALTER`` or ``CREATE``; None if it was only read
     """
 
     namespace: str
@@ -54,6 +63,7 @@ class TableDataset:
     columns: tuple[tuple[str, str], ...] = ()
     version: int | None = None
     assertions: tuple[Assertion, ...] = ()
+    change: str | None = None
 
 
 def dataset_name(table: str, location: str | None = None) -> tuple[str, str] | None:
@@ -85,14 +95,28 @@ def datasets(report: JobReport) -> tuple[list[TableDataset], list[TableDataset]]
     changed: list[TableDataset] = []
     for table in report.tables[:_MAX_TABLES]:
         known = table.history or table.detail or {}
-        named = dataset_name(table.table, (table.detail or {}).get("location"))
+        named = _named(table)
         if named is None or table.version is None:
             continue
         columns = tuple((known.get("columns") or {}).items())
-        assertions = tuple(_assertions(report.kind, table))[:_MAX_ASSERTIONS] if report.kind in _CHECKS else ()
-        dataset = TableDataset(*named, columns, table.version, assertions)
+        change = ("CREATE" if report.kind == _CREATES else "ALTER") if table.changed else None
+        dataset = TableDataset(*named, columns, table.version, _checked(report.kind, table), change)
         (changed if table.changed else read).append(dataset)
     return read, changed
+
+
+def results_without_dataset(report: JobReport) -> list[tuple[str, Assertion]]:
+    """Return the results for tables whose location is unknown, each with the name of its table."""
+    unnamed = [table for table in report.tables[:_MAX_TABLES] if _named(table) is None and table.version is not None]
+    return [(table.table, each) for table in unnamed for each in _checked(report.kind, table)]
+
+
+def _named(table: TableReport) -> tuple[str, str] | None:
+    return dataset_name(table.table, (table.detail or {}).get("location"))
+
+
+def _checked(kind: str, table: TableReport) -> tuple[Assertion, ...]:
+    return tuple(_assertions(kind, table))[:_MAX_ASSERTIONS] if kind in _CHECKS else ()
 
 
 def operator_lineage(report: JobReport) -> Any:
@@ -102,13 +126,46 @@ def operator_lineage(report: JobReport) -> Any:
     except ImportError:
         return None
     read, changed = datasets(report)
-    return OperatorLineage(inputs=[_input(each) for each in read], outputs=[_output(each) for each in changed])
+    tests = _tests(results_without_dataset(report))
+    return OperatorLineage(
+        inputs=[_input(each) for each in read],
+        outputs=[_output(each) for each in changed],
+        run_facets={"test": tests} if tests is not None else {},
+    )
+
+
+def _tests(found: list[tuple[str, Assertion]]) -> Any:
+    """Return the facet of a run with the results of its tests; None if there are none, or the client has no facet."""
+    try:
+        from openlineage.client.facet_v2 import test_run
+    except ImportError:  # an older client
+        return None
+    executions = [
+        test_run.TestExecution(
+            name=each.name or each.assertion,
+            status="pass" if each.success else "fail",
+            severity=each.severity,
+            type=each.assertion,
+            description=each.description,
+            expected=each.expected,
+            actual=each.actual,
+            params={"table": table, **({} if each.column is None else {"column": each.column})},
+        )
+        for table, each in found
+    ]
+    return test_run.TestRunFacet(tests=executions) if executions else None
 
 
 def _assertions(kind: str, table: TableReport) -> Iterator[Assertion]:
     """Yield the overall result and the findings. Undecided findings are not assertions."""
     if table.verdict in (Verdict.PASS, Verdict.VIOLATED):
-        yield Assertion(kind, table.verdict is Verdict.PASS)
+        yield Assertion(
+            kind,
+            table.verdict is Verdict.PASS,
+            name=kind,
+            expected=Verdict.PASS.value,
+            actual=table.verdict.value,
+        )
     for finding in table.findings:
         if finding.is_open and finding.severity.value in _SEVERITIES:
             yield _assertion(finding)
@@ -118,7 +175,16 @@ def _assertion(finding: Finding) -> Assertion:
     rule = RULES.get(finding.code)
     name = f"{finding.code} {rule.title}" if rule else finding.code
     said = finding.evidence or finding.message
-    return Assertion(name, False, finding.column, _SEVERITIES[finding.severity.value], said[:1000])
+    return Assertion(
+        name,
+        False,
+        finding.column,
+        _SEVERITIES[finding.severity.value],
+        said[:1000],
+        name=rule.name if rule else finding.code,
+        expected="no finding",
+        actual=finding.severity.value,
+    )
 
 
 def _input(dataset: TableDataset) -> Any:
@@ -142,11 +208,16 @@ def _wire(kind: Any, assertion: Assertion) -> Any:
 
 
 def _facets(dataset: TableDataset) -> Mapping[str, Any]:
-    from openlineage.client.facet_v2 import dataset_version_dataset, schema_dataset
+    from openlineage.client.facet_v2 import dataset_version_dataset, lifecycle_state_change_dataset, schema_dataset
 
     facets: dict[str, Any] = {
         "version": dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=str(dataset.version))
     }
+    if dataset.change is not None:
+        changes = lifecycle_state_change_dataset.LifecycleStateChange
+        facets["lifecycleStateChange"] = lifecycle_state_change_dataset.LifecycleStateChangeDatasetFacet(
+            lifecycleStateChange=changes[dataset.change]
+        )
     if dataset.columns:
         fields = [schema_dataset.SchemaDatasetFacetFields(name=name, type=kind) for name, kind in dataset.columns]
         facets["schema"] = schema_dataset.SchemaDatasetFacet(fields=fields)

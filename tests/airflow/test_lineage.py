@@ -9,7 +9,7 @@ import pytest
 
 from airflow_delta_provider.domain.report.report import Severity
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
-from airflow_delta_provider.operators.lineage import Assertion, dataset_name, datasets
+from airflow_delta_provider.operators.lineage import Assertion, dataset_name, datasets, results_without_dataset
 from tests.airflow.reports import finding
 from tests.unit.rendering.reports import WAIVER, of_everything, report_of, sound, undecided, violated
 
@@ -59,7 +59,11 @@ def test_audited_table_has_columns_version_and_assertions() -> None:
     ]
     assert read.assertions[1].column == "id"
     [good], _ = datasets(report_of(sound()))
-    assert good.assertions == (Assertion("audit", True),)
+    assert good.assertions == (Assertion("audit", True, name="audit", expected="PASS", actual="PASS"),)
+    assert [(each.name, each.expected, each.actual) for each in read.assertions[:2]] == [
+        ("audit", "PASS", "VIOLATED"),
+        ("several-metadata-actions-in-commit", "no finding", "ERROR"),
+    ]
 
 
 def test_what_is_undecided_is_not_asserted() -> None:
@@ -72,8 +76,22 @@ def test_changed_table_is_an_output_and_one_that_was_not_read_is_left_out() -> N
     read, written = datasets(report_of(sound("/lake/r"), changed, kind="widen-types"))
     assert ([each.name for each in read], [each.name for each in written]) == (["/lake/r"], ["/lake/c"])
     assert read[0].assertions == ()
+    assert [each.change for each in (*read, *written)] == [None, "ALTER"]
+    [made] = datasets(report_of(changed, kind="create-table"))[1]
+    assert made.change == "CREATE"
     names = [each.name for each in datasets(of_everything())[0]]
     assert names == ["/lake/s", "/lake/aside", "/lake/aside", "/lake/u", "/lake/t"], "not those that failed"
+
+
+def test_results_of_a_table_without_a_known_location_are_tests_of_the_run() -> None:
+    report = report_of(violated("main.sales.orders"), violated("/lake/t"), sound("main.sales.returns"))
+    found = results_without_dataset(report)
+    assert [(table, each.name, each.success) for table, each in found] == [
+        ("main.sales.orders", "audit", False),
+        ("main.sales.orders", "several-metadata-actions-in-commit", False),
+        ("main.sales.returns", "audit", True),
+    ]
+    assert [each.name for each in datasets(report)[0]] == ["/lake/t"]
 
 
 def test_operator_without_a_report_tells_nothing() -> None:

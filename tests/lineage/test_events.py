@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,9 +18,12 @@ from airflow.sdk import DAG
 from airflow_delta_provider.exceptions import DeltaViolationError
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
+from airflow_delta_provider.operators.lineage import operator_lineage
 from airflow_delta_provider.operators.table_detail import DeltaTableDetailOperator
 from tests.airflow.test_operators import Run
 from tests.browser.lake import make_lake
+from tests.unit.rendering.reports import report_of, violated
+from tests.unit.rendering.reports import sound as table_report
 
 pytestmark = [
     pytest.mark.soak,
@@ -90,3 +94,17 @@ def test_detail_tells_a_table_and_asserts_nothing(lake: Path, tmp_path: Path) ->
     assert (returns["namespace"], returns["name"]) == ("file", f"{lake}/returns")
     assert [field["name"] for field in returns["facets"]["schema"]["fields"]] == ["id"]
     assert returns.get("inputFacets", {}) == {}
+
+
+def test_table_without_a_known_location_is_a_test_of_the_run_and_a_changed_one_is_altered() -> None:
+    from openlineage.client.serde import Serde
+
+    changed = replace(table_report("/lake/t"), changed=True)
+    lineage = operator_lineage(report_of(violated("main.sales.orders"), changed))
+    facets = {name: json.loads(Serde.to_json(facet)) for name, facet in lineage.run_facets.items()}
+    told = [(each["name"], each["status"], each["params"]) for each in facets["test"]["tests"]]
+    assert told[0] == ("audit", "fail", {"table": "main.sales.orders"})
+    assert told[1][:2] == ("several-metadata-actions-in-commit", "fail")
+    [output] = lineage.outputs
+    assert json.loads(Serde.to_json(output.facets["lifecycleStateChange"]))["lifecycleStateChange"] == "ALTER"
+    assert operator_lineage(report_of(table_report("/lake/t"))).run_facets == {}
