@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from scripts.operators_page import public_classes
 from scripts.sample_blocks import CHECKOUT, pages
 
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -30,6 +32,64 @@ def test_dag_has_tasks(page: Path, code: str, monkeypatch: pytest.MonkeyPatch):
     exec(compile(code.replace("with DAG(", "with _dag("), str(page), "exec"), {"_dag": kept(dags)})
     assert dags
     assert dags[0].tasks
+
+
+#: Blocks that are no part of a DAG, by a piece of their text, and the test that runs them.
+_ELSEWHERE = {
+    "write_deltalake(": "tests/unit/scripts/test_lost_rows.py",
+    "airflow_delta_provider.api": "tests/unit/jobs/test_api.py",
+    'detail("lake/orders")': "tests/unit/jobs/test_api.py",
+    'audit("s3://lake/**", storage=': "tests/unit/jobs/test_api.py",
+    "spark=spark": "tests/unit/jobs/test_api.py",
+    "run_delta_provider.py": "tests/platforms/test_guides.py",
+    "from airflow_delta_provider.domain.checks": "tests/unit/checks/test_rules.py",
+    "Case(": "tests/unit/audit/test_audit_damaged.py",
+}
+#: Tasks that pages mention before a piece.
+EARLIER = ("audit", "check", "detail", "plan", "read_orders", "run_job")
+PIECES = [
+    (page, code)
+    for page, code in BLOCKS
+    if "with DAG(" not in code and not any(piece in code for piece in _ELSEWHERE) and "@dag" not in code
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "code"), PIECES, ids=[f"{page.relative_to(CHECKOUT)}-{number}" for number, (page, _) in enumerate(PIECES)]
+)
+def test_piece_of_a_dag_is_one(page: Path, code: str, tmp_path: Path):
+    """A piece stands in a DAG, after the tasks and imports that its page has explained."""
+    from airflow.providers.standard.operators.empty import EmptyOperator
+    from airflow.sdk import DAG, task
+
+    spec = "table: s3://lake/orders\ncolumns: [{name: id, type: bigint}]"
+    (tmp_path / "tables").mkdir()
+    for name, text in {
+        "delta-provider.toml": 'tables = ["s3://lake/**"]',
+        "fleet.yaml": fleet_of_the_guide(),
+        "orders.yaml": spec,
+        "tables/orders.yaml": spec,
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    known = {
+        name.rpartition(".")[2]: class_at(name) for name in (*public_classes("operators"), *public_classes("sensors"))
+    }
+    with DAG("d") as dag:
+        dag.fileloc = str(tmp_path / "shown.py")
+        earlier = {name: EmptyOperator(task_id=f"earlier_{name}") for name in EARLIER}
+        exec(compile(code, str(page), "exec"), {"task": task, **known, **earlier})
+
+
+def fleet_of_the_guide() -> str:
+    guide = (CHECKOUT / "docs" / "guides" / "compatibility.md").read_text(encoding="utf-8")
+    return next(
+        block for block in re.findall(r"^```yaml\n(.*?)^```", guide, re.DOTALL | re.MULTILINE) if "policy" in block
+    )
+
+
+def class_at(name: str) -> type:
+    module, _, attribute = name.rpartition(".")
+    return getattr(import_module(module), attribute)
 
 
 def test_what_examples_import_is_there():

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from airflow_delta_provider.command_line import parser
+from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.get_provider_info import get_provider_info
 from scripts.generated_docs import PAGES
 from scripts.operators_page import public_classes
@@ -72,6 +73,83 @@ def test_commands_are_understood(page: Path, tmp_path: Path, monkeypatch: pytest
                 kind = parser.kind_of(command)
                 if kind is not None:
                     parser.table_parser(command, kind).parse_intermixed_args(words)
+
+
+#: First keys of YAML that is no file of this package, and the test that runs it.
+_RUN_ELSEWHERE = {
+    "name": "tests/unit/command_line/test_workflows.py",
+    "audit": "tests/unit/command_line/test_workflows.py",
+    "repos": "tests/unit/command_line/test_pre_commit.py",
+    "conn_type": "tests/airflow/test_storage_credentials.py",
+}
+
+
+@each_page
+def test_files_are_valid(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    """Specs, policies, fleets, waivers and configurations, as `check-files` sees them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "migrations_policy.yaml").write_text("waivers: []", encoding="utf-8")
+    (tmp_path / "fleet.yaml").write_text("engines: []", encoding="utf-8")
+    for number, (language, code) in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8"))):
+        first = re.match(r"[{\s]*\"?(\w+)", code)
+        if language not in ("yaml", "toml", "json") or (first and first[1] in _RUN_ELSEWHERE):
+            continue
+        if not [line for line in code.splitlines() if line.strip() and not line.startswith("#")]:
+            continue  # a comment for editors
+        (tmp_path / f"{number}.{language}").write_text(code, encoding="utf-8")
+        assert main(["check-files", f"{number}.{language}"]) == 0, capsys.readouterr().out
+
+
+def test_files_that_are_run_elsewhere_are():
+    assert all((CHECKOUT / place).is_file() for place in _RUN_ELSEWHERE.values())
+
+
+_MAKE = re.compile(r"^([a-z-]+):", re.MULTILINE)
+#: Lines of other programs, and why no test here runs them.
+_NOT_RUN = {
+    "pip install": "tests/unit/command_line/test_workflows.py does, with -m soak",
+    "pipx install": "tests/unit/command_line/test_workflows.py does, with -m soak",
+    "pip wheel": "make dist builds the same wheel",
+    "airflow connections": "it needs Airflow's database: tests/system has this connection",
+    "eval": "tests/unit/command_line/test_completion.py asks as the shell does",
+    "python delta-provider.pyz": "tests/unit/scripts/test_dist.py runs the file",
+    "spark-submit delta_provider.py": "make platforms runs it",
+    "databricks fs": "a client of the platform",
+    "gcloud storage": "a client of the platform",
+    "aws s3": "a client of the platform",
+    "python -m": "a module of this repository",
+}
+
+
+@each_page
+def test_every_line_of_a_console_is_tested_or_has_a_reason(page: Path):
+    targets = _MAKE.findall((CHECKOUT / "Makefile").read_text(encoding="utf-8"))
+    for language, code in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        for line in code.splitlines() if language == "console" else ():
+            if not line.startswith("$ ") or line.startswith(_COMMAND):  # output; or parsed above
+                continue
+            words = line.removeprefix("$ ").split()
+            if words[0] == "make":
+                assert words[1] in targets, line
+            else:
+                assert any(" ".join(words).startswith(known) for known in _NOT_RUN), line
+
+
+@each_page
+def test_commands_without_tables_are_understood(page: Path):
+    parsers = {
+        "check-files": parser.files_parser,
+        "demo": parser.demo_parser,
+        "show": parser.show_parser,
+        "warm-up": parser.warm_up_parser,
+    }
+    for language, code in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        for line in code.replace("\\\n", " ").splitlines() if language == "console" else ():
+            if line.startswith(_COMMAND) and "COMMAND" not in line:
+                command, *words = shlex.split(line.removeprefix(_COMMAND), comments=True)
+                assert command in (*parser.names(), "--help", "--version"), line
+                if command in parsers:
+                    parsers[command]().parse_args(words)
 
 
 def leads(page: Path, link: str) -> bool:
