@@ -51,6 +51,12 @@ class Sample:
     arguments: str = ""
     shown: Callable[[JobReport], str] = render_log
 
+    @property
+    def label(self) -> str:
+        """The first line of the sample: what printed it, and the command that does the same."""
+        source = "log of a task" if self.shown is render_log else "text of an alert"
+        return " ".join(filter(None, (f"# {source}: {self.command} {_LAKE}/{self.table}", self.arguments)))
+
     def request(self, lake: Path) -> JobRequest:
         """Return the request that the command line makes of it."""
         words = [str(lake / self.table), *self.arguments.split(), "--no-config"]
@@ -94,12 +100,12 @@ def make_lake(spark: SparkSession, lake: Path) -> None:
 def printed(sample: Sample, lake: Path, run: Callable[[JobRequest], JobReport]) -> str:
     """Run the job of a sample; return its report as it is shown of tables in ``s3a://lake``, without times."""
     report = run(sample.request(lake))
-    document = json.loads(json.dumps(report.to_json()).replace(str(lake), _LAKE))
+    document = json.loads(json.dumps(report.to_json()).replace(f"file:{lake}", _LAKE).replace(str(lake), _LAKE))
     for entry in document["tables"]:
         entry["timings"] = {}
         for finding in entry["findings"]:
             finding.pop("timestamp", None)
-    return sample.shown(JobReport.from_json(document))
+    return f"{sample.label}\n{sample.shown(JobReport.from_json(document))}"
 
 
 def _statements(flights: Path, lake: Path) -> Iterator[str]:

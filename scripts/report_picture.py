@@ -53,6 +53,7 @@ _WORD = re.compile(rf"\b(?:{'|'.join(_STYLES)}|[A-Z]{{2}}\d\d)\b")
 def render() -> str:
     """Return the picture, an SVG."""
     ((_, text), *_) = all_shown()[_SAMPLE]
+    text = text.partition("\n")[2]  # without its label
     return _picture([_COMMAND, "", *text.splitlines()], _TITLE, "from the sample of the report", moves=False)
 
 
