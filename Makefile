@@ -190,9 +190,11 @@ site: setup
 demo: setup
 	@$(BIN)/python -m demo
 
-# What is released: wheel and sdist, and the command line as one file that needs nothing but Python.
+# What is released: wheel and sdist, the wheel of the command line alone, the command line as one file that needs nothing but
+# Python, and the checksums of all.
 dist: setup
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --wheel --outdir dist standalone
 	$(BIN)/python -m scripts.dist dist
 
 # The next section of the changelog, from changes/; VERSION=X.Y.Z writes it.

@@ -6,9 +6,11 @@ compiled modules, and compile the sources at each start.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -18,6 +20,8 @@ from airflow_delta_provider.hooks.workspace import write_job_archive
 _SHEBANG = b"#!/usr/bin/env python3\n"
 #: The same file under two names: spark-submit knows what is Python by the ending alone.
 NAMES = ("delta-provider.pyz", "delta_provider.py")
+#: Checksums of all files, for ``sha256sum --check``.
+SUMS = "SHA256SUMS"
 
 
 def main(folder: str = "dist") -> None:
@@ -29,6 +33,15 @@ def main(folder: str = "dist") -> None:
         (target / name).write_bytes(whole)
         (target / name).chmod(0o755)
         print(target / name)
+    (target / SUMS).write_text("".join(_sums(target)), encoding="utf-8")
+    print(target / SUMS)
+
+
+def _sums(folder: Path) -> Iterator[str]:
+    """Yield the lines of ``sha256sum`` for the files of a folder."""
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.name != SUMS:
+            yield f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
 
 
 def content() -> bytes:

@@ -32,7 +32,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
     dist.main(str(folder))
-    assert sorted(path.name for path in folder.iterdir()) == sorted(dist.NAMES)
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*dist.NAMES, dist.SUMS])
     return folder / dist.NAMES[0]
 
 
@@ -51,6 +51,12 @@ def lake(tmp_path: Path) -> Path:
     table.commits[2].extend([first, first])
     OnDisk(tmp_path / "lake" / "bad", table)
     return tmp_path / "lake"
+
+
+def test_files_have_checksums(program: Path) -> None:
+    command = ["sha256sum", "--check", "--strict", dist.SUMS]
+    done = subprocess.run(command, cwd=program.parent, capture_output=True, text=True, check=True)
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == sorted(dist.NAMES)
 
 
 def test_tables_are_audited_where_nothing_is_installed(python: Path, program: Path, lake: Path) -> None:
