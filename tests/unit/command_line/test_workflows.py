@@ -324,3 +324,15 @@ def test_command_line_installs_alone(tmp_path, lake, line):
     assert runner.shell("delta-provider audit 's3://lake/**'", {})[0] == 1, runner.printed
     assert runner.shell(line.replace("install", "list").partition(" './")[0], {})[0] == 0
     assert "apache-airflow" not in runner.printed
+
+
+@pytest.mark.soak
+def test_action_installs_its_packages(tmp_path, lake):
+    """Into an environment of its own, with packages of the index: the runner's Python stays as it is."""
+    venv.create(tmp_path / "empty", with_pip=True)
+    runner = Runner(tmp_path, **lake.environment)
+    runner.environment["PATH"] = f"{tmp_path / 'empty' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    runner.environment["PYTHONPATH"] = ""
+    code, outputs = runner.action({"tables": "s3://lake/**", "format": "sarif"})
+    assert (code, bool(outputs["sarif"])) == (1, True), runner.printed
+    assert not list((tmp_path / "empty" / "lib").glob("*/site-packages/obstore"))
