@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 
+from docutils import nodes
+from sphinx.application import Sphinx
+
 from airflow_delta_provider import __version__
+from airflow_delta_provider.command_line.rules import entries
 
 # Airflow writes its configuration when it is imported: not into the home of whoever builds the site.
 _HOME = tempfile.TemporaryDirectory(prefix="airflow-home-", ignore_cleanup_errors=True)
@@ -41,3 +45,19 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
 autodoc_preserve_defaults = True
+
+
+def _with_titles(app: Sphinx, page: nodes.document) -> None:
+    """Add the title of each rule to its heading, which is its code alone, so that links to it stay short."""
+    if app.env.docname != "reference/rules":
+        return
+    known = entries()
+    for section in page.findall(nodes.section):
+        heading = section.next_node(nodes.title)
+        if heading is not None and (rule := known.get(heading.astext())) is not None:
+            heading += nodes.Text(f" {rule.title}")
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the functions above; Sphinx calls it."""
+    app.connect("doctree-read", _with_titles, priority=100)  # before the contents are collected
