@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureKind
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
+from airflow_delta_provider.domain.engine import profiles
 from airflow_delta_provider.domain.engine.profile import Profile, Release, Support
 from airflow_delta_provider.domain.engine.profiles import PROFILES
 from airflow_delta_provider.domain.engine.statistics_use import ALL, STRUCT, TYPES, UNKNOWN, Reliance
 
+_PROFILES = Path(profiles.__file__).with_name("profiles.json")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "engines.md"
 _INTRODUCTION = """\
 # Engines
@@ -35,7 +39,10 @@ If the listed releases before and after an unlisted release agree, that release 
 known about later releases.
 
 A second table per engine shows the statistics of files on which its releases rely: if these statistics are wrong, the
-engine returns wrong results without an error. `no` is known; `?` is not. "Fields" are fields of structs.\
+engine returns wrong results without an error. `no` is known; `?` is not. "Fields" are fields of structs.
+
+A release can behave otherwise under conditions, such as values of a column or the state of a property: see
+[conditions](../guides/compatibility.md#conditions). They are listed below the table of an engine.\
 """
 #: Titles of columns about statistics.
 _USES = {
@@ -56,10 +63,12 @@ _CELLS = {
 
 def render() -> str:
     """Return the page."""
-    return "\n\n".join([_INTRODUCTION, *map(_section, PROFILES.values())]) + "\n"
+    stated = {entry["engine"]: entry.get("conditions", ()) for entry in json.loads(_PROFILES.read_text("utf-8"))}
+    sections = (_section(profile, stated[name]) for name, profile in PROFILES.items())
+    return "\n\n".join([_INTRODUCTION, *sections]) + "\n"
 
 
-def _section(profile: Profile) -> str:
+def _section(profile: Profile, conditions: Sequence[Mapping[str, Any]]) -> str:
     versions = [release.version or "stored source" for release in profile.releases]
     rows = [["feature", *versions], ["---"] * (len(versions) + 1), *_rows(profile)]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
@@ -71,7 +80,30 @@ def _section(profile: Profile) -> str:
     sources |= dict.fromkeys(
         f"- Statistics: {release.statistics.source}" for release in profile.releases if release.statistics is not None
     )
+    facts.append(_conditions(conditions))
     return "\n\n".join(filter(None, [*facts, "Sources:\n\n" + "\n".join(sources)]))
+
+
+def _conditions(conditions: Sequence[Mapping[str, Any]]) -> str:
+    """Return the conditions of an engine as a table; empty if there are none."""
+    if not conditions:
+        return ""
+    lines = ["| releases | condition | the engine | remedy | source |", "|---|---|---|---|---|"]
+    for each in conditions:
+        since, until = each.get("since"), each.get("until")
+        releases = f"{since or 'first'} to {until}" if until else f"from {since}" if since else "all"
+        effect = f"{each['effect']}{_SILENTLY.get(each['outcome'], '')}"
+        condition = "<br>".join(f"`{name}: {_value(value)}`" for name, value in each["if"].items())
+        source = ", ".join(filter(None, (each.get("source"), each.get("date"))))
+        lines.append(f"| {releases} | {condition} | {effect} | {each.get('remedy', '')} | {source} |")
+    return "\n".join(lines)
+
+
+def _value(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False).replace('"', "")
+
+
+_SILENTLY = {"misreads": ", without an error", "miswrites": ", without an error", "undecided": " (not certain)"}
 
 
 def _rows(profile: Profile) -> Iterator[list[str]]:

@@ -25,7 +25,7 @@ from airflow_delta_provider.domain.checks.compatibility import (
 from airflow_delta_provider.domain.checks.rule import Prose, Rule
 from airflow_delta_provider.domain.engine.access import Access, Demands, Outcome, Reason, assess, outcome_of
 from airflow_delta_provider.domain.engine.fleet import Member, RecentWriter, RecentWriters, TableFleet
-from airflow_delta_provider.domain.engine.profile import Support
+from airflow_delta_provider.domain.engine.profile import Profile, Support
 from airflow_delta_provider.domain.engine.profiles import engine_of
 from airflow_delta_provider.domain.engine.spark_library import version_of
 from airflow_delta_provider.domain.report.answers import EngineOutcome, Probe
@@ -39,21 +39,32 @@ _RULES = {
 }
 _BOTH = frozenset(Access)
 _ORDER = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)
+_KEEP_AWAY = "Keep that engine away from the table, or use a release of it that reads the table right."
 
 
 def lockouts(before: Demands | None, after: Demands, fleet: TableFleet, writers: RecentWriters) -> tuple[Finding, ...]:
-    """Return findings about engines that a change locks out, or may: errors first.
+    """Return findings about engines that a change locks out, or may: errors first, and misreads first among them.
 
     An engine that must keep its access, or that wrote recently and may write again, gives an error if it is locked out,
     and an undecided finding if its support is unknown. An engine that is declared but need not keep its access gives a
-    warning. Demands that an engine met when it wrote do not count against it, unless it silently disregards features.
+    warning, but an error if it misreads the table: a failing job is noticed, a wrong row is not. Demands that an engine
+    met when it wrote do not count against it, unless it silently disregards features.
 
     :param before: current demands of the table, whose lock-outs are left out; None to report all lock-outs
     :param after: demands after the change, or the current ones if there is no change
     """
     found = [finding for subject in _subjects(fleet, writers) for finding in _judge(subject, before, after)]
     found += _unidentified(fleet, writers, before, after)
-    return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))
+    return tuple(sorted(found, key=_weight))
+
+
+def _weight(finding: Finding) -> tuple[int, bool]:
+    return _ORDER.index(finding.severity), finding.code != SILENT_WRONG_RESULTS.code
+
+
+def engines_of(fleet: TableFleet, writers: RecentWriters) -> tuple[tuple[Profile, str | None], ...]:
+    """Return the declared engines and the recent writers that have a profile, with their versions."""
+    return tuple((subject.member.profile, subject.member.version) for subject in _subjects(fleet, writers))
 
 
 def kept_engines(
@@ -68,7 +79,7 @@ def kept_engines(
     for subject in _kept(fleet):
         reasons = [r for r in _reasons(known[subject.key], before, after) if r.access in subject.must]
         if reasons:
-            found.append((subject.member, _found(subject, reasons, None, is_change=True)))
+            found.append((subject.member, _found(subject, reasons, None, must=True, is_change=True)))
     return tuple(found)
 
 
@@ -256,9 +267,12 @@ def _judge(subject: _Subject, before: Demands | None, after: Demands) -> Iterato
     needed = tuple(reason for reason in reasons if reason.access in subject.must)
     besides = tuple(r for r in reasons if r.access in subject.uses - subject.must)
     if needed:
-        yield _found(subject, needed, None, is_change=before is not None)
+        yield _found(subject, needed, None, must=True, is_change=before is not None)
     if besides and outcome_of(needed) is not Outcome.READ_LOCKED:
-        yield _found(subject, besides, Severity.WARNING, is_change=before is not None)
+        misread = any(r.access is Access.READ for r in _deciding(Outcome.SILENT_WRONG_RESULTS, besides))
+        is_error = misread and outcome_of(besides) is Outcome.SILENT_WRONG_RESULTS and subject.replaced_by is None
+        severity = None if is_error else Severity.WARNING
+        yield _found(subject, besides, severity, must=False, is_change=before is not None)
 
 
 def _reasons(subject: _Subject, before: Demands | None, after: Demands) -> tuple[Reason, ...]:
@@ -269,15 +283,17 @@ def _reasons(subject: _Subject, before: Demands | None, after: Demands) -> tuple
     profile, version = subject.member.profile, subject.member.version
     reasons = assess(profile, version, after).reasons
     if before is not None:
-        earlier = assess(profile, version, before).reasons
-        reasons = tuple(reason for reason in reasons if reason not in earlier)
+        earlier = {reason.key for reason in assess(profile, version, before).reasons}
+        reasons = tuple(reason for reason in reasons if reason.key not in earlier)
     if subject.writer is not None and subject.writer.managed is not None:
-        managed = assess(profile, version, subject.writer.managed).reasons
-        reasons = tuple(r for r in reasons if r.support is Support.WRONG or r not in managed)
+        managed = {reason.key for reason in assess(profile, version, subject.writer.managed).reasons}
+        reasons = tuple(r for r in reasons if r.support is Support.WRONG or r.key not in managed)
     return reasons
 
 
-def _found(subject: _Subject, reasons: Collection[Reason], severity: Severity | None, *, is_change: bool) -> Finding:
+def _found(
+    subject: _Subject, reasons: Collection[Reason], severity: Severity | None, *, must: bool, is_change: bool
+) -> Finding:
     outcome = outcome_of(reasons)
     deciding = _deciding(outcome, reasons)
     rule: Rule = _RULES[outcome]
@@ -290,27 +306,51 @@ def _found(subject: _Subject, reasons: Collection[Reason], severity: Severity | 
             parts.append(", and {later} since")
             facts["later"] = subject.replaced_by
         parts.append(". ")
-    elif severity is None:
+    elif must:
         parts.append("{engine} must stay able to {uses} this table. ")
         facts["uses"] = _verbs(subject.must)
     else:
         parts.append("{engine} is declared to {uses} this table. ")
         facts["uses"] = _verbs(subject.uses)
-    parts.append(_SENTENCES[outcome, is_change])
-    parts.append(" ({sources}).")
+    by_feature = [reason for reason in deciding if not reason.effect]
+    cases = [_case(reason, outcome, is_change=is_change) for reason in deciding if reason.effect]
+    if by_feature or not cases:
+        parts.append(_SENTENCES[outcome, is_change])
+        parts.append(" ({sources}).")
+        features = list(dict.fromkeys(reason.subject for reason in by_feature if reason.subject))
+        facts["features"] = features or ["the protocol"]
+        facts["sources"] = Prose("; ".join(dict.fromkeys(reason.source for reason in by_feature)))
+    if cases:
+        parts.append(" {cases}" if by_feature else "{cases}")
+        facts["cases"] = Prose(" ".join(dict.fromkeys(cases)))
     unversioned = outcome is Outcome.UNKNOWN and subject.member.version is None and subject.member.profile.has_releases
     if unversioned:
         parts.append(" Its version is not known, and releases differ.")
-    features = list(dict.fromkeys(reason.subject for reason in deciding if reason.subject))
-    return rule.found(
-        "".join(parts),
-        severity=severity,
-        remedy=DECLARE_VERSION if unversioned else None,
-        subject=subject.member.name,
-        features=features or ["the protocol"],
-        sources=Prose("; ".join(dict.fromkeys(reason.source for reason in deciding))),
-        **facts,
-    )
+    remedy = DECLARE_VERSION if unversioned else _remedy(rule, deciding)
+    return rule.found("".join(parts), severity=severity, remedy=remedy, subject=subject.member.name, **facts)
+
+
+def _case(reason: Reason, outcome: Outcome, *, is_change: bool) -> str:
+    """Return the sentence about a condition that decides an outcome."""
+    start = "After the change, it" if is_change else "It"
+    if outcome is Outcome.UNKNOWN:
+        start = f"It is not known whether it {'then ' if is_change else ''}"
+        return f"{start}{reason.effect}: {reason.subject} ({reason.source})."
+    silently = ", without an error" if outcome is Outcome.SILENT_WRONG_RESULTS else ""
+    return f"{start} {reason.effect}{silently}: {reason.subject} ({reason.source})."
+
+
+def _remedy(rule: Rule, deciding: Collection[Reason]) -> str | None:
+    """Return the remedies of conditions, and that of the rule if features decide as well; None for only the latter."""
+    cases = [reason for reason in deciding if reason.effect]
+    if not cases:
+        return None
+    remedies = [reason.remedy for reason in cases if reason.remedy]
+    if len(remedies) < len(cases) and rule is SILENT_WRONG_RESULTS:
+        remedies.append(_KEEP_AWAY)
+    if len(cases) < len(deciding) or not remedies:
+        remedies.append(rule.remedy)
+    return " ".join(dict.fromkeys(remedies))
 
 
 #: Sentence for an outcome; the flag is True for a change.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
@@ -13,12 +13,23 @@ from typing import Any
 from airflow_delta_provider.domain.changes.expected_protocol import written_types
 from airflow_delta_provider.domain.changes.lockouts import kept_engines, lockouts, unreadable_demands
 from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.steps import SetProperties, Step, WidenColumns, each_step
+from airflow_delta_provider.domain.changes.steps import (
+    AddColumns,
+    Alteration,
+    MapColumns,
+    RenameColumn,
+    RenameColumns,
+    SetProperties,
+    Step,
+    WidenColumns,
+    each_step,
+)
 from airflow_delta_provider.domain.changes.steps.table import OF_OTHERS
 from airflow_delta_provider.domain.changes.widen_types import Widening
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.compatibility import (
     READ_LOCKED,
+    SILENT_WRONG_RESULTS,
     UNIDENTIFIED_WRITER,
     UNKNOWN_SUPPORT,
     WRITE_LOCKED,
@@ -46,8 +57,10 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import CURRENT_DEFAULT, Metadata
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type
 from airflow_delta_provider.domain.delta.table_features import demands_of, unlisted_features
+from airflow_delta_provider.domain.delta.table_properties import COLUMN_MAPPING_MODE, MappingMode
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.access import Demands
+from airflow_delta_provider.domain.engine.conditions import Clause, Decision
 from airflow_delta_provider.domain.engine.fleet import Member, RecentWriters, TableFleet
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.table_name import TableName
@@ -69,12 +82,25 @@ def demands_with(state: TableState, features: Iterable[str], widenings: Sequence
         named.append(TYPE_WIDENING.name)
     if any(widening.new == TIMESTAMP_NTZ for widening in changed):
         named.append(TIMESTAMP_NTZ_FEATURE.name)
-    return demands_of(
+    after = demands_of(
         state.protocol.supporting(named),
         state.metadata,
         [TypeChange.of(widening.column, widening.new) for widening in changed],
         with_requirements(frozenset(named)),
     )
+    return following(demands_of(state.protocol, state.metadata), after)
+
+
+def following(before: Demands, after: Demands) -> Demands:
+    """Return demands after a change that keeps the values of a table."""
+    if before.traits is None or after.traits is None:
+        return after
+    return replace(after, traits=after.traits.following(before.traits))
+
+
+def with_files(demands: Demands, decisions: Mapping[Clause, Decision]) -> Demands:
+    """Return demands with decisions about the table's files."""
+    return demands if demands.traits is None else replace(demands, traits=demands.traits.with_files(decisions))
 
 
 def demands_after(plan: Plan, state: TableState) -> Demands:
@@ -94,15 +120,35 @@ def demands_after(plan: Plan, state: TableState) -> Demands:
             *(plan.protocol_after.features - state.protocol.features),
             *(feature.name for feature in FEATURES.values() if feature.column_type in types),
         },
+        _renamed(each),
     )
     # The engine lists the features that a change needs, and stops using a feature before it drops it.
     still_unlisted = unlisted_features(state.protocol, state.metadata) - plan.protocol_after.features
-    return replace(after, unlisted=still_unlisted)
+    return following(demands_of(state.protocol, state.metadata), replace(after, unlisted=still_unlisted))
+
+
+def _renamed(each: Iterable[Step]) -> list[tuple[str, ...]]:
+    """Return the columns in data files that steps rename or add: with column mapping, files have other names."""
+    parts: list[tuple[str, ...]] = []
+    for step in each:
+        if isinstance(step, Alteration):
+            parts += [column.parts for column in step.renames]
+            parts += [column.parts for column in step.adds]
+        elif isinstance(step, AddColumns):
+            parts += [column.parts for column in step.columns]
+        elif isinstance(step, RenameColumn):
+            parts.append(step.column.parts)
+        elif isinstance(step, RenameColumns):
+            parts += [column.parts for column in step.columns]
+    return parts
 
 
 def _with_properties(metadata: Metadata, each: Iterable[Step]) -> Metadata:
     """Return metadata with the properties that steps set: a property can put a feature in use."""
+    each = list(each)
     properties = {name: value for step in each if isinstance(step, SetProperties) for name, value in step.properties}
+    if any(isinstance(step, MapColumns) for step in each):
+        properties[COLUMN_MAPPING_MODE] = MappingMode.NAME.value
     if not properties:
         return metadata
     wire = metadata.to_json()
@@ -134,13 +180,24 @@ class Preflight:
     kept: tuple[tuple[Member, Finding], ...] = ()
 
     @classmethod
-    def of(cls, plan: Plan, state: TableState, fleet: TableFleet, writers: RecentWriters) -> Preflight:
+    def of(
+        cls,
+        plan: Plan,
+        state: TableState,
+        fleet: TableFleet,
+        writers: RecentWriters,
+        files: Callable[[Demands, Demands], Mapping[Clause, Decision]] | None = None,
+    ) -> Preflight:
         """Check a plan against the engines of a table.
 
         :param state: state of the table when the plan was made
+        :param files: returns decisions about the table's files, given the demands before and after the plan
         """
         try:
             before, after = demands_of(state.protocol, state.metadata), demands_after(plan, state)
+            if files is not None and (decisions := files(before, after)):
+                before = with_files(before, decisions)
+                after = following(before, after)
         except (ValueError, BrokenLogError) as error:
             kept = unreadable_demands(error, fleet)
             return cls(tuple(finding for _, finding in kept), kept)
@@ -196,8 +253,11 @@ def _to_accept(finding: Finding) -> Finding:
     return UNKNOWN_SUPPORT.worded(replace(finding, remedy=f"{known} {accept}"))
 
 
-def _headline(found: Iterable[Finding]) -> Iterator[str]:
-    """Yield a sentence that names the locked-out engines that wrote recently."""
+def _headline(found: Collection[Finding]) -> Iterator[str]:
+    """Yield sentences that name the engines that would misread the table, and the locked-out recent writers."""
+    misreaders = [str(finding.subject) for finding in found if finding.code == SILENT_WRONG_RESULTS.code]
+    if misreaders:
+        yield f"Engines that would misread or damage the table without an error: {', '.join(sorted(misreaders))}."
     codes = {READ_LOCKED.code, WRITE_LOCKED.code}
     wrote = [str(finding.subject) for finding in found if finding.code in codes and "commits" in (finding.facts or {})]
     if wrote:

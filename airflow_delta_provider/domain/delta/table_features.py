@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from airflow_delta_provider.domain.delta.data_type import all_columns
+from airflow_delta_provider.domain.delta.engine_conditions import traits_of
 from airflow_delta_provider.domain.delta.features.columns import (
     ALLOW_COLUMN_DEFAULTS,
     INVARIANTS,
@@ -76,18 +77,21 @@ def demands_of(
     metadata: Metadata | None = None,
     planned: Iterable[TypeChange] = (),
     used: Iterable[str] = (),
+    renamed: Iterable[tuple[str, ...]] = (),
 ) -> Demands:
     """Return the requirements of a table.
 
     :param metadata: metadata; without it, every feature counts as used
     :param planned: type changes that are planned
     :param used: features that will be used, regardless of the metadata
+    :param renamed: paths of columns that are renamed or added, so that their names in data files will differ
     :raises ValueError: if the record of type changes is malformed
     """
     from airflow_delta_provider.domain.engine.access import Demands  # late: it loads the profiles of engines
 
     reader, writer = _named(reader_features(protocol)), _named(protocol.features) | _of_legacy_version(protocol)
-    changes = [*planned] if metadata is None else [*_recorded(metadata), *planned]
+    planned = [*planned]
+    changes = planned if metadata is None else [*_recorded(metadata), *planned]
     return Demands(
         reader=reader,
         writer=writer | reader,
@@ -102,6 +106,7 @@ def demands_of(
         is_readable=not lacks_a_list(protocol)
         and protocol.min_reader_version <= READER_FEATURES_VERSION
         and protocol.min_writer_version <= WRITER_FEATURES_VERSION,
+        traits=None if metadata is None else traits_of(protocol, metadata, planned, renamed),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from operator import methodcaller
 
+from airflow_delta_provider.domain.engine.conditions import Behavior, Clause, Met, Traits
 from airflow_delta_provider.domain.engine.profile import BY_VERSION, Profile, Release, Support
 from airflow_delta_provider.domain.engine.profiles import PROFILES, engine_of
 from airflow_delta_provider.domain.engine.spark_library import version_of
@@ -49,6 +50,7 @@ class Demands:
     :param widening: feature that the type changes belong to
     :param unlisted: features that the metadata uses and that the protocol's lists lack
     :param is_readable: whether the protocol shows the table's features
+    :param traits: the table's traits that conditions of engines are about; None if they are not known
     """
 
     reader: frozenset[str] = frozenset()
@@ -60,23 +62,34 @@ class Demands:
     widening: frozenset[str] = frozenset()
     unlisted: frozenset[str] = frozenset()
     is_readable: bool = True
+    traits: Traits | None = None
 
 
 @dataclass(frozen=True)
 class Reason:
     """The reason why an engine cannot do something, or why that is unknown.
 
-    :param subject: a feature or a type change; empty if the protocol or the engine's release is unknown
+    :param subject: a feature or a type change; empty if the protocol or the engine's release is unknown. For a
+        condition, the cause of its being met or undecided
     :param source: source of the information, with its date
+    :param effect: for a condition, the behavior of the engine
+    :param remedy: for a condition, a way to avoid that
     """
 
     access: Access
     support: Support
     subject: str
     source: str
+    effect: str = ""
+    remedy: str = ""
 
     def __str__(self) -> str:
         return f"{self.access.value} {self.subject}: {self.support.value} ({self.source})"
+
+    @property
+    def key(self) -> tuple[Access, Support, str]:
+        """The identity of a reason: a condition may hold because of more columns and be the same."""
+        return self.access, self.support, self.effect or f"{self.subject} {self.source}"
 
 
 @dataclass(frozen=True)
@@ -144,6 +157,7 @@ def _reasons(profile: Profile, version: str | None, demands: Demands) -> Iterato
                     yield Reason(Access.READ, taken, f"{feature}: {old} to {new}", source)
                     if not profile.read_only:
                         yield Reason(Access.WRITE, taken, f"{feature}: {old} to {new}", source)
+    yield from _of_conditions(profile, version, demands.traits)
     if profile.read_only:
         return
     for feature in sorted(demands.writer):
@@ -151,6 +165,59 @@ def _reasons(profile: Profile, version: str | None, demands: Demands) -> Iterato
         found = profile.support(version, methodcaller("writing", name, unused=unused))
         if found is not Support.YES:
             yield Reason(Access.WRITE, found, feature, source)
+
+
+_BEHAVIORS = {
+    Behavior.MISREADS: (Access.READ, Support.WRONG),
+    Behavior.MISWRITES: (Access.WRITE, Support.WRONG),
+    Behavior.REFUSES_READING: (Access.READ, Support.NO),
+    Behavior.REFUSES_WRITING: (Access.WRITE, Support.NO),
+    Behavior.UNDECIDED: (Access.READ, Support.UNKNOWN),
+}
+
+
+def _of_conditions(profile: Profile, version: str | None, traits: Traits | None) -> Iterator[Reason]:
+    for condition, everywhere in profile.conditions(version).items():
+        access, support = _BEHAVIORS[condition.behavior]
+        found = condition.decide(traits)
+        if found.met is Met.NO or (profile.read_only and access is Access.WRITE):
+            continue
+        known = everywhere and found.met is Met.YES
+        source = ", ".join(filter(None, (condition.source, condition.date)))
+        yield Reason(
+            access, support if known else Support.UNKNOWN, found.why, source, condition.effect, condition.remedy
+        )
+
+
+def undecided_clauses(
+    engines: Iterable[tuple[Profile, str | None]], demands: Demands, before: Demands | None = None
+) -> Iterator[Clause]:
+    """Yield the clauses of conditions that a table's metadata does not decide.
+
+    :param engines: profiles with versions
+    :param before: demands before a change; conditions that were undecided then are left out
+    """
+    for profile, version in engines:
+        for condition in profile.conditions(version):
+            was_undecided = before is not None and condition.decide(before.traits).met is Met.UNKNOWN
+            if not was_undecided and condition.decide(demands.traits).met is Met.UNKNOWN:
+                yield from condition.clauses
+
+
+def known_misreaders(demands: Demands) -> Iterator[str]:
+    """Yield the engines that are known to misread a table without an error, with their releases."""
+    for profile in PROFILES.values():
+        bad = [release.version for release in profile.releases if _misreads(profile, release.version or None, demands)]
+        if bad:
+            ends = bad[0] if len(bad) == 1 else f"{bad[0]} to {bad[-1]}"
+            yield " ".join(filter(None, (profile.label, ends)))
+
+
+def _misreads(profile: Profile, version: str | None, demands: Demands) -> bool:
+    found = assess(profile, version, demands)
+    return found.outcome is Outcome.SILENT_WRONG_RESULTS and any(
+        reason.access is Access.READ and reason.support is Support.WRONG for reason in found.reasons
+    )
 
 
 def _source(releases: tuple[Release, ...] | None) -> str:

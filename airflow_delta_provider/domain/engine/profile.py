@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from airflow_delta_provider.domain.engine.conditions import Condition, ConditionError, read_condition
 from airflow_delta_provider.domain.engine.spark_library import version_of
 from airflow_delta_provider.domain.engine.statistics_use import KEYS as _STATISTICS_KEYS
 from airflow_delta_provider.domain.engine.statistics_use import Reliance, StatisticsUse, answer
@@ -50,6 +51,7 @@ class Release:
     :param lists_all: whether ``reads`` and ``writes`` are its own lists: it refuses features that they lack
     :param crates: library versions in its signature, if the library is numbered separately
     :param statistics: the statistics of files that it relies on; None if no source covers them
+    :param conditions: cases in which it behaves otherwise
     """
 
     version: str
@@ -67,6 +69,7 @@ class Release:
     lists_all: bool = True
     crates: tuple[str, ...] = ()
     statistics: StatisticsUse | None = None
+    conditions: tuple[Condition, ...] = ()
 
     @classmethod
     def of(
@@ -87,7 +90,7 @@ class Release:
 
         :param features: any other field, by its name
         """
-        named = {name: _set(words) for name, words in features.items()}
+        named: dict[str, Any] = {name: _set(words) for name, words in features.items()}
         for names, words in ((("reads", "writes"), both), (("refuses_reading", "refuses_writing"), refuses)):
             named |= {name: named.get(name, frozenset()) | _set(words) for name in names}
         return cls(
@@ -219,8 +222,8 @@ class Profile:
         by_crate = tuple(release for release in self.releases if version in release.crates)
         if by_crate:
             return by_crate + tuple(release for release in self.releases if release.version == version)
-        number = version_of(version.replace("-", "."))
-        dated = [(version_of(release.version.replace("-", ".")), release) for release in self.releases]
+        number = _number(version)
+        dated = [(_number(release.version), release) for release in self.releases]
         before = [release for at, release in dated if at <= number]
         after = [release for at, release in dated if at > number]
         if self.versions is Versions.DAYS or not all(at for at, _ in dated):
@@ -255,6 +258,12 @@ class Profile:
         ]
         return answer(found, any_release=version is None), len(set(found)) == 1
 
+    def conditions(self, version: str | None) -> dict[Condition, bool]:
+        """Return the conditions of the records that cover a version: True if all of them have it."""
+        around = self.around(version) or ()
+        every = dict.fromkeys(condition for release in around for condition in release.conditions)
+        return {each: all(each in release.conditions for release in around) for each in every}
+
     def since(self, asked: Callable[[Release], Support]) -> str | None:
         """Return the first version since which all records answer YES; None if the newest does not."""
         first = None
@@ -263,6 +272,11 @@ class Profile:
                 break
             first = release.version
         return first
+
+
+def _number(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, or of a day."""
+    return version_of(version.replace("-", "."))
 
 
 def _longer(number: tuple[int, ...], known: tuple[int, ...]) -> bool:
@@ -296,7 +310,7 @@ def read_own_profiles(wire: Iterable[Mapping[str, Any]]) -> dict[str, Profile]:
         profiles[name] = Profile(
             name=name,
             label=each.get("label", name),
-            releases=tuple(releases.values()),
+            releases=_with_conditions(tuple(releases.values()), each.get("conditions", ()), (name, "conditions")),
             read_only=each.get("read_only", False),
             versions=Versions(each.get("versions", Versions.RELEASES.value)),
             compares_metadata=each.get("compares_metadata", ""),
@@ -306,7 +320,44 @@ def read_own_profiles(wire: Iterable[Mapping[str, Any]]) -> dict[str, Profile]:
     return profiles
 
 
-_KEYS = ("engine", "label", "read_only", "remark", "releases")
+_CONDITION_KEYS = ("since", "until", "outcome", "if", "effect", "remedy", "source", "date")
+
+
+def _with_conditions(releases: tuple[Release, ...], wire: Any, where: tuple[str | int, ...]) -> tuple[Release, ...]:
+    """Return releases with the conditions that a profile states for ranges of them.
+
+    :raises FleetError: if a condition is invalid
+    """
+    if not isinstance(wire, (list, tuple)):
+        raise FleetError(where, f"it is {wire!r}; it has to be a list of conditions.")
+    for index, entry in enumerate(wire):
+        given = mapping_of((*where, index), entry, _CONDITION_KEYS)
+        try:
+            condition = read_condition(given)
+        except ConditionError as error:
+            raise FleetError((*where, index, *error.where), str(error)) from error
+        since, until = (_end((*where, index, key), given.get(key), releases) for key in ("since", "until"))
+        releases = tuple(
+            replace(release, conditions=(*release.conditions, condition))
+            if (since is None or since <= _number(release.version))
+            and (until is None or _number(release.version) <= until)
+            else release
+            for release in releases
+        )
+    return releases
+
+
+def _end(where: tuple[str | int, ...], value: Any, releases: tuple[Release, ...]) -> tuple[int, ...] | None:
+    """Return an end of a range of releases; None if it is open. It has to be a release of the profile."""
+    if value is None:
+        return None
+    known = [release.version for release in releases]
+    if value not in known:
+        raise FleetError(where, f"{value!r} is not a release of the profile: it has {', '.join(known)}.")
+    return _number(value)
+
+
+_KEYS = ("engine", "label", "read_only", "remark", "releases", "conditions")
 #: Lists of features, as :meth:`Release.of` takes them.
 _LISTS = (
     "both",
@@ -358,7 +409,11 @@ def read_profile(wire: Any, features: Collection[str], where: tuple[str | int, .
     return Profile(
         name=name,
         label=str(given.get("label") or name),
-        releases=tuple(sorted(releases, key=lambda release: version_of(release.version))),
+        releases=_with_conditions(
+            tuple(sorted(releases, key=lambda release: version_of(release.version))),
+            given.get("conditions", ()),
+            (*where, "conditions"),
+        ),
         read_only=_flag((*where, "read_only"), given.get("read_only", False)),
         remark=str(given.get("remark") or ""),
     )

@@ -257,6 +257,7 @@ class KnownLockouts(Part):
 
     read: tuple[str, ...] = key()
     write: tuple[str, ...] = key()
+    misread: tuple[str, ...] = key("Engines that return wrong rows without an error, with their releases.")
 
 
 @part(frozen=True, kw_only=True)

@@ -235,10 +235,11 @@ class TableLog:
         versions = (later for later in commit_versions(names) if later >= first)
         return base, (parse_commit(name, content) for _, name, content in self.commits(versions))
 
-    def live_adds(self, state: TableState) -> Iterator[Action]:
+    def live_adds(self, state: TableState, *, complete: bool = False) -> Iterator[Action]:
         """Yield the bodies of the ``add`` actions of live files, oldest first. A file can have several.
 
         :param state: state with its files
+        :param complete: True to include the fields of checkpoints that are not part of a state
         :raises MissingFileError: if a file of the log is missing
         :raises BrokenLogError: if the log is damaged
         """
@@ -246,7 +247,7 @@ class TableLog:
         segment = select_segment(self.list_names(), state.version)
         contents = zip(segment.commits, self.read_files(segment.commits))
         commits = (action for name, content in contents for action in parse_commit(name, content))
-        for action in chain(self._checkpoint_actions(segment), commits):
+        for action in chain(self._checkpoint_actions(segment, complete=complete), commits):
             add = action.get("add")
             if add is not None and file_key(add) in files:
                 yield add
@@ -347,20 +348,28 @@ class TableLog:
             except BrokenLogError as error:
                 raise BrokenCommitError(str(error), version_of(name)) from error
 
-    def _checkpoint_actions(self, segment: LogSegment) -> Iterator[Action]:
-        return chain.from_iterable(batch.actions() for batch in self._checkpoint_batches(segment, with_files=True))
+    def _checkpoint_actions(self, segment: LogSegment, *, complete: bool = False) -> Iterator[Action]:
+        batches = self._checkpoint_batches(segment, with_files=True, complete=complete)
+        return chain.from_iterable(batch.actions() for batch in batches)
 
-    def _checkpoint_batches(self, segment: LogSegment, with_files: bool) -> Iterator[ActionBatch]:
+    def _checkpoint_batches(
+        self, segment: LogSegment, with_files: bool, *, complete: bool = False
+    ) -> Iterator[ActionBatch]:
         budget = Budget()
+
+        def read(file: str) -> Iterator[ActionBatch]:
+            if complete:
+                return self._checkpoints.all_batches(file, budget)
+            return self._checkpoints.batches(file, with_files, budget)
+
         for name in segment.checkpoint_files:
             path = f"{self._directory}/{name}"
             sidecars: list[str] = []
-            batches = self._json_batches(name) or self._checkpoints.batches(path, with_files, budget)
+            batches = self._json_batches(name) or read(path)
             yield from _noting_sidecars(batches, name, sidecars)
             for sidecar in sidecars if with_files else ():
                 with self._of_checkpoint(sidecar, path):
-                    below = f"{self._directory}/{_SIDECARS}/{sidecar}"
-                    yield from self._checkpoints.batches(below, with_files, budget)
+                    yield from read(f"{self._directory}/{_SIDECARS}/{sidecar}")
 
     @contextmanager
     def _of_checkpoint(self, sidecar: str, path: str) -> Iterator[None]:

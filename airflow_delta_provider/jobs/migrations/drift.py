@@ -9,8 +9,15 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timezone
 from typing import Any, cast
 
-from airflow_delta_provider.domain.changes.lockouts import check_known, check_probe, check_table, check_window, outcomes
-from airflow_delta_provider.domain.changes.preflight import demands_with
+from airflow_delta_provider.domain.changes.lockouts import (
+    check_known,
+    check_probe,
+    check_table,
+    check_window,
+    engines_of,
+    outcomes,
+)
+from airflow_delta_provider.domain.changes.preflight import demands_with, following, with_files
 from airflow_delta_provider.domain.changes.widen_types import Widening, check_widening, resolve_widenings
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.compatibility import UNKNOWN_SUPPORT
@@ -23,7 +30,7 @@ from airflow_delta_provider.domain.delta.features.log import CLUSTERING_DOMAIN
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, earliest_version
 from airflow_delta_provider.domain.delta.table_features import demands_of
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
-from airflow_delta_provider.domain.engine.access import Access, Demands, known_lockouts
+from airflow_delta_provider.domain.engine.access import Access, Demands, known_lockouts, known_misreaders
 from airflow_delta_provider.domain.engine.fleet import RecentWriters, TableFleet
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.migrations.drift import DriftHistory, differences
@@ -37,6 +44,7 @@ from airflow_delta_provider.domain.spec.policy import Policy
 from airflow_delta_provider.domain.spec.problem import SpecError
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.domain.spec.writing import describe
+from airflow_delta_provider.jobs.delta.engine_traits import decisions_about_files
 from airflow_delta_provider.jobs.delta.recent_writers import writers_within
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.delta.table_log import TableLog
@@ -163,6 +171,11 @@ def check_compatibility(session: DeltaSession, text: str, request: JobRequest, p
             "The features and type changes of the table cannot be read: {why}.", version=state.version, why=Prose(error)
         )
         return TableReport.judged(name, *findings, unknown, **known)
+    with timings.phase("commits"):
+        files = session.data_files(table.location)
+        decided = decisions_about_files(table.log, files, state, engines_of(fleet, writers), planned or now)
+    now = with_files(now, decided)
+    planned = planned and following(now, planned)
     findings += check_table(now, planned, fleet, writers)
     findings += check_window(writers)
     if planned is not None:
@@ -201,6 +214,7 @@ def _evidence(demands: Demands, fleet: TableFleet, writers: RecentWriters, tried
         known_lockouts=KnownLockouts(
             read=tuple(known_lockouts(Access.READ, sorted(demands.reader), demands.unlisted)),
             write=tuple(known_lockouts(Access.WRITE, sorted(demands.writer), demands.unlisted)),
+            misread=tuple(known_misreaders(demands)),
         ),
         probe=tried,
     ).to_json()

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Any, cast
 
 from airflow_delta_provider.domain.changes.drop_features import DropSurvey, FileDifference, FileDifferences, RewriteCost
+from airflow_delta_provider.domain.changes.lockouts import engines_of
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.preflight import (
     NOT_REHEARSED,
@@ -29,6 +30,8 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions
 from airflow_delta_provider.domain.delta.metadata import Metadata, physical_parts
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.access import Demands
+from airflow_delta_provider.domain.engine.conditions import Clause, Decision
 from airflow_delta_provider.domain.engine.spark_library import Engine
 from airflow_delta_provider.domain.formats.parquet.footer import FooterError
 from airflow_delta_provider.domain.migrations.disproof import claims_of, disproved, values_in
@@ -41,6 +44,7 @@ from airflow_delta_provider.domain.request.migration_options import JudgesPlans,
 from airflow_delta_provider.domain.spec.policy import Policy, why_ask
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.domain.spec.writing import with_columns_of
+from airflow_delta_provider.jobs.delta.engine_traits import decisions_about_files
 from airflow_delta_provider.jobs.delta.recent_writers import writers_within
 from airflow_delta_provider.jobs.delta.session import DeltaFiles, DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
@@ -281,4 +285,9 @@ def preflight_of(table: OpenTable, plan: Plan, state: TableState, fleet: Mapping
     if not affects_engines(plan, state):
         return Preflight()
     writers = writers_within(table.log, state, RECENT_DAYS, datetime.now(timezone.utc))
-    return Preflight.of(plan, state, fleet_of(fleet, table.name, table.location), writers)
+    known = fleet_of(fleet, table.name, table.location)
+
+    def files(before: Demands, after: Demands) -> Mapping[Clause, Decision]:
+        return decisions_about_files(table.log, None, state, engines_of(known, writers), after, before)
+
+    return Preflight.of(plan, state, known, writers, files)

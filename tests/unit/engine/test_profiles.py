@@ -73,7 +73,6 @@ def test_what_no_source_says_is_unknown(profile):
         ("Redshift manifests", None, ("columnMapping",), Outcome.READ_LOCKED),
         ("Databricks Runtime", "15.4.x-scala2.12", ("rowTracking", "domainMetadata"), Outcome.UNKNOWN),
         ("Fabric Spark", "1.1", ("deletionVectors",), Outcome.READ_LOCKED),
-        ("deltalake to_pyarrow_table", "1.6.6", ("columnMapping",), Outcome.SILENT_WRONG_RESULTS),
     ],
 )
 def test_what_becomes_of_an_engine_on_a_table_with_features(name, version, features, expected):

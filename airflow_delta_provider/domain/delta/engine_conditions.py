@@ -1,0 +1,300 @@
+"""Decides the clauses of engines' conditions for a Delta table: ``domain/engine/conditions.py``.
+
+Protocol and metadata decide most of them, or exclude them. ``file_survey.py`` decides the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import singledispatch
+
+from airflow_delta_provider.domain.delta.data_type import (
+    Column,
+    DataType,
+    all_columns,
+    lowered,
+    path_text,
+)
+from airflow_delta_provider.domain.delta.features.columns import TypeChange, recorded_changes
+from airflow_delta_provider.domain.delta.metadata import Metadata, field_metadata, physical_parts
+from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.table_properties import MappingMode
+from airflow_delta_provider.domain.engine.conditions import (
+    Bounds,
+    Checkpoints,
+    Clause,
+    Decision,
+    Features,
+    MappingModes,
+    Met,
+    NullPartitions,
+    PartialCounts,
+    Partitions,
+    Place,
+    Properties,
+    Renamed,
+    ShortDecimals,
+    Traits,
+    TypeChanges,
+    Types,
+    Values,
+    Vectors,
+)
+
+_NO, _YES = Decision(Met.NO), Decision(Met.YES)
+_NOT_READ = Decision(Met.UNKNOWN, "the log's entries for files were not read")
+_VECTORS, _OWN_PROPERTIES = "deletionVectors", "delta."
+
+#: Names from the top-level column down.
+Parts = tuple[str, ...]
+#: A column: its name for people, and its type.
+Named = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableTraits:
+    """The traits of a table, or of a table after a change.
+
+    :param features: table features
+    :param mode: mode of column mapping
+    :param renamed: columns in data files whose physical names differ from their names, with their places
+    :param partitions: partition columns
+    :param columns: all other columns and fields
+    :param changes: type changes; the column is empty for planned ones
+    :param configuration: Delta's own properties, with values in lower case
+    :param files: decisions about files
+    :param earlier: traits before the change: it does not change values
+    """
+
+    features: frozenset[str]
+    mode: str
+    renamed: tuple[tuple[str, Place], ...]
+    partitions: tuple[Named, ...]
+    columns: tuple[Named, ...]
+    changes: tuple[tuple[str, str, str], ...]
+    configuration: tuple[tuple[str, str], ...]
+    files: Mapping[Clause, Decision] = field(default_factory=dict, compare=False)
+    earlier: Traits | None = field(default=None, compare=False)
+
+    def decide(self, clause: Clause, /) -> Decision:
+        """Return the decision about a clause."""
+        decided = _by_metadata(clause, self)
+        if decided is not None:
+            return decided
+        return self.files.get(clause, _NOT_READ) if self.earlier is None else self.earlier.decide(clause)
+
+    def with_files(self, decisions: Mapping[Clause, Decision], /) -> TableTraits:
+        """Return the traits with decisions about files."""
+        return replace(self, files={**self.files, **decisions})
+
+    def following(self, earlier: Traits, /) -> TableTraits:
+        """Return the traits after a change that keeps all values of a table."""
+        return replace(self, earlier=earlier)
+
+
+def traits_of(
+    protocol: Protocol, metadata: Metadata, planned: Iterable[TypeChange] = (), renamed: Iterable[Parts] = ()
+) -> TableTraits:
+    """Return the traits that protocol and metadata show.
+
+    :param planned: planned type changes
+    :param renamed: paths of columns that a plan renames or adds, so that their physical names will differ
+    :raises ValueError: if the record of type changes is malformed
+    :raises BrokenLogError: if the schema is damaged
+    """
+    mode, of_partitions = metadata.properties.mapping_mode, {name.lower() for name in metadata.partition_columns}
+    fields = metadata.schema.fields
+    every = tuple(all_columns(metadata.schema))
+    changes = [(str(column), change) for column in every if not column.field_path for change in _recorded(column)]
+    return TableTraits(
+        features=protocol.features,
+        mode=mode.value,
+        renamed=() if mode is MappingMode.NONE else tuple(_renamed(metadata, {lowered(each) for each in renamed})),
+        partitions=tuple(
+            (each.name, family_of(each.data_type)) for each in fields if each.name.lower() in of_partitions
+        ),
+        columns=tuple(
+            (str(column), family_of(column.data_type))
+            for column in every
+            if column.parts[0].lower() not in of_partitions
+        ),
+        changes=tuple(
+            (name, *families_of(change)) for name, change in (*changes, *(("", change) for change in planned))
+        ),
+        configuration=tuple(sorted(_properties(metadata))),
+    )
+
+
+def _properties(metadata: Metadata) -> Iterator[tuple[str, str]]:
+    for name, value in metadata.configuration.items():
+        if name.lower().startswith(_OWN_PROPERTIES):
+            yield name.lower(), value.lower()
+
+
+def _recorded(column: Column) -> Iterator[TypeChange]:
+    return iter(recorded_changes(field_metadata(column.field)))
+
+
+def _renamed(metadata: Metadata, planned: set[Parts]) -> Iterator[tuple[str, Place]]:
+    """Yield columns in data files whose physical names differ, once per place.
+
+    :param planned: columns whose names will differ, in lower case
+    """
+    mode, of_partitions = metadata.properties.mapping_mode, {name.lower() for name in metadata.partition_columns}
+    top, left = metadata.schema.fields, set(planned)
+    for column in all_columns(metadata.schema):
+        if column.kinds[-1] != "field" or column.parts[0].lower() in of_partitions:
+            left.discard(lowered(column.parts))
+            continue
+        own = physical_parts(column, metadata.schema, mode)[-1]
+        if own == column.parts[-1] and lowered(column.parts) not in planned:
+            continue
+        left.discard(lowered(column.parts))
+        yield str(column), Place.ANY
+        if len(column.parts) == 1:
+            after = top[[each.name for each in top].index(column.parts[0]) + 1 :]
+            if after and after[0].name.lower() in of_partitions:
+                yield str(column), Place.BEFORE_PARTITION
+    yield from ((path_text(parts), Place.ANY) for parts in sorted(left))
+
+
+def families_of(change: TypeChange) -> tuple[str, str]:
+    """Return the types of a change without parameters; for decimals of one scale, nothing but the range changes."""
+    old, new = _short(change.from_type), _short(change.to_type)
+    if old == new == "decimal" and _scale(change.from_type) == _scale(change.to_type):
+        return old, "decimal of the same scale"
+    return old, new
+
+
+def _scale(decimal: str) -> str:
+    return decimal.rstrip(")").rpartition(",")[2].strip()
+
+
+def family_of(data_type: DataType) -> str:
+    return _short(str(data_type))
+
+
+def _short(name: str) -> str:
+    """Return the name of a type without its parameters or parts."""
+    return name.partition("(")[0].partition("<")[0].partition("{")[0].strip()
+
+
+@singledispatch
+def _by_metadata(clause: Clause, traits: TableTraits) -> Decision | None:
+    """Return the decision about a clause; None if files decide it."""
+    raise TypeError(f"no decision about {clause!r} for {traits!r}")
+
+
+@_by_metadata.register
+def _(clause: Features, traits: TableTraits) -> Decision:
+    if not traits.features.issuperset(clause.names):
+        return _NO
+    return Decision(Met.YES, f"the table has {' and '.join(clause.names)}")
+
+
+@_by_metadata.register
+def _(clause: Properties, traits: TableTraits) -> Decision:
+    known, texts = dict(traits.configuration), []
+    for name, wanted in clause.values:
+        value = known.get(name.lower())
+        if value not in wanted:
+            return _NO
+        texts.append(f"{name} is {'not set' if value is None else value}")
+    return Decision(Met.YES, " and ".join(texts))
+
+
+@_by_metadata.register
+def _(clause: MappingModes, traits: TableTraits) -> Decision:
+    return Decision(Met.YES, f"column mapping has the mode {traits.mode}") if traits.mode in clause.modes else _NO
+
+
+@_by_metadata.register
+def _(clause: Renamed, traits: TableTraits) -> Decision:
+    found = [name for name, place in traits.renamed if place is clause.place]
+    if not found:
+        return _NO
+    where = "" if clause.place is Place.ANY else f" and stands {clause.place.value}"
+    return Decision(Met.YES, f"{_columns(found)} another name in data files{where if len(found) == 1 else ''}")
+
+
+def _columns(names: Collection[str]) -> str:
+    listed = list(names)
+    if len(listed) == 1:
+        return f"column {listed[0]} has"
+    more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
+    return f"columns {', '.join(listed[:3])}{more} have"
+
+
+@_by_metadata.register
+def _(clause: Partitions, traits: TableTraits) -> Decision:
+    found = [name for name, kind in traits.partitions if not clause.types or kind in clause.types]
+    if not found:
+        return _NO
+    of = f" of type {' or '.join(clause.types)}" if clause.types else ""
+    return Decision(
+        Met.YES, f"{', '.join(found)} {'are partition columns' if len(found) > 1 else 'is a partition column'}{of}"
+    )
+
+
+@_by_metadata.register
+def _(clause: Types, traits: TableTraits) -> Decision:
+    found = [(name, kind) for name, kind in traits.columns if kind in clause.types]
+    if not found:
+        return _NO
+    name, kind = found[0]
+    return Decision(Met.YES, f"column {name} has the type {kind}")
+
+
+@_by_metadata.register
+def _(clause: TypeChanges, traits: TableTraits) -> Decision | None:
+    found = [change for change in traits.changes if change[1:] in clause.changes]
+    for name, old, new in found:
+        if not name:  # planned, so that all files have the old type
+            return Decision(Met.YES, f"a column is widened from {old} to {new}")
+    return None if found else _NO
+
+
+@_by_metadata.register
+def _(clause: Vectors, traits: TableTraits) -> Decision | None:
+    del clause
+    return None if _VECTORS in traits.features else _NO
+
+
+@_by_metadata.register
+def _(clause: Checkpoints, traits: TableTraits) -> None:
+    del clause, traits
+
+
+@_by_metadata.register
+def _(clause: Values, traits: TableTraits) -> Decision | None:
+    columns = traits.partitions if clause.partitions else traits.columns
+    return None if any(kind in clause.types for _, kind in columns) else _NO
+
+
+@_by_metadata.register
+def _(clause: Bounds, traits: TableTraits) -> None:
+    del clause, traits
+
+
+@_by_metadata.register
+def _(clause: PartialCounts, traits: TableTraits) -> Decision | None:
+    del clause
+    return None if traits.columns else _NO
+
+
+@_by_metadata.register
+def _(clause: NullPartitions, traits: TableTraits) -> Decision | None:
+    del clause
+    return None if traits.partitions else _NO
+
+
+@_by_metadata.register
+def _(clause: ShortDecimals, traits: TableTraits) -> Decision | None:
+    del clause
+    return None if any(kind == "decimal" for _, kind in traits.partitions) else _NO
+
+
+def open_clauses(clauses: Iterable[Clause], traits: TableTraits) -> list[Clause]:
+    """Return the clauses about files that the metadata of a table does not exclude."""
+    return [clause for clause in dict.fromkeys(clauses) if clause.needs_files and _by_metadata(clause, traits) is None]

@@ -1,0 +1,382 @@
+"""Conditions under which a release treats a table otherwise than its list of features says.
+
+A condition holds for a table if all its clauses do. Profiles state them as data; ``domain/delta/engine_conditions.py``
+decides the clauses for a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+
+class Met(Enum):
+    """The state of a clause for a table."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The decision about one clause.
+
+    :param why: sentence part for people, such as ``column valid_to reaches 9999-12-31``; for UNKNOWN, the missing
+        information
+    """
+
+    met: Met
+    why: str = ""
+
+
+class Behavior(Enum):
+    """The behavior of a release if a condition holds; the values are the words of profiles."""
+
+    MISREADS = "misreads"
+    MISWRITES = "miswrites"
+    REFUSES_READING = "refuses_reading"
+    REFUSES_WRITING = "refuses_writing"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A part of a condition."""
+
+    @property
+    def needs_files(self) -> bool:
+        """True if the log's entries for files decide it, if the metadata alone cannot exclude it."""
+        return False
+
+
+@dataclass(frozen=True)
+class Features(Clause):
+    """The protocol has all these features."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Properties(Clause):
+    """Each property has one of the values, compared without case; None stands for a property that is not set."""
+
+    values: tuple[tuple[str, tuple[str | None, ...]], ...]
+
+
+@dataclass(frozen=True)
+class MappingModes(Clause):
+    """The mode of column mapping is one of these."""
+
+    modes: tuple[str, ...]
+
+
+class Place(Enum):
+    """The place of a column with another name in data files; the values are the words of profiles."""
+
+    ANY = "any"
+    BEFORE_PARTITION = "before a partition column"
+    """It is a top-level column, and the next one in the schema is a partition column."""
+
+
+@dataclass(frozen=True)
+class Renamed(Clause):
+    """Some column that is stored in data files, at such a place, has a physical name that differs from its name."""
+
+    place: Place = Place.ANY
+
+
+@dataclass(frozen=True)
+class Partitions(Clause):
+    """The table has partition columns; if types are given, one of such a type."""
+
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Types(Clause):
+    """Some column or field, apart from partition columns, has one of the types."""
+
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TypeChanges(Clause):
+    """Some column had one of the type changes, and some live file still stores it in another type.
+
+    Types have no parameters. ``decimal to decimal`` stands for a change of the scale.
+    """
+
+    changes: tuple[tuple[str, str], ...]
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Vectors(Clause):
+    """Some live file has a deletion vector."""
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Checkpoints(Clause):
+    """The log has a checkpoint, of one of the kinds ``classic``, ``multi-part`` and ``v2`` if any is given."""
+
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Values(Clause):
+    """Some value of a column of one of the types is outside a range.
+
+    :param types: types of columns
+    :param least: lower end of the range, as in the log's statistics
+    :param greatest: upper end of the range
+    :param stored_as: physical type of Parquet in which the file stores the column; empty for any
+    :param partitions: True for partition columns, False for the others
+    """
+
+    types: tuple[str, ...]
+    least: str
+    greatest: str
+    stored_as: str = ""
+    partitions: bool = False
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Bounds(Clause):
+    """The statistics of a live file have a bound with this text, such as ``NaN``."""
+
+    text: str
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class PartialCounts(Clause):
+    """The statistics of a live file count the nulls of some columns and not of others."""
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class NullPartitions(Clause):
+    """A partition value of a live file is NULL."""
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class ShortDecimals(Clause):
+    """A partition value of a decimal has fewer digits after the point than the type's scale."""
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+class Traits(Protocol):
+    """The traits of a table that clauses are about."""
+
+    def decide(self, clause: Clause, /) -> Decision:
+        """Return the decision about a clause."""
+
+    def with_files(self, decisions: Mapping[Clause, Decision], /) -> Traits:
+        """Return the traits with decisions about files."""
+
+    def following(self, earlier: Traits, /) -> Traits:
+        """Return the traits after a change that keeps all values of a table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """A case in which a release behaves in a special way.
+
+    :param clauses: clauses, all of which have to hold
+    :param behavior: its behavior then
+    :param effect: the same for people, with a verb in the third person
+    :param remedy: a way to avoid it; empty if none is known
+    :param source: source of the information
+    :param date: date of the measurement, or of reading the source, ISO 8601
+    """
+
+    clauses: tuple[Clause, ...]
+    behavior: Behavior
+    effect: str
+    remedy: str = ""
+    source: str = ""
+    date: str = ""
+
+    def decide(self, traits: Traits | None) -> Decision:
+        """Return whether it holds for a table, and why.
+
+        :param traits: the table; None if nothing is known about it
+        """
+        if traits is None:
+            return Decision(Met.NO)
+        found = [traits.decide(clause) for clause in self.clauses]
+        for met in (Met.NO, Met.UNKNOWN):
+            those = [decision.why for decision in found if decision.met is met]
+            if those:
+                return Decision(met, " and ".join(filter(None, those)))
+        return Decision(Met.YES, " and ".join(filter(None, (decision.why for decision in found))))
+
+
+class ConditionError(ValueError):
+    """A condition that cannot be read.
+
+    :param where: keys that lead to the place of the error
+    """
+
+    def __init__(self, where: tuple[str, ...], what: str) -> None:
+        super().__init__(what)
+        self.where = where
+
+
+def read_condition(given: Mapping[str, Any]) -> Condition:
+    """Read a condition from plain values.
+
+    :raises ConditionError: if it is invalid
+    """
+    behaviors = [behavior.value for behavior in Behavior]
+    stated = given.get("outcome")
+    if stated not in behaviors:
+        raise ConditionError(("outcome",), f"it is {stated!r}; it has to be one of {', '.join(behaviors)}.")
+    effect = given.get("effect")
+    if not isinstance(effect, str) or not effect.strip():
+        raise ConditionError(("effect",), "it has to name the effect, such as 'returns NULL for them'.")
+    clauses = given.get("if")
+    if not isinstance(clauses, Mapping) or not clauses:
+        raise ConditionError(("if",), f"it has to be a mapping with any of {', '.join(_CLAUSES)}.")
+    for name in clauses:
+        if name not in _CLAUSES:
+            raise ConditionError(("if",), f"it has the unknown key {name!r}. It may have {', '.join(_CLAUSES)}.")
+    read = []
+    for name, value in clauses.items():
+        try:
+            read.append(_CLAUSES[name](value))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ConditionError(("if", name), f"{value!r} is not valid: {_FORMS[name]}.") from error
+    return Condition(
+        clauses=tuple(read),
+        behavior=Behavior(stated),
+        effect=effect.strip(),
+        remedy=str(given.get("remedy") or ""),
+        source=str(given.get("source") or ""),
+        date=str(given.get("date") or ""),
+    )
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if (
+        not isinstance(listed, (list, tuple))
+        or not listed
+        or not all(isinstance(each, str) and each for each in listed)
+    ):
+        raise ValueError
+    return tuple(listed)
+
+
+def _nothing(value: Any) -> None:
+    if value is not True:
+        raise ValueError
+
+
+def _properties(value: Any) -> Properties:
+    if not isinstance(value, Mapping) or not value:
+        raise ValueError
+    return Properties(tuple((str(name), tuple(_wanted(wanted))) for name, wanted in value.items()))
+
+
+def _wanted(value: Any) -> Iterable[str | None]:
+    for each in value if isinstance(value, (list, tuple)) else [value]:
+        if isinstance(each, bool):
+            yield str(each).lower()
+        elif each is None or isinstance(each, (str, int)):
+            yield None if each is None else str(each).lower()
+        else:
+            raise ValueError
+
+
+def _changes(value: Any) -> TypeChanges:
+    pairs = [each.split(" to ") for each in _strings(value)]
+    return TypeChanges(tuple((old.strip(), new.strip()) for old, new in pairs))
+
+
+def _values(value: Any, *, partitions: bool) -> Values:
+    known = {"types", "least", "greatest", "stored_as"}
+    if set(value) - known or not all(isinstance(value[key], str) for key in ("least", "greatest")):
+        raise ValueError
+    stored = value.get("stored_as", "")
+    if not isinstance(stored, str):
+        raise ValueError
+    return Values(_strings(value["types"]), value["least"], value["greatest"], stored, partitions)
+
+
+def _flagged(clause: Callable[[], Clause]) -> Callable[[Any], Clause]:
+    def read(value: Any) -> Clause:
+        _nothing(value)
+        return clause()
+
+    return read
+
+
+_RANGE = "it needs types, least and greatest, such as {types: timestamp, least: 1677-09-22, greatest: 2262-04-11}"
+#: How each key of ``if`` is read.
+_CLAUSES: Mapping[str, Callable[[Any], Clause]] = {
+    "features": lambda value: Features(_strings(value)),
+    "properties": _properties,
+    "mapping": lambda value: MappingModes(_strings(value)),
+    "renamed": lambda value: Renamed(Place(value)),
+    "partitions": lambda value: Partitions() if value is True else Partitions(_strings(value)),
+    "types": lambda value: Types(_strings(value)),
+    "type_changes": _changes,
+    "vectors": _flagged(Vectors),
+    "checkpoints": lambda value: Checkpoints() if value is True else Checkpoints(_strings(value)),
+    "values": lambda value: _values(value, partitions=False),
+    "partition_values": lambda value: _values(value, partitions=True),
+    "bounds": lambda value: Bounds(*_strings(value)),
+    "partial_null_counts": _flagged(PartialCounts),
+    "null_partition_values": _flagged(NullPartitions),
+    "short_decimals": _flagged(ShortDecimals),
+}
+#: The valid form of each, for messages.
+_FORMS: Mapping[str, str] = {
+    "features": "it has to be a list of table features",
+    "properties": "it has to map properties to their values; null stands for a property that is not set",
+    "mapping": "it has to be none, name, id, or a list of them",
+    "renamed": f"it has to be one of {', '.join(place.value for place in Place)}",
+    "partitions": "it has to be true, or a list of types",
+    "types": "it has to be a list of types",
+    "type_changes": "it has to be a list of changes such as 'float to double'",
+    "vectors": "it has to be true",
+    "checkpoints": "it has to be true, or a list of classic, multi-part and v2",
+    "values": _RANGE,
+    "partition_values": _RANGE,
+    "bounds": "it has to be a string such as NaN",
+    "partial_null_counts": "it has to be true",
+    "null_partition_values": "it has to be true",
+    "short_decimals": "it has to be true",
+}

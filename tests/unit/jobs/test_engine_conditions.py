@@ -1,0 +1,460 @@
+"""Conditions of engines, decided for tables on disk: their logs, and footers of their files."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from airflow_delta_provider.domain.changes.plan import Plan
+from airflow_delta_provider.domain.changes.preflight import with_lockouts
+from airflow_delta_provider.domain.changes.step import ColumnName
+from airflow_delta_provider.domain.changes.steps import AddColumns, NewColumn, RenameColumns, SetProperties
+from airflow_delta_provider.domain.engine.fleet import Fleet
+from airflow_delta_provider.domain.engine.profile import FleetError
+from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.request.check_options import CheckCompatibilityOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.migrations.planning import preflight_of
+from airflow_delta_provider.jobs.run.runner import run
+
+FAR, NEAR = datetime(9999, 12, 31, tzinfo=timezone.utc), datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+def field(name, data_type, physical=None, changes=()):
+    metadata = {} if physical is None else {"delta.columnMapping.physicalName": physical, "delta.columnMapping.id": 1}
+    if changes:
+        metadata["delta.typeChanges"] = [{"fromType": old, "toType": new} for old, new in changes]
+    return {"name": name, "type": data_type, "nullable": True, "metadata": metadata}
+
+
+class Table:
+    """A table whose log has one commit.
+
+    :param features: reader features
+    """
+
+    def __init__(self, path: Path, *fields, partitions=(), configuration=None, features=()):
+        self.path = path
+        schema = json.dumps({"type": "struct", "fields": list(fields)})
+        protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
+        if features:
+            protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+            protocol |= {"readerFeatures": list(features), "writerFeatures": list(features)}
+        metadata = {
+            "id": "11111111-1111-4111-8111-111111111111",
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": schema,
+            "partitionColumns": list(partitions),
+            "configuration": configuration or {},
+            "createdTime": 1,
+        }
+        self.actions = [{"commitInfo": {"timestamp": 1}}, {"protocol": protocol}, {"metaData": metadata}]
+
+    def add(self, stats=None, partition=None, vector=None, table=None, **options):
+        name = f"part-{len(self.actions)}.parquet"
+        self.path.mkdir(exist_ok=True)
+        parquet.write_table(table if table is not None else pa.table({"id": [1]}), self.path / name, **options)
+        size = (self.path / name).stat().st_size
+        add = {
+            "path": name,
+            "size": size,
+            "partitionValues": partition or {},
+            "modificationTime": 1,
+            "dataChange": True,
+        }
+        if stats is not None:
+            add["stats"] = json.dumps(stats)
+        if vector is not None:
+            add["deletionVector"] = vector
+        self.actions.append({"add": add})
+        return self
+
+    def check(self, *engines, **fleet):
+        log = self.path / "_delta_log"
+        log.mkdir(parents=True, exist_ok=True)
+        log.joinpath(f"{0:020d}.json").write_text("".join(json.dumps(action) + "\n" for action in self.actions))
+        known = {"must_stay_readable_by": list(engines), **fleet}
+        request = JobRequest((str(self.path),), CheckCompatibilityOptions(fleet=known))
+        (report,) = run(request, python_session()).tables
+        return report
+
+
+def times(*values, column="t"):
+    return pa.table({column: pa.array(values, pa.timestamp("us", "UTC"))})
+
+
+def bounds(low, high, column="t", **more):
+    both = {"minValues": {column: low}, "maxValues": {column: high}, "nullCount": {column: 0}}
+    return {"numRecords": 1, **both, **more}
+
+
+FAR_BOUNDS = bounds("2026-01-01T00:00:00.000Z", "9999-12-31T00:00:00.000Z")
+NEAR_BOUNDS = bounds("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000Z")
+INT96 = {"use_deprecated_int96_timestamps": True}
+VECTOR = {"storageType": "u", "pathOrInlineDv": "x" * 20, "offset": 1, "sizeInBytes": 36, "cardinality": 1}
+
+
+def timestamps(path):
+    return Table(path / "t", field("id", "integer"), field("t", "timestamp"))
+
+
+def test_a_far_timestamp_in_int96_is_misread_and_the_finding_says_which_column_and_what_helps(tmp_path):
+    table = timestamps(tmp_path).add(NEAR_BOUNDS, table=times(NEAR), **INT96).add(FAR_BOUNDS, table=times(FAR), **INT96)
+    report = table.check("Polars 2.1.0")
+    (finding,) = report.findings
+    assert (finding.code, report.verdict) == ("CP03", Verdict.VIOLATED)
+    assert "column t reaches 9999-12-31 in files that store it as INT96" in str(finding.evidence)
+    assert "spark.sql.parquet.outputTimestampType=TIMESTAMP_MICROS" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("stats", "value", "options"),
+    [
+        (FAR_BOUNDS, FAR, {}),
+        (NEAR_BOUNDS, NEAR, INT96),
+        (None, NEAR, {}),
+        ({"numRecords": 1, "nullCount": {"t": 1}}, None, INT96),
+        ({"numRecords": 0}, NEAR, INT96),
+    ],
+    ids=["far in INT64", "near in INT96", "no statistics in INT64", "only nulls", "no rows"],
+)
+def test_a_timestamp_that_readers_of_int96_get_right_is_no_finding(tmp_path, stats, value, options):
+    table = timestamps(tmp_path).add(stats, table=times(value), **options)
+    assert table.check("Polars 2.1.0", "delta-rs 1.6.6").verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    "stats",
+    [None, {"numRecords": 1}, bounds("2026-01-01T00:00:00.000Z", "yesterday")],
+    ids=["none", "no bounds", "not a time"],
+)
+def test_without_bounds_of_a_column_in_int96_the_check_is_undetermined(tmp_path, stats):
+    report = timestamps(tmp_path).add(stats, table=times(NEAR), **INT96).check("Polars 2.1.0")
+    (finding,) = report.findings
+    assert (finding.code, report.verdict) == ("CP04", Verdict.UNDETERMINED)
+    assert "the values of column t are not known from statistics, and files store it as INT96" in str(finding.evidence)
+
+
+def test_a_far_bound_that_deleted_rows_may_have_left_is_undetermined(tmp_path):
+    loose = {**FAR_BOUNDS, "tightBounds": False}
+    table = Table(tmp_path / "t", field("t", "timestamp"), features=["deletionVectors"])
+    assert (
+        table.add(loose, vector=VECTOR, table=times(FAR), **INT96).check("Polars 2.1.0").verdict is Verdict.UNDETERMINED
+    )
+
+
+def test_a_missing_file_leaves_a_far_timestamp_undetermined(tmp_path):
+    table = timestamps(tmp_path).add(FAR_BOUNDS, table=times(FAR), **INT96)
+    next(table.path.glob("*.parquet")).unlink()
+    (finding,) = table.check("Polars 2.1.0").findings
+    assert finding.code == "CP04"
+    assert "reaches 9999-12-31, and the file part-3.parquet is missing" in str(finding.evidence)
+
+
+def test_nested_timestamps_are_found_in_structs_and_undetermined_in_arrays(tmp_path):
+    struct = {"type": "struct", "fields": [field("t", "timestamp")]}
+    array = {"type": "array", "elementType": "timestamp", "containsNull": True}
+    far = pa.table({"s": pa.array([{"t": FAR}], pa.struct([("t", pa.timestamp("us", "UTC"))]))})
+    stats = {"numRecords": 1, "minValues": {"s": {"t": "9999-12-31T00:00:00Z"}}, "nullCount": {"s": {"t": 0}}}
+    stats["maxValues"] = stats["minValues"]
+    table = Table(tmp_path / "s", field("s", struct)).add(stats, table=far, **INT96)
+    (finding,) = table.check("delta-rs 1.6.6").findings
+    assert "column s.t reaches 9999-12-31" in str(finding.evidence)
+    near = pa.table({"l": pa.array([[NEAR]], pa.list_(pa.timestamp("us", "UTC")))})
+    table = Table(tmp_path / "l", field("l", array)).add({"numRecords": 1}, table=near, **INT96)
+    assert table.check("delta-rs 1.6.6").verdict is Verdict.UNDETERMINED
+
+
+MAPPED = {"delta.columnMapping.mode": "name"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "misread"),
+    [
+        ([field("key", "integer", "id"), field("p", "string", "p")], True),
+        ([field("id", "integer", "id"), field("part", "string", "p")], False),
+        ([field("p", "string", "p"), field("key", "integer", "id")], False),
+        ([field("key", "integer", "k"), field("id", "integer", "id"), field("p", "string", "p")], False),
+    ],
+    ids=["data column before it", "partition column itself", "data column after it", "not directly before it"],
+)
+def test_duckdb_misplaces_partition_columns_behind_a_renamed_data_column(tmp_path, fields, misread):
+    partition = next(each["name"] for each in fields if each["type"] == "string")
+    table = Table(tmp_path / "t", *fields, partitions=[partition], configuration=MAPPED, features=["columnMapping"])
+    codes = [finding.code for finding in table.check("DuckDB 1.5.5").findings]
+    assert codes == (["CP03"] if misread else [])
+    assert table.check("DuckDB 1.3.2").verdict is not Verdict.VIOLATED
+
+
+STORED = {
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "date": pa.date32(),
+    "timestamp_ntz": pa.timestamp("us"),
+    "decimal(5,2)": pa.decimal128(5, 2),
+    "decimal(12,1)": pa.decimal128(12, 1),
+    "decimal(12,2)": pa.decimal128(12, 2),
+    "decimal(12,4)": pa.decimal128(12, 4),
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "misread"),
+    [
+        ("float", "double", True),
+        ("integer", "double", True),
+        ("integer", "decimal(12,1)", True),
+        ("decimal(5,2)", "decimal(12,4)", True),
+        ("decimal(5,2)", "decimal(12,2)", False),
+        ("date", "timestamp_ntz", True),
+        ("integer", "long", False),
+    ],
+)
+def test_duckdb_loses_rows_by_filters_on_widened_columns(tmp_path, old, new, misread):
+    table = Table(tmp_path / "t", field("c", new, changes=[(old, new)]), features=["typeWidening"])
+    assert table.add(table=pa.table({"c": pa.array([None], STORED[new])})).check("DuckDB 1.5.5").findings == ()
+    report = table.add(table=pa.table({"c": pa.array([None], STORED[old])})).check("DuckDB 1.5.5")
+    assert [finding.code for finding in report.findings] == (["CP03"] if misread else [])
+    if misread:
+        assert f"column c was widened from {old.partition('(')[0]} to" in str(report.findings[0].evidence)
+
+
+@pytest.mark.parametrize(("bound", "misread"), [("NaN", True), (2.5, False)])
+def test_bounds_of_nan_are_found_in_the_log(tmp_path, bound, misread):
+    table = Table(tmp_path / "t", field("x", "double"), field("s", "string"))
+    stats = {"numRecords": 1, "minValues": {"x": 1.5, "s": "NaN?"}, "maxValues": {"x": bound, "s": "NaN?"}}
+    report = table.add(stats).check("deltalake to_pyarrow_table 1.6.6")
+    assert [finding.code for finding in report.findings] == (["CP03"] if misread else [])
+
+
+@pytest.mark.parametrize(
+    ("stats", "misread"),
+    [
+        ({"numRecords": 1, "nullCount": {"id": 0}}, True),
+        ({"numRecords": 1, "nullCount": {"id": 0, "a": 1}}, False),
+        ({"numRecords": 1}, False),
+        (None, False),
+    ],
+)
+def test_to_pyarrow_dataset_loses_nulls_that_are_not_counted(tmp_path, stats, misread):
+    table = Table(tmp_path / "t", field("id", "integer"), field("a", "string")).add(stats)
+    report = table.check("deltalake to_pyarrow_table 1.6.6")
+    assert [finding.code for finding in report.findings] == (["CP03"] if misread else [])
+
+
+OWN = {
+    "engine": "Acme",
+    "releases": [{"version": "1", "reads": ["deletionVectors", "columnMapping", "timestampNtz"], "lists_all": True}],
+}
+
+
+def acme(condition, **more):
+    stated = {"outcome": "misreads", "if": condition, "effect": "returns wrong rows", **more}
+    return {"profiles": [{**OWN, "conditions": [stated]}]}
+
+
+def test_a_fleet_file_states_conditions_and_a_met_one_is_a_misread(tmp_path):
+    off = {"delta.enableDeletionVectors": "false"}
+    stated = acme({"vectors": True, "properties": {"delta.enableDeletionVectors": [False, None]}}, remedy="Use Spark.")
+    fields, features = [field("id", "integer")], ["deletionVectors"]
+    table = Table(tmp_path / "off", *fields, configuration=off, features=features).add(vector=VECTOR)
+    (finding,) = table.check("Acme 1", **stated).findings
+    assert (finding.code, finding.remedy) == ("CP03", "Use Spark.")
+    assert "1 live file has a deletion vector and delta.enableDeletionVectors is false" in str(finding.evidence)
+    assert (
+        Table(tmp_path / "none", *fields, configuration=off, features=features).add().check("Acme 1", **stated).findings
+        == ()
+    )
+    on = {"delta.enableDeletionVectors": "true"}
+    table = Table(tmp_path / "on", *fields, configuration=on, features=features).add(vector=VECTOR)
+    assert table.check("Acme 1", **stated).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "expected"),
+    [
+        (
+            {"partition_values": {"types": "timestamp", "least": "1677-09-22", "greatest": "2262-04-11"}},
+            "9999-12-31 00:00:00",
+            "CP03",
+        ),
+        (
+            {"partition_values": {"types": "timestamp", "least": "1677-09-22", "greatest": "2262-04-11"}},
+            "2026-01-01 00:00:00",
+            None,
+        ),
+        ({"partition_values": {"types": "timestamp", "least": "1677-09-22", "greatest": "2262-04-11"}}, "soon", "CP04"),
+        ({"short_decimals": True}, "2.5", None),
+    ],
+)
+def test_conditions_on_partition_values_read_the_log(tmp_path, condition, value, expected):
+    table = Table(tmp_path / "t", field("id", "integer"), field("p", "timestamp"), partitions=["p"])
+    codes = [finding.code for finding in table.add(partition={"p": value}).check("Acme 1", **acme(condition)).findings]
+    assert codes == ([] if expected is None else [expected])
+
+
+@pytest.mark.parametrize(("value", "short"), [("2.5", True), ("2.500", False), ("", False)])
+def test_short_decimals_are_partition_values_with_fewer_digits_than_the_scale(tmp_path, value, short):
+    table = Table(tmp_path / "t", field("id", "integer"), field("p", "decimal(9,3)"), partitions=["p"])
+    found = table.add(partition={"p": value}).check("Acme 1", **acme({"short_decimals": True})).findings
+    assert [finding.code for finding in found] == (["CP03"] if short else [])
+
+
+@pytest.mark.parametrize(
+    ("condition", "met"),
+    [
+        ({"features": ["columnMapping"]}, True),
+        ({"features": ["columnMapping", "deletionVectors"]}, False),
+        ({"mapping": ["id", "name"]}, True),
+        ({"mapping": "id"}, False),
+        ({"partitions": True}, True),
+        ({"partitions": ["binary"]}, False),
+        ({"types": ["array"]}, True),
+        ({"types": ["string"]}, False),
+        ({"renamed": "any"}, True),
+        ({"checkpoints": True}, False),
+        ({"null_partition_values": True}, True),
+    ],
+)
+def test_clauses_about_metadata(tmp_path, condition, met):
+    array = {"type": "array", "elementType": "integer", "containsNull": True}
+    fields = [field("l", array, "col-1"), field("p", "string", "p")]
+    table = Table(tmp_path / "t", *fields, partitions=["p"], configuration=MAPPED, features=["columnMapping"]).add()
+    assert [f.code for f in table.check("Acme 1", **acme(condition)).findings] == (["CP03"] if met else [])
+
+
+def test_an_engine_that_only_reads_and_need_not_keep_its_access_is_an_error_if_it_misreads(tmp_path):
+    table = timestamps(tmp_path).add(FAR_BOUNDS, table=times(FAR), **INT96)
+    fleet = {
+        "engines": [{"engine": "Polars", "version": "2.1.0", "reads": True}, {"engine": "Trino", "reads": True}],
+        "must_stay_readable_by": ["Delta Spark 4.4.0"],
+    }
+    findings = table.check(**fleet).findings
+    assert next((finding.code, finding.severity.value) for finding in findings) == ("CP03", "ERROR")
+    evidence = table.check(**fleet).evidence
+    assert "Polars 2.1.0" in evidence["known_lockouts"]["misread"]
+
+
+def test_entries_in_a_checkpoint_count(tmp_path):
+    table = timestamps(tmp_path).add(FAR_BOUNDS, table=times(FAR), **INT96)
+    table.check("Polars 2.1.0")
+    kinds = {"protocol", "metaData", "add"}
+    rows = [{kind: action.get(kind) for kind in kinds} for action in table.actions if kinds & action.keys()]
+    strings = pa.map_(pa.string(), pa.string())
+    add = pa.struct(
+        [
+            ("path", pa.string()),
+            ("size", pa.int64()),
+            ("partitionValues", strings),
+            ("modificationTime", pa.int64()),
+            ("dataChange", pa.bool_()),
+            ("stats", pa.string()),
+        ]
+    )
+    metadata = pa.struct(
+        [
+            ("id", pa.string()),
+            ("format", pa.struct([("provider", pa.string()), ("options", strings)])),
+            ("schemaString", pa.string()),
+            ("partitionColumns", pa.list_(pa.string())),
+            ("configuration", strings),
+            ("createdTime", pa.int64()),
+        ]
+    )
+    protocol = pa.struct([("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32())])
+    for row in rows:
+        for kind, maps in (("add", ["partitionValues"]), ("metaData", ["configuration"])):
+            row[kind] = row[kind] and {key: list(v.items()) if key in maps else v for key, v in row[kind].items()}
+        if row["metaData"]:
+            row["metaData"]["format"] = {"provider": "parquet", "options": []}
+    schema = pa.schema([("protocol", protocol), ("metaData", metadata), ("add", add)])
+    log = table.path / "_delta_log"
+    parquet.write_table(pa.Table.from_pylist(rows, schema), log / f"{0:020d}.checkpoint.parquet")
+    log.joinpath("_last_checkpoint").write_text(json.dumps({"version": 0, "size": len(rows)}))
+    log.joinpath(f"{0:020d}.json").unlink()
+    log.joinpath(f"{1:020d}.json").write_text(json.dumps({"commitInfo": {"timestamp": 2}}))
+    request = JobRequest(
+        (str(table.path),), CheckCompatibilityOptions(fleet={"must_stay_readable_by": ["Polars 2.1.0"]})
+    )
+    (report,) = run(request, python_session()).tables
+    assert [finding.code for finding in report.findings if finding.code in ("CP03", "CP04")] == ["CP03"]
+
+
+def refusals_of(table, fleet, *steps):
+    table.check()
+    opened = python_session().open_table(str(table.path))
+    state = opened.log.read_state()
+    plan = Plan(opened.name, steps, state.protocol, state.protocol)
+    return with_lockouts(plan, (), preflight_of(opened, plan, state, fleet)).refusals
+
+
+def test_a_plan_is_refused_if_a_rename_makes_a_kept_engine_misplace_partition_columns(tmp_path):
+    fields = field("v", "integer", "v"), field("id", "integer", "id"), field("p", "string", "p")
+    table = Table(tmp_path / "t", *fields, partitions=["p"], configuration=MAPPED, features=["columnMapping"])
+    kept = {"must_stay_readable_by": ["DuckDB 1.5.5"]}
+    (refusal,) = refusals_of(table, kept, RenameColumns((ColumnName(("id",), "key"),)))
+    assert refusal.code == "CP03"
+    assert "After the change, it returns the values of partition columns in the wrong columns" in str(refusal.evidence)
+    assert refusals_of(table, kept, RenameColumns((ColumnName(("v",), "w"),))) == ()
+    assert refusals_of(table, kept, RenameColumns((ColumnName(("p",), "part"),))) == ()
+    assert refusals_of(table, kept, AddColumns((NewColumn(("new",), "int"),))) == ()
+
+
+def test_a_plan_is_refused_if_it_turns_off_the_property_that_keeps_deleted_rows_away(tmp_path):
+    on, features = {"delta.enableDeletionVectors": "true"}, ["deletionVectors"]
+    stated = acme({"vectors": True, "properties": {"delta.enableDeletionVectors": [False, None]}})
+    kept = {**stated, "must_stay_readable_by": ["Acme 1"]}
+    off = SetProperties((("delta.enableDeletionVectors", "false"),))
+    with_vectors = Table(tmp_path / "t", field("id", "integer"), configuration=on, features=features).add(vector=VECTOR)
+    (refusal,) = refusals_of(with_vectors, kept, off)
+    assert (refusal.code, refusal.facts["engine"]) == ("CP03", "Acme 1")
+    without = Table(tmp_path / "u", field("id", "integer"), configuration=on, features=features).add()
+    assert refusals_of(without, kept, off) == ()
+
+
+def test_a_plan_that_adds_nothing_to_a_misread_is_not_refused(tmp_path):
+    table = timestamps(tmp_path).add(FAR_BOUNDS, table=times(FAR), **INT96)
+    kept = {"must_stay_readable_by": ["Polars 2.1.0"]}
+    assert refusals_of(table, kept, SetProperties((("delta.appendOnly", "true"),))) == ()
+    assert refusals_of(table, kept, AddColumns((NewColumn(("u",), "timestamp"),))) == ()
+
+
+@pytest.mark.parametrize(
+    ("condition", "place"),
+    [
+        ({"outcome": "fails", "if": {"vectors": True}, "effect": "fails"}, "outcome"),
+        ({"outcome": "misreads", "if": {"vectors": True}}, "effect"),
+        ({"outcome": "misreads", "if": {}, "effect": "fails"}, "if"),
+        ({"outcome": "misreads", "if": {"vector": True}, "effect": "fails"}, "if"),
+        ({"outcome": "misreads", "if": {"vectors": False}, "effect": "fails"}, "if.vectors"),
+        (
+            {"outcome": "misreads", "if": {"values": {"types": "date"}}, "effect": "x"},
+            "if.values",
+        ),
+        ({"outcome": "misreads", "if": {"renamed": True}, "effect": "x"}, "if.renamed"),
+        (
+            {"outcome": "misreads", "if": {"type_changes": ["a"]}, "effect": "x"},
+            "if.type_changes",
+        ),
+        (
+            {"since": "2", "outcome": "misreads", "if": {"vectors": True}, "effect": "x"},
+            "since",
+        ),
+        ({"when": 1}, ""),
+    ],
+)
+def test_a_condition_that_cannot_be_read_is_an_error_that_names_its_place(condition, place):
+    with pytest.raises(FleetError) as error:
+        Fleet.parse({"profiles": [{**OWN, "conditions": [condition]}]})
+    path = "profiles[0].conditions[0]" + (f".{place}" if place else "")
+    assert str(error.value).startswith(f"{path}: ")
+    with pytest.raises(FleetError):
+        Fleet.parse({"profiles": [{**OWN, "conditions": "vectors"}]})
