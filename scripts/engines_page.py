@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.engine import profiles
 from airflow_delta_provider.domain.engine.profile import Profile, Release, Support
 from airflow_delta_provider.domain.engine.profiles import PROFILES
+from airflow_delta_provider.domain.engine.spark_library import version_of
 from airflow_delta_provider.domain.engine.statistics_use import ALL, STRUCT, TYPES, UNKNOWN, Reliance
+from scripts.measure_engines.comparison import RESULTS
 
 _PROFILES = Path(profiles.__file__).with_name("profiles.json")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "engines.md"
@@ -41,6 +44,10 @@ known about later releases.
 A second table per engine shows the statistics of files on which its releases rely: if these statistics are wrong, the
 engine returns wrong results without an error. `no` is known; `?` is not. "Fields" are fields of structs.
 
+The line below a release names the kind of its source: `measured` with tables, read from the `source` of the engine,
+`documented`, or `derived` from a library that the engine contains. Bold cells were measured with that release, whatever
+the source of the others.
+
 A release can behave otherwise under conditions, such as values of a column or the state of a property: see
 [conditions](../guides/compatibility.md#conditions). They are listed below the table of an engine.\
 """
@@ -65,16 +72,78 @@ def render() -> str:
     """Return the page."""
     stated = {entry["engine"]: entry.get("conditions", ()) for entry in json.loads(_PROFILES.read_text("utf-8"))}
     sections = (_section(profile, stated[name]) for name, profile in PROFILES.items())
-    return "\n\n".join([_INTRODUCTION, *sections]) + "\n"
+    return "\n\n".join([_INTRODUCTION, _shares(), *sections]) + "\n"
+
+
+#: Engines and features of a usual policy.
+_USUAL_ENGINES = (
+    "Trino",
+    "Athena",
+    "Snowflake",
+    "BigQuery",
+    "Databricks Runtime",
+    "Fabric Spark",
+    "DuckDB",
+    "Polars",
+    "delta-rs",
+    "Delta Kernel",
+)
+_USUAL_FEATURES = (
+    "columnMapping deletionVectors timestampNtz typeWidening v2Checkpoint variantType rowTracking clustering "
+    "inCommitTimestamp identityColumns checkConstraints changeDataFeed"
+).split()
+
+
+def _shares() -> str:
+    """Return how many cells of a usual policy are known, in the newest release of each engine."""
+    known = measured = total = 0
+    for name in _USUAL_ENGINES:
+        profile = PROFILES[name]
+        release = profile.releases[-1]
+        for feature in _USUAL_FEATURES:
+            reader = FEATURES[feature].kind is not FeatureKind.WRITER
+            reading = release.reading(feature) if reader else Support.YES
+            answers = [("read", reading)]
+            if not profile.read_only:
+                answers.append(("write", release.writing(feature)))
+            for access, support in answers:
+                total += 1
+                known += support is not Support.UNKNOWN
+                measured += support is not Support.UNKNOWN and feature in _measured(name, release.version, access)
+    return (
+        f"Of the {total} cells that a policy of {len(_USUAL_ENGINES)} engines ({', '.join(_USUAL_ENGINES)}) and "
+        f"{len(_USUAL_FEATURES)} features asks for, {known * 100 // total} % are known for the newest release, and "
+        f"{measured * 100 // total} % were measured. Engines that cannot be installed are documented or read from "
+        "source. A reader needs no support of writer features."
+    )
+
+
+@cache
+def _measured(name: str, version: str, access: str = "") -> frozenset[str]:
+    """Return the features that were measured with a release, in one kind of access or in any."""
+    of_reading, of_writing = {"read", "query", "pyarrow"}, {"append"}
+    ways = {"read": of_reading, "write": of_writing}.get(access, of_reading | of_writing)
+    found = set()
+    for key, engine in json.loads(RESULTS.read_text("utf-8"))["engines"].items():
+        engine_name, _, number = key.rpartition(" ")
+        if engine_name != name or version_of(number)[: len(version_of(version))] != version_of(version):
+            continue
+        for table, outcomes in engine["tables"].items():
+            if any(not outcomes.get(way, "not tried").startswith("not tried") for way in ways):
+                found.add(table.partition(",")[0])
+    return frozenset(found)
 
 
 def _section(profile: Profile, conditions: Sequence[Mapping[str, Any]]) -> str:
     versions = [release.version or "stored source" for release in profile.releases]
-    rows = [["feature", *versions], ["---"] * (len(versions) + 1), *_rows(profile)]
+    bases = ["", *(release.basis.value for release in profile.releases)]
+    rows = [["feature", *versions], ["---"] * (len(versions) + 1), bases, *_rows(profile)]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     sources = dict.fromkeys(f"- {release.source}" for release in profile.releases)
     dates = ", ".join(
-        f"{version}: {release.date}" for version, release in zip(versions, profile.releases) if version != release.date
+        f"{version}: {release.date}"
+        for version, release in zip(versions, profile.releases)
+        if release.date and version != release.date
     )
     facts = [f"## {profile.label}", profile.remark, table, f"Dates: {dates}." if dates else "", _statistics(profile)]
     sources |= dict.fromkeys(
@@ -112,7 +181,9 @@ def _rows(profile: Profile) -> Iterator[list[str]]:
             continue
         cells = [_cell(profile, release, feature) for release in profile.releases]
         if set(cells) - {"?"}:
-            yield [f"`{feature.name}`", *cells]
+            tried = [feature.name in _measured(profile.name, release.version) for release in profile.releases]
+            bold = [f"**{cell}**" if was and cell != "?" else cell for cell, was in zip(cells, tried)]
+            yield [f"`{feature.name}`", *bold]
 
 
 def _statistics(profile: Profile) -> str:

@@ -9,15 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
-from airflow_delta_provider.domain.delta.data_type import (
-    Column,
-    DataType,
-    all_columns,
-    lowered,
-    path_text,
-)
+from airflow_delta_provider.domain.delta.data_type import Column, DataType, StructField, all_columns, lowered, path_text
 from airflow_delta_provider.domain.delta.features.columns import TypeChange, recorded_changes
-from airflow_delta_provider.domain.delta.metadata import Metadata, field_metadata, physical_parts
+from airflow_delta_provider.domain.delta.metadata import Metadata, field_metadata, physical_name, physical_parts
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.engine.conditions import (
@@ -29,6 +23,8 @@ from airflow_delta_provider.domain.engine.conditions import (
     MappingModes,
     Met,
     NullPartitions,
+    OldTypes,
+    OwnNames,
     PartialCounts,
     Partitions,
     Place,
@@ -59,6 +55,7 @@ class TableTraits:
     :param features: table features
     :param mode: mode of column mapping
     :param renamed: columns in data files whose physical names differ from their names, with their places
+    :param unrenamed: top-level columns in data files that have their own names there, with column mapping
     :param partitions: partition columns
     :param columns: all other columns and fields
     :param changes: type changes; the column is empty for planned ones
@@ -70,6 +67,7 @@ class TableTraits:
     features: frozenset[str]
     mode: str
     renamed: tuple[tuple[str, Place], ...]
+    unrenamed: tuple[str, ...]
     partitions: tuple[Named, ...]
     columns: tuple[Named, ...]
     changes: tuple[tuple[str, str, str], ...]
@@ -107,17 +105,22 @@ def traits_of(
     fields = metadata.schema.fields
     every = tuple(all_columns(metadata.schema))
     changes = [(str(column), change) for column in every if not column.field_path for change in _recorded(column)]
+
+    def is_partition(name: str) -> bool:
+        return name.lower() in of_partitions
+
+    def keeps_name(field: StructField) -> bool:
+        is_own = mode is not MappingMode.NONE and physical_name(field, mode) == field.name
+        return is_own and not is_partition(field.name)
+
     return TableTraits(
         features=protocol.features,
         mode=mode.value,
         renamed=() if mode is MappingMode.NONE else tuple(_renamed(metadata, {lowered(each) for each in renamed})),
-        partitions=tuple(
-            (each.name, family_of(each.data_type)) for each in fields if each.name.lower() in of_partitions
-        ),
+        unrenamed=tuple(each.name for each in fields if keeps_name(each)),
+        partitions=tuple((each.name, family_of(each.data_type)) for each in fields if is_partition(each.name)),
         columns=tuple(
-            (str(column), family_of(column.data_type))
-            for column in every
-            if column.parts[0].lower() not in of_partitions
+            (str(column), family_of(column.data_type)) for column in every if not is_partition(column.parts[0])
         ),
         changes=tuple(
             (name, *families_of(change)) for name, change in (*changes, *(("", change) for change in planned))
@@ -227,6 +230,14 @@ def _columns(names: Collection[str]) -> str:
 
 
 @_by_metadata.register
+def _(clause: OwnNames, traits: TableTraits) -> Decision:
+    del clause
+    if not traits.unrenamed:
+        return _NO
+    return Decision(Met.YES, f"column {traits.unrenamed[0]} has its own name in data files, with column mapping")
+
+
+@_by_metadata.register
 def _(clause: Partitions, traits: TableTraits) -> Decision:
     found = [name for name, kind in traits.partitions if not clause.types or kind in clause.types]
     if not found:
@@ -247,7 +258,16 @@ def _(clause: Types, traits: TableTraits) -> Decision:
 
 
 @_by_metadata.register
-def _(clause: TypeChanges, traits: TableTraits) -> Decision | None:
+def _(clause: TypeChanges, traits: TableTraits) -> Decision:
+    for name, old, new in traits.changes:
+        if (old, new) in clause.changes:
+            column = f"column {name} was" if name else "a column is"
+            return Decision(Met.YES, f"{column} widened from {old} to {new}")
+    return _NO
+
+
+@_by_metadata.register
+def _(clause: OldTypes, traits: TableTraits) -> Decision | None:
     found = [change for change in traits.changes if change[1:] in clause.changes]
     for name, old, new in found:
         if not name:  # planned, so that all files have the old type

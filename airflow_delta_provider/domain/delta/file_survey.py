@@ -31,9 +31,9 @@ from airflow_delta_provider.domain.engine.conditions import (
     Decision,
     Met,
     NullPartitions,
+    OldTypes,
     PartialCounts,
     ShortDecimals,
-    TypeChanges,
     Values,
     Vectors,
 )
@@ -387,7 +387,7 @@ class _HasNullPartition(_HasPartitionValue):
 class _HasOldType:
     """Looks for a file that stores a widened column in another type than the table's, oldest files first."""
 
-    def __init__(self, clause: TypeChanges, metadata: Metadata) -> None:
+    def __init__(self, clause: OldTypes, metadata: Metadata) -> None:
         mode = metadata.properties.mapping_mode
         self._columns = []
         for column in all_columns(metadata.schema):
@@ -437,7 +437,7 @@ _CASES: Mapping[type[Clause], Callable[[Any, Metadata], Any]] = {
     Vectors: _HasVectors,
     Values: _InRange,
     Bounds: _HasBound,
-    TypeChanges: _HasOldType,
+    OldTypes: _HasOldType,
     NullPartitions: _HasNullPartition,
     PartialCounts: _HasPartialCounts,
     ShortDecimals: _HasShortDecimal,

@@ -89,6 +89,11 @@ class Renamed(Clause):
 
 
 @dataclass(frozen=True)
+class OwnNames(Clause):
+    """With column mapping, some top-level column has its own name in data files, as before the mapping."""
+
+
+@dataclass(frozen=True)
 class Partitions(Clause):
     """The table has partition columns; if types are given, one of such a type."""
 
@@ -104,10 +109,17 @@ class Types(Clause):
 
 @dataclass(frozen=True)
 class TypeChanges(Clause):
-    """Some column had one of the type changes, and some live file still stores it in another type.
+    """Some column had one of the type changes.
 
     Types have no parameters. ``decimal to decimal`` stands for a change of the scale.
     """
+
+    changes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class OldTypes(Clause):
+    """Some live file stores a column in the type that it had before one of the type changes."""
 
     changes: tuple[tuple[str, str], ...]
 
@@ -320,9 +332,9 @@ def _wanted(value: Any) -> Iterable[str | None]:
             raise ValueError
 
 
-def _changes(value: Any) -> TypeChanges:
+def _changes(value: Any) -> tuple[tuple[str, str], ...]:
     pairs = [each.split(" to ") for each in _strings(value)]
-    return TypeChanges(tuple((old.strip(), new.strip()) for old, new in pairs))
+    return tuple((old.strip(), new.strip()) for old, new in pairs)
 
 
 def _values(value: Any, *, partitions: bool) -> Values:
@@ -350,9 +362,11 @@ _CLAUSES: Mapping[str, Callable[[Any], Clause]] = {
     "properties": _properties,
     "mapping": lambda value: MappingModes(_strings(value)),
     "renamed": lambda value: Renamed(Place(value)),
+    "own_names": _flagged(OwnNames),
     "partitions": lambda value: Partitions() if value is True else Partitions(_strings(value)),
     "types": lambda value: Types(_strings(value)),
-    "type_changes": _changes,
+    "type_changes": lambda value: TypeChanges(_changes(value)),
+    "old_types": lambda value: OldTypes(_changes(value)),
     "vectors": _flagged(Vectors),
     "checkpoints": lambda value: Checkpoints() if value is True else Checkpoints(_strings(value)),
     "values": lambda value: _values(value, partitions=False),
@@ -368,8 +382,10 @@ _FORMS: Mapping[str, str] = {
     "properties": "it has to map properties to their values; null stands for a property that is not set",
     "mapping": "it has to be none, name, id, or a list of them",
     "renamed": f"it has to be one of {', '.join(place.value for place in Place)}",
+    "own_names": "it has to be true",
     "partitions": "it has to be true, or a list of types",
     "types": "it has to be a list of types",
+    "old_types": "it has to be a list of changes such as 'float to double'",
     "type_changes": "it has to be a list of changes such as 'float to double'",
     "vectors": "it has to be true",
     "checkpoints": "it has to be true, or a list of classic, multi-part and v2",

@@ -32,6 +32,20 @@ class Support(Enum):
     UNKNOWN = "unknown"
 
 
+class Basis(Enum):
+    """The kind of a record's source; the values are the words of profiles."""
+
+    MEASURED = "measured"
+    """It was tried with tables."""
+    SOURCE = "source"
+    """It was read from the engine's source."""
+    DOCUMENTED = "documented"
+    DERIVED = "derived"
+    """It follows from a library that the engine contains; changes by the vendor are not known."""
+    STATED = "stated"
+    """A fleet file states it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Release:
     """The features of one release; the next record of its profile gives the changes since.
@@ -52,6 +66,7 @@ class Release:
     :param crates: library versions in its signature, if the library is numbered separately
     :param statistics: the statistics of files that it relies on; None if no source covers them
     :param conditions: cases in which it behaves otherwise
+    :param basis: kind of the source
     """
 
     version: str
@@ -70,6 +85,7 @@ class Release:
     crates: tuple[str, ...] = ()
     statistics: StatisticsUse | None = None
     conditions: tuple[Condition, ...] = ()
+    basis: Basis = Basis.STATED
 
     @classmethod
     def of(
@@ -84,6 +100,7 @@ class Release:
         lists_all: bool = True,
         crates: Words = "",
         statistics: Mapping[str, Any] | None = None,
+        basis: str = Basis.STATED.value,
         **features: Words,
     ) -> Release:
         """Return a record made from words; ``both`` is read and written, ``refuses`` neither.
@@ -101,6 +118,7 @@ class Release:
             lists_all=lists_all,
             crates=tuple(crates.split()),
             statistics=None if statistics is None else StatisticsUse.of(statistics),
+            basis=Basis(basis),
             **named,
         )
 
@@ -121,10 +139,11 @@ class Release:
         crates: Words = "",
         source: str = "",
         statistics: Mapping[str, Any] | None = None,
+        basis: str = "",
     ) -> Release:
         """Return a later release with additional features; ``without`` lists features that it no longer knows.
 
-        Features that this release gets wrong, leaves undecided or limits are not carried over.
+        Features that this release gets wrong, leaves undecided or limits, and conditions are not carried over.
         """
         gone = _set(without)
         written = (self.writes | _set(both, writes)) - gone
@@ -144,6 +163,8 @@ class Release:
             widenings=None if widenings is None else frozenset(widenings),
             crates=tuple(crates.split()),
             statistics=self.statistics if statistics is None else StatisticsUse.of(statistics),
+            conditions=(),
+            basis=Basis(basis) if basis else self.basis,
         )
 
     def reading(self, feature: str) -> Support:
@@ -196,6 +217,7 @@ class Profile:
         does not list; empty if it does not refuse them, or if that is unknown
     :param remark: further information for users, a sentence
     :param aliases: other common names
+    :param keeps_features: whether a release after the last record supports at least what that record supports
     """
 
     name: str
@@ -206,6 +228,7 @@ class Profile:
     compares_metadata: str = ""
     remark: str = ""
     aliases: tuple[str, ...] = ()
+    keeps_features: bool = False
 
     @property
     def has_releases(self) -> bool:
@@ -228,8 +251,10 @@ class Profile:
         after = [release for at, release in dated if at > number]
         if self.versions is Versions.DAYS or not all(at for at, _ in dated):
             return tuple(before[-1:]) or None
-        if not number or not before or (not after and _longer(number, dated[-1][0])):
+        if not number or not before:
             return None
+        if not after and _longer(number, dated[-1][0]):
+            return (_at_least(self.releases[-1]),) if self.keeps_features else None
         exact = not _longer(number, version_of(before[-1].version))
         return (before[-1],) if exact else (before[-1], after[0])
 
@@ -274,6 +299,12 @@ class Profile:
         return first
 
 
+def _at_least(release: Release) -> Release:
+    """Return the record of a later release: what this one does not support may be supported."""
+    nothing: frozenset[str] = frozenset()
+    return replace(release, lists_all=False, refuses_reading=nothing, refuses_writing=nothing, widenings=None)
+
+
 def _number(version: str) -> tuple[int, ...]:
     """Return the numbers of a version, or of a day."""
     return version_of(version.replace("-", "."))
@@ -316,6 +347,7 @@ def read_own_profiles(wire: Iterable[Mapping[str, Any]]) -> dict[str, Profile]:
             compares_metadata=each.get("compares_metadata", ""),
             remark=each.get("remark", ""),
             aliases=tuple(each.get("aliases", ())),
+            keeps_features=each.get("keeps_features", False),
         )
     return profiles
 

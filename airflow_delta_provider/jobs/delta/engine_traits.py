@@ -64,13 +64,14 @@ def _types_of(files: DataFiles | None) -> ReadTypes:
         if files is None:
             return "footers are not read"
         if place not in known:
-            known[place] = _read_types(files, LiveFile(*place, None, None))
+            known[place] = stored_types(files, LiveFile(*place, None, None))
         return known[place]
 
     return read
 
 
-def _read_types(files: DataFiles, file: LiveFile) -> StoredTypes | str:
+def stored_types(files: DataFiles, file: LiveFile) -> StoredTypes | str:
+    """Return the physical types of a file's columns, or the reason why they are unknown."""
     try:
         leaves = files.footer(file).layout.leaves
     except UnreadFileError as error:

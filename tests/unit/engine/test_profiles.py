@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.delta.features.registry import feature_meant_
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_features import demands_of
 from airflow_delta_provider.domain.engine.access import Access, Outcome, assess
-from airflow_delta_provider.domain.engine.profile import BY_VERSION, Support, Versions
+from airflow_delta_provider.domain.engine.profile import BY_VERSION, Basis, Support, Versions
 from airflow_delta_provider.domain.engine.profiles import PROFILES, engine_of
 from airflow_delta_provider.domain.engine.spark_library import version_of
 
@@ -27,7 +27,8 @@ def outcome(name, version, *features, changes=()):
 def test_a_profile_names_known_features_and_its_sources_oldest_release_first(profile):
     for release in profile.releases:
         assert release.source
-        assert version_of(release.date)
+        assert release.basis is not Basis.STATED
+        assert version_of(release.date) or not release.date
         for words in (release.reads, release.writes, release.misreads, release.miswrites, release.undecided):
             for word in words:
                 assert feature_meant_by(word.removesuffix(BY_VERSION)).kind is not FeatureKind.UNKNOWN, word
@@ -40,7 +41,7 @@ def test_what_no_source_says_is_unknown(profile):
     for version in ("0.0.1", "999.0"):
         demands = demands_of(weakest_protocol(frozenset({"clustering"})))
         found = assess(profile, version, demands).outcome
-        if profile.versions is Versions.RELEASES and profile.releases[-1].version:
+        if profile.versions is Versions.RELEASES and profile.releases[-1].version and not profile.keeps_features:
             assert found is Outcome.UNKNOWN
         else:
             assert found in (Outcome.UNKNOWN, Outcome.WRITE_LOCKED, Outcome.OK)
@@ -63,7 +64,19 @@ def test_what_no_source_says_is_unknown(profile):
         ("delta-rs", None, ("checkConstraints", "rowTracking"), Outcome.WRITE_LOCKED),
         ("Polars", "2.1.0", ("columnMapping",), Outcome.READ_LOCKED),
         ("Trino", "470", ("rowTracking", "domainMetadata"), Outcome.WRITE_LOCKED),
-        ("Trino", "470", ("columnMapping",), Outcome.UNKNOWN),
+        ("Trino", "476", ("columnMapping",), Outcome.OK),
+        ("Trino", "476", ("vacuumProtocolCheck",), Outcome.UNKNOWN),
+        ("Trino", "999", ("columnMapping",), Outcome.UNKNOWN),
+        ("Trino", "443", ("v2Checkpoint",), Outcome.READ_LOCKED),
+        ("Amazon EMR", "7.5.0", ("rowTracking", "domainMetadata"), Outcome.OK),
+        ("Amazon EMR", "6.13.0", ("rowTracking", "domainMetadata"), Outcome.WRITE_LOCKED),
+        ("Amazon EMR", "7.4.0", ("typeWidening-preview",), Outcome.OK),
+        ("AWS Glue", "5.0", ("inCommitTimestamp",), Outcome.OK),
+        ("Athena", None, ("deletionVectors",), Outcome.OK),
+        ("Athena", None, ("typeWidening",), Outcome.READ_LOCKED),
+        ("Daft", "0.7.26", ("rowTracking", "domainMetadata"), Outcome.WRITE_LOCKED),
+        ("Databricks Runtime", "17.3", ("deletionVectors",), Outcome.UNKNOWN),
+        ("Databricks Runtime", "17.3", ("columnMapping", "timestampNtz", "v2Checkpoint"), Outcome.OK),
         ("DuckDB", None, ("checkpointProtection",), Outcome.WRITE_LOCKED),
         ("BigQuery", None, ("deletionVectors",), Outcome.OK),
         ("BigQuery", None, ("typeWidening",), Outcome.UNKNOWN),

@@ -250,6 +250,32 @@ def test_to_pyarrow_dataset_loses_nulls_that_are_not_counted(tmp_path, stats, mi
     assert [finding.code for finding in report.findings] == (["CP03"] if misread else [])
 
 
+@pytest.mark.parametrize(
+    ("value", "vectors", "expected"),
+    [
+        ("true", True, "CP01"),
+        ("true", False, "CP01"),
+        ("false", True, "CP03"),
+        (None, True, "CP03"),
+        (None, False, None),
+    ],
+)
+def test_daft_refuses_by_the_property_and_returns_deleted_rows_without_it(tmp_path, value, vectors, expected):
+    configuration = {} if value is None else {"delta.enableDeletionVectors": value}
+    table = Table(tmp_path / "t", field("id", "integer"), configuration=configuration, features=["deletionVectors"])
+    report = table.add(vector=VECTOR if vectors else None).check("Daft 0.7.26")
+    assert [finding.code for finding in report.findings] == ([expected] if expected else [])
+
+
+def test_daft_returns_null_for_arrays_with_column_mapping(tmp_path):
+    array = {"type": "array", "elementType": "integer", "containsNull": True}
+    mapped = Table(tmp_path / "t", field("l", array, "col-1"), configuration=MAPPED, features=["columnMapping"])
+    assert [finding.code for finding in mapped.add().check("Daft 0.7.26").findings] == ["CP03"]
+    assert Table(tmp_path / "u", field("l", array)).add().check("Daft 0.7.26").findings == ()
+    upgraded = Table(tmp_path / "v", field("id", "integer", "id"), configuration=MAPPED, features=["columnMapping"])
+    assert [finding.code for finding in upgraded.add().check("Daft 0.7.26").findings] == ["CP04"]
+
+
 OWN = {
     "engine": "Acme",
     "releases": [{"version": "1", "reads": ["deletionVectors", "columnMapping", "timestampNtz"], "lists_all": True}],
