@@ -15,10 +15,10 @@ from airflow_delta_provider.domain.delta.feature_traces import REMOVALS
 from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.protocol import Protocol, reader_features
-from airflow_delta_provider.domain.delta.table_features import managing
+from airflow_delta_provider.domain.delta.table_features import demands_of, managing
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.access import Access, known_lockouts
+from airflow_delta_provider.domain.engine.access import Access, known_lockouts, known_misreaders
 from airflow_delta_provider.domain.engine.profiles import release_with
 from airflow_delta_provider.domain.engine.spark_library import Engine
 from airflow_delta_provider.domain.report.answers import PlanAnswer, PlanStep
@@ -186,9 +186,12 @@ def check_upgrade(plan: Plan, *, allowed: bool) -> Iterator[Finding]:
 
 
 def _lockouts(plan: Plan) -> Iterator[str]:
-    """Yield sentences that name the engines a protocol change locks out."""
+    """Yield sentences that name the engines that misread the table after a protocol change, and those locked out."""
     yield requests.PROTOCOL_UPGRADE.effect
     before, after = plan.protocol_before, plan.protocol_after
+    already = set(known_misreaders(demands_of(before)))
+    if misreading := [engine for engine in known_misreaders(demands_of(after)) if engine not in already]:
+        yield f"Engines that are known to misread the table then, without an error: {', '.join(misreading)}."
     reading = _newly(Access.READ, reader_features(before), reader_features(after))
     writing = [engine for engine in _newly(Access.WRITE, before.features, after.features) if engine not in reading]
     if reading:

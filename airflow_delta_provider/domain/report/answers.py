@@ -341,8 +341,8 @@ class Evidence(Part):
     )
     writers_since_version: int | None = key("Version of the oldest commit of these days, null where there is none.")
     known_lockouts: KnownLockouts = key(
-        "Of check-compatibility: engines that are known not to read, and not to write, such a table, whether they use "
-        "it or not."
+        "Of check-compatibility: engines that are known not to read, not to write, or to misread such a table, whether "
+        "they use it or not."
     )
     probe: Probe | None = key("Of check-compatibility: what the installed engine did; null where it was not tried.")
     tried: tuple[TriedEngine, ...] = key("Of try-engines: what each installed engine read.", "engines")

@@ -56,6 +56,15 @@ def test_refused_upgrade_names_the_engines_that_it_newly_locks_out():
     assert "known not to write it then: Delta Spark before 3.2, delta-rs (deltalake), Polars," in refusal.effect
 
 
+def test_refused_upgrade_names_the_engines_that_would_misread_the_table_before_those_locked_out():
+    (refusal,) = plan("variantShredding", allow=False).refusals
+    assert refusal.effect.index("misread the table then, without an error: delta-rs") < refusal.effect.index(
+        "not to read"
+    )
+    (refusal,) = plan("deletionVectors", allow=False).refusals
+    assert "misread" not in refusal.effect
+
+
 def test_upgrade_that_was_not_allowed_is_refused_with_the_plan_and_the_remedy():
     planned = plan("rowTracking", allow=False)
     assert codes(planned) == ["RQ09"]
