@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.engine import profiles
 from airflow_delta_provider.domain.engine.profile import Profile, Release, Support
 from airflow_delta_provider.domain.engine.profiles import PROFILES
-from airflow_delta_provider.domain.engine.spark_library import version_of
 from airflow_delta_provider.domain.engine.statistics_use import ALL, STRUCT, TYPES, UNKNOWN, Reliance
-from scripts.measure_engines.comparison import RESULTS
+from scripts.measure_engines.comparison import measured_features
 
 _PROFILES = Path(profiles.__file__).with_name("profiles.json")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "engines.md"
@@ -49,7 +47,11 @@ The line below a release names the kind of its source: `measured` with tables, r
 the source of the others.
 
 A release can behave otherwise under conditions, such as values of a column or the state of a property: see
-[conditions](../guides/compatibility.md#conditions). They are listed below the table of an engine.\
+[conditions](../guides/compatibility.md#conditions). They are listed below the table of an engine.
+
+The same facts are in [`engine-facts.json`](engine-facts.json), with a [schema](engine-facts.schema.json), for use by
+other programs. The file also lists the measured reads that returned wrong rows, with the statements that make each
+table.\
 """
 #: Titles of columns about statistics.
 _USES = {
@@ -109,29 +111,15 @@ def _shares() -> str:
             for access, support in answers:
                 total += 1
                 known += support is not Support.UNKNOWN
-                measured += support is not Support.UNKNOWN and feature in _measured(name, release.version, access)
+                measured += support is not Support.UNKNOWN and feature in measured_features(
+                    name, release.version, access
+                )
     return (
         f"Of the {total} cells that a policy of {len(_USUAL_ENGINES)} engines ({', '.join(_USUAL_ENGINES)}) and "
         f"{len(_USUAL_FEATURES)} features asks for, {known * 100 // total} % are known for the newest release, and "
         f"{measured * 100 // total} % were measured. Engines that cannot be installed are documented or read from "
         "source. A reader needs no support of writer features."
     )
-
-
-@cache
-def _measured(name: str, version: str, access: str = "") -> frozenset[str]:
-    """Return the features that were measured with a release, in one kind of access or in any."""
-    of_reading, of_writing = {"read", "query", "pyarrow"}, {"append"}
-    ways = {"read": of_reading, "write": of_writing}.get(access, of_reading | of_writing)
-    found = set()
-    for key, engine in json.loads(RESULTS.read_text("utf-8"))["engines"].items():
-        engine_name, _, number = key.rpartition(" ")
-        if engine_name != name or version_of(number)[: len(version_of(version))] != version_of(version):
-            continue
-        for table, outcomes in engine["tables"].items():
-            if any(not outcomes.get(way, "not tried").startswith("not tried") for way in ways):
-                found.add(table.partition(",")[0])
-    return frozenset(found)
 
 
 def _section(profile: Profile, conditions: Sequence[Mapping[str, Any]]) -> str:
@@ -181,7 +169,7 @@ def _rows(profile: Profile) -> Iterator[list[str]]:
             continue
         cells = [_cell(profile, release, feature) for release in profile.releases]
         if set(cells) - {"?"}:
-            tried = [feature.name in _measured(profile.name, release.version) for release in profile.releases]
+            tried = [feature.name in measured_features(profile.name, release.version) for release in profile.releases]
             bold = [f"**{cell}**" if was and cell != "?" else cell for cell, was in zip(cells, tried)]
             yield [f"`{feature.name}`", *bold]
 

@@ -33,7 +33,12 @@ def _polars(version: str, deltalake: str) -> Measured:
 
 
 def _duckdb(version: str) -> Measured:
-    return Measured("DuckDB", version, "duckdb", (f"duckdb=={version}", f"duckdb-extension-delta=={version}"))
+    packages = (f"duckdb=={version}", f"duckdb-extension-delta=={version}", "pytz")
+    return Measured("DuckDB", version, "duckdb", packages)
+
+
+def _daft(version: str) -> Measured:
+    return Measured("Daft", version, "daft", (f"daft=={version}", "deltalake==1.6.3", "pyarrow", "pyiceberg"))
 
 
 def _spark(delta: str, spark: str, artifact: str) -> Measured:
@@ -42,12 +47,13 @@ def _spark(delta: str, spark: str, artifact: str) -> Measured:
 
 
 RELEASES = (
-    *map(_deltalake, ("0.19.2", "0.25.5", "1.3.0", "1.4.0", "1.6.1", "1.6.3", "1.6.6")),
+    *map(_deltalake, ("0.19.2", "0.25.5", "1.0.2", "1.2.1", "1.3.0", "1.4.0", "1.5.1", "1.6.1", "1.6.3", "1.6.6")),
     _polars("1.9.0", "0.20.2"),
     _polars("1.30.0", "0.25.5"),
     _polars("1.36.1", "1.2.1"),
     _polars("2.1.0", "1.6.3"),
     *map(_duckdb, ("1.2.2", "1.3.2", "1.4.4", "1.5.5")),
+    _daft("0.7.26"),
     _spark("3.3.2", "3.5.9", "delta-spark_2.12"),
     _spark("4.0.1", "4.0.5", "delta-spark_2.13"),
     _spark("4.4.0", "4.2.0", "delta-spark_4.2_2.13"),
@@ -57,6 +63,6 @@ RELEASES = (
 DEFAULT_WRITERS = (
     *map(_deltalake, ("0.18.2", "1.0.2", "1.6.6")),
     _polars("2.1.0", "1.6.3"),
-    Measured("Daft", "0.7.26", "daft", ("daft==0.7.26", "deltalake==1.6.3", "pyarrow", "pyiceberg")),
+    _daft("0.7.26"),
     _spark("3.3.2", "3.5.9", "delta-spark_2.12"),
 )

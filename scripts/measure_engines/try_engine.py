@@ -1,18 +1,22 @@
 """Tries one engine, in the environment that has it, on tables: needs nothing of this package.
 
-    python try_engine.py ENGINE NAME PATH COLUMNS TYPES [MORE]
+    python try_engine.py ENGINE PATH COLUMNS TYPES
+    python try_engine.py ENGINE PATH PREDICATES
 
-Prints, as JSON, what reading and appending gave: the rows, or why it was refused. Each table is tried in a process of
-its own, since some releases abort; Spark takes a file of all tables.
+Prints, as JSON, what reading and appending gave: the rows, or why it was refused. The second form reads a table of
+``situations.py`` in full and by predicates. Each table is tried in a process of its own, since some releases abort or
+hang; Spark takes a file of all tables.
 """
 
 from __future__ import annotations
 
 import json
+import operator
 import os
 import sys
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, timezone
+from decimal import Decimal
 from typing import Any
 
 Try = Callable[[str, list[str], list[str]], Any]
@@ -105,11 +109,205 @@ def _duckdb_append(path: str, columns: list[str], types: list[str]) -> Any:
     return len(os.listdir(os.path.join(path, "_delta_log"))) - before
 
 
+def _daft_read(path: str, columns: list[str], types: list[str]) -> Any:
+    import daft
+
+    del types
+    return _rows(daft.read_deltalake(path).select(*columns[:2]).to_pydict(), columns)
+
+
+def _daft_append(path: str, columns: list[str], types: list[str]) -> Any:
+    import daft
+    from deltalake import DeltaTable
+
+    before = DeltaTable(path).version()
+    daft.from_arrow(_arrow(columns, types)).write_deltalake(path, mode="append")
+    return DeltaTable(path).version() - before
+
+
+def _chdb_read(path: str, columns: list[str], types: list[str]) -> Any:
+    del types
+    rows = _chdb_rows(path, None)
+    return _rows({name: [row[name] for row in rows] for name in columns[:2]}, columns)
+
+
+def _sail_read(path: str, columns: list[str], types: list[str]) -> Any:
+    del types
+    rows = _sail_rows(path, None)
+    return _rows({name: [row[name] for row in rows] for name in columns[:2]}, columns)
+
+
 WAYS: dict[str, dict[str, Try]] = {
     "deltalake": {"query": _deltalake_query, "pyarrow": _deltalake_arrow, "append": _deltalake_append},
     "polars": {"read": _polars_read, "append": _polars_append},
     "duckdb": {"read": _duckdb_read, "append": _duckdb_append},
+    "daft": {"read": _daft_read, "append": _daft_append},
+    "chdb": {"read": _chdb_read},
+    "sail": {"read": _sail_read},
 }
+
+
+Reader = Callable[[str, Any], Iterable[Mapping[str, Any]]]
+_COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt}
+
+
+def comparable(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return rows as strings that are the same for each engine, sorted."""
+    return sorted(json.dumps(_plain(row), sort_keys=True) for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list) and value and all(isinstance(each, tuple) and len(each) == 2 for each in value):
+        value = dict(value)  # a map of Arrow
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()} or []  # Arrow does not tell an empty map
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, datetime):
+        return str(value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).hex()
+    if isinstance(value, (date, Decimal)):
+        return str(value)
+    return str(value) if isinstance(value, float) else value
+
+
+def condition(predicate: Any, quote: str = '"') -> str:
+    """Return a predicate as SQL."""
+    column, comparison, value = predicate
+    name = f"{quote}{column}{quote}"
+    if value is None:
+        return f"{name} {comparison.upper()}"
+    if isinstance(value, Mapping):
+        ((kind, text),) = value.items()
+        return f"{name} {comparison} CAST('{text}' AS {kind})"
+    literal = "'" + value + "'" if isinstance(value, str) else str(value).lower()
+    return f"{name} {comparison} {literal}"
+
+
+def _where(predicate: Any) -> str:
+    return f" WHERE {condition(predicate)}" if predicate else ""
+
+
+def _python_value(value: Any, *, zone: bool) -> Any:
+    """Return the value of a predicate for engines that take expressions.
+
+    :param zone: True if timestamps have a time zone
+    """
+    if not isinstance(value, Mapping):
+        return value
+    ((kind, text),) = value.items()
+    if kind == "DOUBLE":
+        return float(text)
+    if kind == "DATE":
+        return date.fromisoformat(text)
+    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc if zone else None)
+
+
+def _expression(column: Any, predicate: Any, *, zone: bool = False) -> Any:
+    _, comparison, value = predicate
+    return column.is_null() if value is None else _COMPARISONS[comparison](column, _python_value(value, zone=zone))
+
+
+def _query_rows(path: str, predicate: Any) -> Any:
+    import pyarrow as pa
+    from deltalake import DeltaTable, QueryBuilder
+
+    result = QueryBuilder().register("t", DeltaTable(path)).execute(f"SELECT * FROM t{_where(predicate)}")
+    if hasattr(result, "fetchall"):
+        result = result.fetchall()
+    elif hasattr(result, "read_all"):
+        result = result.read_all()
+    table = pa.Table.from_batches(result) if isinstance(result, list) else pa.table(result)
+    return table.to_pylist()
+
+
+def _arrow_rows(path: str, predicate: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    from deltalake import DeltaTable
+
+    if not predicate:
+        return DeltaTable(path).to_pyarrow_table().to_pylist()
+    data = DeltaTable(path).to_pyarrow_dataset()
+    field, (_, comparison, value) = ds.field(predicate[0]), predicate
+    if value is None:
+        return data.to_table(filter=field.is_null()).to_pylist()
+    kind = data.schema.field(predicate[0]).type
+    scalar = pa.scalar(_python_value(value, zone=bool(getattr(kind, "tz", None))))
+    return data.to_table(filter=_COMPARISONS[comparison](field, scalar)).to_pylist()
+
+
+def _polars_rows(path: str, predicate: Any) -> Any:
+    import polars as pl
+
+    frame = pl.scan_delta(path)
+    if predicate:
+        kind = frame.collect_schema()[predicate[0]]
+        zone = bool(getattr(kind, "time_zone", None))
+        frame = frame.filter(_expression(pl.col(predicate[0]), predicate, zone=zone))
+    return frame.collect().to_arrow().to_pylist()
+
+
+def _duckdb_rows(path: str, predicate: Any) -> Any:
+    connection = _duckdb()
+    connection.execute("SET TimeZone = 'UTC'")
+    result = connection.execute(f"SELECT * FROM delta_scan('file://{path}'){_where(predicate)}")
+    names = [column[0] for column in result.description]
+    return [dict(zip(names, row)) for row in result.fetchall()]
+
+
+def _daft_rows(path: str, predicate: Any) -> Any:
+    import daft
+
+    frame = daft.read_deltalake(path)
+    if predicate:
+        kind = str(frame.schema()[predicate[0]].dtype)
+        frame = frame.where(_expression(daft.col(predicate[0]), predicate, zone="UTC" in kind))
+    return frame.to_arrow().to_pylist()
+
+
+def _chdb_rows(path: str, predicate: Any) -> Any:
+    os.chdir("/")  # it reads files below its folder only
+    import chdb
+
+    result = chdb.query(f"SELECT * FROM deltaLakeLocal('{path}'){_where(predicate)}", "ArrowTable")
+    return result.to_pylist()
+
+
+def _sail_rows(path: str, predicate: Any) -> Any:
+    from pysail.spark import SparkConnectServer
+    from pyspark.sql import SparkSession
+
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    spark = SparkSession.builder.remote(f"sc://localhost:{server.listening_address[1]}").getOrCreate()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    frame = spark.read.format("delta").load(path)
+    if predicate:
+        frame = frame.where(condition(predicate, "`"))
+    return [row.asDict(recursive=True) for row in frame.collect()]
+
+
+#: Ways to read a table in full or by a predicate.
+READERS: dict[str, dict[str, Reader]] = {
+    "deltalake": {"query": _query_rows, "pyarrow": _arrow_rows},
+    "polars": {"read": _polars_rows},
+    "duckdb": {"read": _duckdb_rows},
+    "daft": {"read": _daft_rows},
+    "chdb": {"read": _chdb_rows},
+    "sail": {"read": _sail_rows},
+}
+
+
+def read_situation(reader: Reader, path: str, predicate: Any) -> dict[str, Any]:
+    """Return the rows that one way gives for a predicate, or for none."""
+    try:
+        return {"gave": comparable(reader(path, predicate))}
+    except ImportError as error:
+        return {"not measured": f"{type(error).__name__}: {error}"}
+    except BaseException as error:  # a panic of Rust is no Exception
+        return {"refused": f"{type(error).__name__}: {' '.join(str(error).split())[:240]}"}
 
 
 def attempt(way: Try, path: str, columns: list[str], types: list[str]) -> dict[str, Any]:
@@ -131,6 +329,7 @@ def _spark(file: str, jars: str) -> None:
     builder = builder.config(
         "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
     ).config("spark.jars.packages", jars)
+    builder = builder.config("spark.sql.session.timeZone", "UTC")
     spark = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
 
     def read(path: str, columns: list[str], types: list[str]) -> Any:
@@ -144,9 +343,19 @@ def _spark(file: str, jars: str) -> None:
         spark.sql(f"INSERT INTO delta.`{path}` ({', '.join(columns)}) VALUES ({', '.join(values)})")
         return int(len(os.listdir(os.path.join(path, "_delta_log"))) > before)
 
+    def rows(path: str, predicate: Any) -> Any:
+        frame = spark.read.format("delta").load(path)
+        found = frame.where(condition(predicate, "`")) if predicate else frame
+        return [row.asDict(recursive=True) for row in found.collect()]
+
     with open(file) as opened:
         tables = json.load(opened)
     for name, table in tables.items():
+        if "predicates" in table:
+            for number, asked in enumerate([None, *table["predicates"]]):
+                line = {"way": "read", "number": number, "found": read_situation(rows, table["path"], asked)}
+                print(json.dumps({"table": name, **line}), flush=True)
+            continue
         found = {
             way: attempt(function, table["path"], table["columns"], table["types"])
             for way, function in (("read", read), ("append", append))
@@ -157,6 +366,13 @@ def _spark(file: str, jars: str) -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "spark":
         _spark(sys.argv[2], sys.argv[3])
+    elif len(sys.argv) == 4:
+        engine, where = sys.argv[1:3]
+        for number, asked in enumerate([None, *json.loads(sys.argv[3])]):
+            for each, reads in READERS[engine].items():
+                result = read_situation(reads, where, asked)
+                print(json.dumps({"way": each, "number": number, "found": result}), flush=True)
+        os._exit(0)
     else:
         engine, where, names, kinds = sys.argv[1:5]
         for each, function in WAYS[engine].items():

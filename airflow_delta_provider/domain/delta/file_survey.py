@@ -314,7 +314,7 @@ def _leaves(values: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
 
 
 class _HasPartialCounts:
-    """Looks for a top-level column whose nulls are not counted, in statistics that count those of other columns."""
+    """Looks for a top-level column whose nulls are counted in some files, and not in others that count nulls."""
 
     def __init__(self, clause: PartialCounts, metadata: Metadata) -> None:
         del clause
@@ -324,18 +324,21 @@ class _HasPartialCounts:
             for each in metadata.schema.fields
             if isinstance(each.data_type, (PrimitiveType, DecimalType)) and each.name.lower() not in of_partitions
         }
-        self._found = ""
+        self._counted: set[str] = set()
+        self._missing: set[str] = set()
 
     def note(self, add: Mapping[str, Any]) -> None:
-        counts = {} if self._found else _statistics(add).get("nullCount")
+        counts = _statistics(add).get("nullCount")
         if counts and isinstance(counts, Mapping):
-            self._found = next((name for key, name in self._columns.items() if counts.get(key) is None), "")
+            for name in self._columns:
+                (self._missing if counts.get(name) is None else self._counted).add(name)
 
     def decide(self, read_types: ReadTypes) -> Decision:
         del read_types
-        if not self._found:
+        found = next((name for key, name in self._columns.items() if key in self._counted & self._missing), "")
+        if not found:
             return _NO
-        return Decision(Met.YES, f"statistics of some files do not count the nulls of column {self._found}")
+        return Decision(Met.YES, f"the nulls of column {found} are counted in the statistics of some files only")
 
 
 class _HasPartitionValue:

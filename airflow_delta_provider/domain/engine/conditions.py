@@ -183,7 +183,7 @@ class Bounds(Clause):
 
 @dataclass(frozen=True)
 class PartialCounts(Clause):
-    """The statistics of a live file count the nulls of some columns and not of others."""
+    """The statistics count the nulls of a column in some live files, and not in others that count nulls."""
 
     @property
     def needs_files(self) -> bool:
@@ -376,6 +376,8 @@ _CLAUSES: Mapping[str, Callable[[Any], Clause]] = {
     "null_partition_values": _flagged(NullPartitions),
     "short_decimals": _flagged(ShortDecimals),
 }
+#: All keys of ``if``.
+CLAUSE_NAMES = tuple(_CLAUSES)
 #: The valid form of each, for messages.
 _FORMS: Mapping[str, str] = {
     "features": "it has to be a list of table features",
