@@ -11,6 +11,7 @@ from functools import singledispatch
 
 from airflow_delta_provider.domain.delta.data_type import Column, DataType, StructField, all_columns, lowered, path_text
 from airflow_delta_provider.domain.delta.features.columns import TypeChange, recorded_changes
+from airflow_delta_provider.domain.delta.features.log import DELETION_VECTORS
 from airflow_delta_provider.domain.delta.metadata import Metadata, field_metadata, physical_name, physical_parts
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
@@ -40,7 +41,7 @@ from airflow_delta_provider.domain.engine.conditions import (
 
 _NO, _YES = Decision(Met.NO), Decision(Met.YES)
 _NOT_READ = Decision(Met.UNKNOWN, "the log's entries for files were not read")
-_VECTORS, _OWN_PROPERTIES = "deletionVectors", "delta."
+_VECTORS, _OWN_PROPERTIES = DELETION_VECTORS.name, "delta."
 
 #: Names from the top-level column down.
 Parts = tuple[str, ...]
