@@ -77,6 +77,14 @@ def test_fields_with_odd_names_are_found_but_not_skipped_by(tmp_path: Path) -> N
     assert (query.column, answer.rows, answer.found) == ("x.`a b.c`", 1, 1)
 
 
+def test_deltalake_reads_null_if_the_statistics_count_nothing_else(tmp_path: Path) -> None:
+    """Even without a filter: the effect of the finding says so."""
+    written(tmp_path, of(pa.int64(), None, 1, 2), nullCount=3)
+    assert deltalake.DeltaTable(str(tmp_path)).to_pyarrow_table().column("x").null_count == 3
+    (found,) = (finding for finding in audit(tmp_path).findings if finding.code == NULLS_HIDDEN.code)
+    assert "to_pyarrow_table and to_pandas read NULL in place of the values" in found.message
+
+
 def test_other_values_than_another_engine_reads_are_no_answer(tmp_path: Path) -> None:
     written(tmp_path, of(pa.int64(), 1, 5), maxValues=1)
     query = Query("DF14", "x", "x >= 5")

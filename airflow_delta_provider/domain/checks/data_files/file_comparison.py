@@ -56,6 +56,7 @@ WIDE = _data.warning(
     name="bounds-wider-than-values",
     effect="Engines read files that they could skip.",
 )
+_FILLED = "deltalake's to_pyarrow_table and to_pandas read NULL in place of the values, even without a filter."
 _ANSWERED = "Delta Spark answers MIN and MAX of the column from the bounds, with a value that no row has."
 
 
@@ -200,6 +201,7 @@ class OfFile:
             yield NULLS_HIDDEN.found(
                 "The statistics of {path} say that {column} is NULL in all {rows:row}, but the file has "
                 "{values:value}{rest}: {predicate} returns too few rows.",
+                effect=f"{NULLS_HIDDEN.effect} {_FILLED}",
                 path=self._path,
                 column=leaf.kind.name,
                 rows=self._rows,
