@@ -6,6 +6,7 @@
 - ``data_type.py``, ``sql_type.py``, ``expression.py``, ``partition_value.py``, ``table_properties.py``: parts of
   metadata.
 - ``features``, ``table_features.py``, ``feature_traces.py``: table features, their state and their traces.
+- ``engine_conditions.py``, ``file_survey.py``: the conditions of engines, decided from metadata or from files.
 - ``head_condition.py``, ``table_events.py``: conditions and events for sensors and triggers.
 
 Imports ``formats``, ``engine``, ``errors`` and ``text``. Reading checks nothing: rules are in ``checks``. Folders
