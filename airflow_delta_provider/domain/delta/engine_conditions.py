@@ -43,6 +43,8 @@ _NO, _YES = Decision(Met.NO), Decision(Met.YES)
 _NOT_READ = Decision(Met.UNKNOWN, "the log's entries for files were not read")
 _VECTORS, _OWN_PROPERTIES = DELETION_VECTORS.name, "delta."
 
+#: Begin of the physical names that engines generate for columns of a table that has column mapping already.
+_GENERATED = "col-"
 #: Names from the top-level column down.
 Parts = tuple[str, ...]
 #: A column: its name for people, and its type.
@@ -56,7 +58,7 @@ class TableTraits:
     :param features: table features
     :param mode: mode of column mapping
     :param renamed: columns in data files whose physical names differ from their names, with their places
-    :param unrenamed: top-level columns in data files that have their own names there, with column mapping
+    :param unrenamed: top-level columns that have names from before the column mapping in data files
     :param partitions: partition columns
     :param columns: all other columns and fields
     :param changes: type changes; the column is empty for planned ones
@@ -111,8 +113,8 @@ def traits_of(
         return name.lower() in of_partitions
 
     def keeps_name(field: StructField) -> bool:
-        is_own = mode is not MappingMode.NONE and physical_name(field, mode) == field.name
-        return is_own and not is_partition(field.name)
+        is_old = mode is not MappingMode.NONE and not physical_name(field, mode).startswith(_GENERATED)
+        return is_old and not is_partition(field.name)
 
     return TableTraits(
         features=protocol.features,
@@ -235,7 +237,7 @@ def _(clause: OwnNames, traits: TableTraits) -> Decision:
     del clause
     if not traits.unrenamed:
         return _NO
-    return Decision(Met.YES, f"column {traits.unrenamed[0]} has its own name in data files, with column mapping")
+    return Decision(Met.YES, f"column {traits.unrenamed[0]} has a name from before column mapping in data files")
 
 
 @_by_metadata.register

@@ -90,7 +90,7 @@ class Renamed(Clause):
 
 @dataclass(frozen=True)
 class OwnNames(Clause):
-    """With column mapping, some top-level column has its own name in data files, as before the mapping."""
+    """With column mapping, some top-level column has a name in data files that is older than the mapping."""
 
 
 @dataclass(frozen=True)
