@@ -87,7 +87,7 @@ class LiveVectors:
 
     def note(self, keys: Iterable[FileKey]) -> None:
         """Record the keys of files that are added with vectors."""
-        self._vectors.update(list(keys))  # a mapping by keys would be taken for paths with vectors
+        self._vectors.update(tuple(keys))  # pairs, even if they are the keys of a dict
 
     def take(self, transition: Transition, live: Container[FileKey]) -> list[LiveFile]:
         """Record a commit. Return the files that it adds while they stay live with another deletion vector.

@@ -197,6 +197,19 @@ def test_file_that_was_wrong_is_no_longer_once_a_rewrite_removes_it() -> None:
     compared(commits)
 
 
+def test_file_that_comes_back_without_its_vector_is_live_twice() -> None:
+    table = with_vectors().append(9)
+    for path in table.paths[:6]:
+        table.mark_deleted(path)
+    vectors = {action["add"]["path"]: action["add"] for action in table.commits[-1] if "add" in action}
+    ((_, add),) = vectors.items()
+    again = {key: value for key, value in add.items() if key != "deletionVector"}
+    table.commit("WRITE", {"add": again})
+    audit, together = judged(table.commits)
+    assert (together > 2, {finding.code for finding in audit.findings()}) == (True, {"LG04"})
+    compared(table.commits)
+
+
 # -- histories of usual commits, of which one is changed ---------------------------------------------
 
 #: Changes a line of a commit; given a number to choose by, and the paths that the history names.
