@@ -104,6 +104,17 @@ def write(library: str, rows: pa.Table, folder: str) -> None:
         import daft
 
         daft.from_arrow(rows).write_deltalake(folder)
+    elif library == "duckdb":  # it only appends
+        import duckdb
+        import duckdb_extension_delta  # type: ignore[import-not-found]  # only in the environment of DuckDB
+        from deltalake import write_deltalake
+
+        write_deltalake(folder, rows.slice(0, 0))
+        connection = duckdb.connect()
+        extension = next(Path(duckdb_extension_delta.__file__).parent.rglob("delta.duckdb_extension"))
+        connection.execute(f"LOAD '{extension}'")
+        connection.execute(f"ATTACH '{folder}' AS t (TYPE delta)")
+        connection.register("rows", rows).execute("INSERT INTO t SELECT * FROM rows")
     else:
         from deltalake import write_deltalake
 

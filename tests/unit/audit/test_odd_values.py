@@ -79,9 +79,20 @@ def test_verdict_is_the_truth_about_the_rows(tmp_path: Path, name: str, change: 
     assert change != "none" or expected == WRONG.get(name, set())
 
 
+#: DuckDB appends to tables that deltalake creates.
+DUCKDB = Measured(
+    "DuckDB beside deltalake",
+    "1.5.5",
+    "duckdb",
+    ("duckdb==1.5.5", "duckdb-extension-delta==1.5.5", "deltalake==1.6.6", "pyarrow"),
+)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    "writer", [w for w in DEFAULT_WRITERS if not w.jars], ids=lambda writer: f"{writer.name} {writer.version}"
+    "writer",
+    [*(writer for writer in DEFAULT_WRITERS if not writer.jars), DUCKDB],
+    ids=lambda writer: f"{writer.name} {writer.version}",
 )
 def test_tables_of_other_libraries(tmp_path: Path, writer: Measured) -> None:
     """A library may not write a column; a footer may not decide one. There is no false alarm."""
