@@ -16,6 +16,7 @@ import struct
 import sys
 from collections.abc import Iterator, Mapping
 from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,6 +105,8 @@ def write(library: str, rows: pa.Table, folder: str) -> None:
         import daft
 
         daft.from_arrow(rows).write_deltalake(folder)
+    elif library == "sail":
+        _sail()[1].createDataFrame(rows).coalesce(1).write.format("delta").save(folder)
     elif library == "duckdb":  # it only appends
         import duckdb
         import duckdb_extension_delta  # type: ignore[import-not-found]  # only in the environment of DuckDB
@@ -119,6 +122,17 @@ def write(library: str, rows: pa.Table, folder: str) -> None:
         from deltalake import write_deltalake
 
         write_deltalake(folder, rows)
+
+
+@cache
+def _sail() -> tuple[Any, Any]:
+    """Return a server, which ends when it is forgotten, and its session."""
+    from pysail.spark import SparkConnectServer  # type: ignore[import-not-found]  # only in the environment of Sail
+    from pyspark.sql import SparkSession
+
+    server = SparkConnectServer()
+    server.start()
+    return server, SparkSession.builder.remote(f"sc://localhost:{server.listening_address[1]}").getOrCreate()
 
 
 # -- the truth -------------------------------------------------------------------------------------

@@ -86,12 +86,13 @@ DUCKDB = Measured(
     "duckdb",
     ("duckdb==1.5.5", "duckdb-extension-delta==1.5.5", "deltalake==1.6.6", "pyarrow"),
 )
+SAIL = Measured("Sail", "0.7.2", "sail", ("pysail==0.7.2", "pyspark-client==4.0.1", "pyarrow", "pandas<3"))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
     "writer",
-    [*(writer for writer in DEFAULT_WRITERS if not writer.jars), DUCKDB],
+    [*(writer for writer in DEFAULT_WRITERS if not writer.jars), DUCKDB, SAIL],
     ids=lambda writer: f"{writer.name} {writer.version}",
 )
 def test_tables_of_other_libraries(tmp_path: Path, writer: Measured) -> None:
