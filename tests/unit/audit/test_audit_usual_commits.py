@@ -236,6 +236,10 @@ def _near(value: Any, number: int, _: list[str]) -> Any:
     return value + number - 2 if isinstance(value, int) else number
 
 
+def _offset(value: Any, number: int, paths: list[str]) -> Any:
+    return abs(_near(value, number, paths))  # an action with a negative one is malformed
+
+
 def _stats(body: Any, number: int, _: list[str]) -> Any:
     stats = json.loads(body.get("stats") or "{}")
     stats["numRecords"] = number * 5
@@ -249,7 +253,7 @@ CHANGES: dict[str, list[Change]] = {
         *(_put(name)(_near) for name in ("size", "baseRowId", "defaultRowCommitVersion")),
         _put("dataChange")(value=False),
         _put("deletionVector", "cardinality")(lambda _, number, __: number * 4),
-        _put("deletionVector", "offset")(_near),
+        _put("deletionVector", "offset")(_offset),
         _put("deletionVector")(None),
         _stats,
         lambda body, _, __: {key: value for key, value in body.items() if key != "stats"},
@@ -259,7 +263,7 @@ CHANGES: dict[str, list[Change]] = {
         *(_put(name)(_near) for name in ("baseRowId", "defaultRowCommitVersion")),
         _put("dataChange")(value=False),
         _put("deletionVector")(None),
-        _put("deletionVector", "offset")(_near),
+        _put("deletionVector", "offset")(_offset),
     ],
     "commitInfo": [
         _put("inCommitTimestamp")(lambda value, number, _: (value or 1_790_000_000_000) - 3000 * number),
