@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -246,6 +247,13 @@ def test_valid_history_is_silent_at_every_version(table: Table, number: int) -> 
     for version in range(since + 1, len(table.commits)):
         part.take(version, table.commits[version])
         assert wrong(part.findings()) == [], (since, version, shown(table))
+
+
+@pytest.mark.soak
+@given(histories(), st.integers(0, 30))
+@settings(max_examples=3000)
+def test_many_valid_histories_are_silent(table: Table, number: int) -> None:
+    test_valid_history_is_silent_at_every_version.hypothesis.inner_test(table, number)  # type: ignore[attr-defined]  # as hypothesis keeps it
 
 
 # -- damages --------------------------------------------------------------------------------------
@@ -539,6 +547,13 @@ def test_one_damaged_action_is_told_by_its_code_and_version(table: Table, kind: 
     for since in (None, version - 1):
         told = [(finding.code, finding.version) for finding in wrong(roots(audited(broken.commits, since)))]
         assert told == [(code, version)], (code, told, since, shown(table)[: version + 1])
+
+
+@pytest.mark.soak
+@given(histories(), st.integers(0, 1000), st.integers(0, 1000))
+@settings(max_examples=3000)
+def test_one_damaged_action_of_many_is_told(table: Table, kind: int, where: int) -> None:
+    test_one_damaged_action_is_told_by_its_code_and_version.hypothesis.inner_test(table, kind, where)  # type: ignore[attr-defined]  # as hypothesis keeps it
 
 
 def test_kinds_of_damage_are_some_of_those_that_are_told_one_by_one() -> None:
