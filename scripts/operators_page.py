@@ -10,6 +10,7 @@ from airflow_delta_provider.get_provider_info import get_provider_info
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
 _REFERENCE = _CHECKOUT / "docs" / "reference"
+_ON_THE_SITE = "The arguments are shown on the site: in a checkout, `make site` builds it."
 _MARK = "<!-- Written by `make docs` from the classes that airflow_delta_provider/get_provider_info.py names. -->"
 _OPERATOR_BASES = (
     "airflow_delta_provider.operators.delta_job.DeltaJobOperator",
@@ -81,7 +82,7 @@ def _classes(module: str) -> Iterator[str]:
 
 
 def _page(title: str, about: str, classes: Sequence[str]) -> str:
-    blocks = [f"# {title}", _MARK, about]
+    blocks = [f"# {title}", _MARK, f"{about} {_ON_THE_SITE}"]
     for name in classes:
         blocks += [f"## {_last(name)}", _directive("autoclass", name)]
     return "\n\n".join(blocks) + "\n"

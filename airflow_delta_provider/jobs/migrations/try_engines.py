@@ -80,6 +80,8 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
             progress(f"{name}: reading with {TRIED[engine][0]}")
             with timings.phase("engines"):
                 tried.append(try_engine(engine, location, options.where, options.seconds_per_engine))
+            if not tried[-1].failed:
+                progress(f"{name}: {tried[-1].name} read {tried[-1].read[0]['rows']:,} rows")
         moved = log.read_state().version != version
     findings = list(_findings(tried, options, rows_of(state), moved=moved))
     evidence = Evidence(tried=tuple(each.answer for each in tried)).to_json()
@@ -134,7 +136,7 @@ def _change(command: str, target: Path) -> Finding | None:
     said = masked_text(" ".join((ran.stdout.strip() or ran.stderr.strip()).split()))
     return requests.ENGINE_REFUSED.found(
         "The command {command!r} failed on a copy of the table: {why}",
-        remedy="Run the command on a copy of your own to see the whole output.",
+        remedy="Changes need Spark. Run the command on a copy of your own to see its whole output.",
         command=command,
         why=Prose(said[:_MOST_TEXT]),
     )

@@ -36,7 +36,7 @@ def published(tmp_path_factory) -> Path:
     git(folder, "init", "-q")
     git(folder, "add", ".")
     git(folder, "commit", "-qm", "release")
-    git(folder, "tag", "v0.1.0")
+    git(folder, "tag", "COMMIT")
     return folder
 
 
