@@ -203,7 +203,9 @@ class Restore(str):
         if self.instead:
             restore = f"{_begun(self.instead)}. Or {restore}"
         refused = "" if place.retention is None else _TOO_OLD.format(retention=place.retention)
-        command = "" if place.table is None else f"Command: RESTORE TABLE {place.table} TO VERSION AS OF {place.sound}"
+        # Spark without a platform around it reads S3 as s3a only, and platforms know both.
+        table = None if place.table is None else place.table.replace("`s3://", "`s3a://", 1)
+        command = "" if table is None else f"Command: RESTORE TABLE {table} TO VERSION AS OF {place.sound}"
         return _joined(self.first, restore, _loss(place), refused, command)
 
 

@@ -265,8 +265,12 @@ class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
     def check(self) -> None:
         """Check that either plans or specs are given."""
         super().check()
-        if bool(self.plan) == bool(self.spec):
-            raise RequestError("Pass either {plan} or {spec}.")
+        if self.plan and self.spec:
+            raise RequestError("Pass either {plan} or {spec}, not both.")
+        if not (self.plan or self.spec):
+            raise RequestError(
+                "Pass {plan} or {spec}. A report has no plan for a table that was refused: its findings say why."
+            )
 
     def check_tables(self, tables: Iterable[str]) -> None:
         """Check that there is a plan, or else a spec, for each table."""

@@ -59,6 +59,11 @@ def test_restore_names_the_version_and_the_rows_that_it_takes_away(wrong, tmp_pa
     assert said.endswith(f"Command: RESTORE TABLE delta.`file:{tmp_path}/t` TO VERSION AS OF {version - 1}")
 
 
+def test_restore_of_a_table_on_s3_is_a_command_that_spark_reads():
+    place = Place(3, False, 0, 3, table="delta.`s3://lake/t`")
+    assert Restore().at(place).endswith("Command: RESTORE TABLE delta.`s3a://lake/t` TO VERSION AS OF 2")
+
+
 def test_restore_to_a_version_that_is_too_old_says_which_property_to_set_first(wrong, tmp_path):
     table, version = damaged(wrong)
     said = remedies(dated(table, days=8), tmp_path)["AC03", version]

@@ -44,9 +44,15 @@ def test_each_table_has_its_plan() -> None:
         JobRequest(("/t", "/third"), options)
 
 
-@pytest.mark.parametrize("known", [{}, {"plan": (PLAN,), "spec": ({"comment": "x"},)}])
-def test_either_a_plan_or_a_spec_is_needed(known: dict[str, object]) -> None:
-    with pytest.raises(RequestError, match="Pass either"):
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({}, "A report has no plan for a table that was refused"),
+        ({"plan": (PLAN,), "spec": ({"comment": "x"},)}, "Pass either plan or spec, not both"),
+    ],
+)
+def test_either_a_plan_or_a_spec_is_needed(known: dict[str, object], said: str) -> None:
+    with pytest.raises(RequestError, match=said):
         JobRequest(("/t",), ApplyMigrationOptions(**known))  # type: ignore[arg-type]  # of any type
 
 
