@@ -6,7 +6,7 @@ PROTOCOL.md, Add File and Remove File.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector, vector_id
@@ -48,6 +48,16 @@ class LiveFile(NamedTuple):
         """The identity of a logical file."""
         vector = self.deletion_vector
         return self.path, "" if vector is None else vector_id(*vector[:3])
+
+    @property
+    def deleted_rows(self) -> int:
+        """The number of rows that its deletion vector deletes."""
+        return 0 if self.deletion_vector is None else self.deletion_vector.cardinality
+
+    @property
+    def live_rows(self) -> int | None:
+        """The number of its rows that are not deleted; None if the log does not record it."""
+        return None if self.num_records is None else self.num_records - self.deleted_rows
 
     @classmethod
     def from_add(cls, body: Mapping[str, Any]) -> LiveFile:
@@ -109,6 +119,16 @@ class RemovedFile(NamedTuple):
             _deletion_vector(body),
             bool(body.get("dataChange", True)),
         )
+
+
+def count_live_rows(files: Iterable[LiveFile]) -> int | None:
+    """Return the number of rows of files that are not deleted; None if the log does not record it."""
+    rows = 0
+    for file in files:
+        if file.live_rows is None:
+            return None
+        rows += file.live_rows
+    return rows
 
 
 def num_records(stats: Any) -> int | None:

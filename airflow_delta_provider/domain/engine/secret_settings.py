@@ -118,6 +118,14 @@ def masked_text(text: str) -> str:
     return "".join([*parts, text[end:]])
 
 
+_MOST_TEXT = 300
+
+
+def excerpt(message: str) -> str:
+    """Return the beginning of a message of another program: at most 300 characters in one line, without secrets."""
+    return masked_text(" ".join(message.split()))[:_MOST_TEXT]
+
+
 def secrets_of(settings: Mapping[str, str]) -> Iterator[str]:
     """Yield the values, and parts of values, that must not be shown anywhere."""
     for name, value in settings.items():

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from airflow_delta_provider.domain.checks.data_files.file_comparison import EXCLUDED, NULLS_HIDDEN
-from airflow_delta_provider.domain.engine.secret_settings import masked_text
+from airflow_delta_provider.domain.engine.secret_settings import excerpt
 from airflow_delta_provider.domain.report.answers import HiddenRows
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.text import split_name, sql_column
@@ -23,7 +23,6 @@ from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs
 
 #: Maximum number of predicates: each is a query of the whole table.
 _MOST = 20
-_MOST_TEXT = 300
 _SHORTENED = "the value in the predicate is shortened"
 
 
@@ -45,7 +44,7 @@ class Query:
 
     def failed(self, engine: str, problem: str) -> HiddenRows:
         """Return the reason why an engine gave no answer."""
-        return self._answer(engine, problem=masked_text(" ".join(problem.split()))[:_MOST_TEXT])
+        return self._answer(engine, problem=excerpt(problem))
 
     def _answer(self, engine: str, **known: Any) -> HiddenRows:
         return HiddenRows(rule=self.rule, column=self.column, predicate=self.predicate, engine=engine, **known)
@@ -98,9 +97,11 @@ def by_deltalake(
         engine = f"deltalake {importlib.metadata.version('deltalake')}"
     except (ImportError, importlib.metadata.PackageNotFoundError):
         return
+    dataset = None
     for query in queries:
         try:
-            dataset = deltalake.DeltaTable(location, version=version).to_pyarrow_dataset()
+            if dataset is None:
+                dataset = deltalake.DeltaTable(location, version=version).to_pyarrow_dataset()
             names = split_name(query.column)
             wanted = _expression(query.predicate.removeprefix(sql_column(query.column)), dataset.schema, names)
             found = dataset.count_rows(filter=wanted)

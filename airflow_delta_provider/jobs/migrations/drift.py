@@ -32,7 +32,7 @@ from airflow_delta_provider.domain.delta.table_features import demands_of
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.engine.access import Access, Demands, known_lockouts, known_misreaders
 from airflow_delta_provider.domain.engine.fleet import RecentWriters, TableFleet
-from airflow_delta_provider.domain.engine.secret_settings import masked_text
+from airflow_delta_provider.domain.engine.secret_settings import excerpt
 from airflow_delta_provider.domain.migrations.drift import DriftHistory, differences
 from airflow_delta_provider.domain.report.answers import Evidence, KnownLockouts, LoggedWriter, Probe
 from airflow_delta_provider.domain.report.report import Finding, TableReport
@@ -225,7 +225,6 @@ _ENGINE, _PACKAGE = "delta-rs", "deltalake"
 _REFUSED = re.compile(
     r"unsupported|not (?:yet )?supported|reader (?:version|feature)|minReaderVersion|readerFeatures", re.IGNORECASE
 )
-_MOST_TEXT = 300
 
 
 def probe(location: str) -> Probe:
@@ -243,7 +242,7 @@ def probe(location: str) -> Probe:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a Rust panic is not an Exception
-        said = masked_text(" ".join(str(error).split()))[:_MOST_TEXT]
+        said = excerpt(str(error))
         refused = False if _REFUSED.search(said) else None
         return Probe(engine=_ENGINE, version=installed, reads=refused, message=said or type(error).__name__)
     return Probe(engine=_ENGINE, version=installed, reads=True)

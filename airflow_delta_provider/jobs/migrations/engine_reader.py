@@ -1,9 +1,8 @@
 """Reads a table with one engine and prints digests of its rows, in a process of its own.
 
-``python -m airflow_delta_provider.jobs.migrations.engine_reader ENGINE LOCATION [PREDICATE …]`` prints a JSON object:
-``{"version": …, "read": [digest of all rows, then two for each predicate]}``. The two are of the rows for which it is
-true, and for which it is not. In place of a digest, ``{"failed": …}`` has the engine's message; ``missing`` is true if
-the failure says nothing about the table.
+``python -m airflow_delta_provider.jobs.migrations.engine_reader ENGINE LOCATION [PREDICATE …]`` prints a JSON list: the
+digest of all rows, then two for each predicate: of its rows, and of all others. In place of a digest, ``{"failed": …}``
+has the engine's message; ``missing`` is true if the failure says nothing about the table.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from decimal import Context, Decimal
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 #: Function that yields the rows of a table, or of a predicate on it, as batches of Arrow.
@@ -181,14 +179,14 @@ def _spark(location: str, where: str | None) -> Iterator[Any]:
     yield from (frame.where(where) if where else frame).toArrow().to_batches()
 
 
-#: How each engine reads, with its package.
-READS: Mapping[str, tuple[str, Read]] = {
-    "delta-spark": ("delta-spark", _spark),
-    "deltalake": ("deltalake", _deltalake),
-    "deltalake-pyarrow": ("deltalake", _deltalake_pyarrow),
-    "polars": ("polars", _polars),
-    "duckdb": ("duckdb", _duckdb),
-    "daft": ("daft", _daft),
+#: How each engine reads.
+READS: Mapping[str, Read] = {
+    "delta-spark": _spark,
+    "deltalake": _deltalake,
+    "deltalake-pyarrow": _deltalake_pyarrow,
+    "polars": _polars,
+    "duckdb": _duckdb,
+    "daft": _daft,
 }
 _NOT_ASKED = {"failed": "no opposite", "missing": True}
 _CASE = "CASE WHEN {} THEN FALSE ELSE TRUE END"
@@ -206,7 +204,7 @@ def read(engine: str, location: str, where: str | None) -> dict[str, Any]:
     """Return the digests of the rows that an engine reads, or its message."""
     digest = RowsDigest()
     try:
-        for batch in READS[engine][1](location, where):
+        for batch in READS[engine](location, where):
             digest.take(batch)
     except (ImportError, NotTriedError, MemoryError) as error:
         return {"failed": f"{error}" or type(error).__name__, "missing": True}
@@ -220,17 +218,12 @@ def read(engine: str, location: str, where: str | None) -> dict[str, Any]:
 def main() -> None:
     """Print the answer of one engine as the last line."""
     engine, location, *predicates = sys.argv[1:]
-    try:
-        installed = version(READS[engine][0])
-    except PackageNotFoundError:
-        print(json.dumps({"version": None, "read": []}))
-        return
     found = [read(engine, location, None)]
     for one in predicates:
         opposite = _OPPOSITES.get(engine)
         found.append(read(engine, location, one))
         found.append(read(engine, location, opposite.format(one)) if opposite else _NOT_ASKED)
-    print(json.dumps({"version": installed, "read": found}))
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

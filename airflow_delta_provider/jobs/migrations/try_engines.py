@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -15,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,14 +26,15 @@ from airflow_delta_provider.domain.checks.compatibility import (
     ROWS_NOT_COMPARED,
 )
 from airflow_delta_provider.domain.checks.rule import Prose
-from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.engine.secret_settings import masked_text
+from airflow_delta_provider.domain.delta.live_file import count_live_rows
+from airflow_delta_provider.domain.engine.secret_settings import excerpt, masked_text
 from airflow_delta_provider.domain.report.answers import Evidence, TriedEngine
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
 from airflow_delta_provider.domain.request.check_options import TRIED, TryEnginesOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.process import Progress, Timings
+from airflow_delta_provider.jobs.storage.local_storage import local_path
 
 _READER = "airflow_delta_provider.jobs.migrations.engine_reader"
 _PROGRAM = "airflow_delta_provider"
@@ -51,11 +51,10 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
     table, timings = session.open_table(text), Timings()
     name = table.name.text
     with ExitStack() as stack:
-        location, log, folder = table.location, table.log, _local(table.location)
-        if folder is not None:
-            location = str(folder)
+        local, log = local_path(table.location), table.log
+        location = local or table.location
         if options.after:
-            if folder is None:
+            if local is None:
                 return TableReport.refused(
                     name,
                     requests.NOT_WRITABLE.found(
@@ -64,9 +63,9 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
                         table=name,
                     ),
                 )
-            target = Path(stack.enter_context(tempfile.TemporaryDirectory())) / (folder.name or "table")
+            target = Path(stack.enter_context(tempfile.TemporaryDirectory())) / (Path(local).name or "table")
             with timings.phase("copy"):
-                copy_table(folder, target)
+                copy_table(Path(local), target)
             for command in options.after:
                 progress(f"{name}: on a copy: {command}")
                 with timings.phase("apply"):
@@ -74,40 +73,31 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
                 if failed is not None:
                     return TableReport.refused(name, failed, timings=timings)
             location, log = str(target), session.open_log(target.as_uri())
-        state = log.read_state(with_files=True)
-        version, tried = state.version, []
+        state, tried = log.read_state(with_files=True), []
         for engine in options.engines or installed():
             progress(f"{name}: reading with {TRIED[engine][0]}")
             with timings.phase("engines"):
                 tried.append(try_engine(engine, location, options.where, options.seconds_per_engine))
             if not tried[-1].failed:
                 progress(f"{name}: {tried[-1].name} read {tried[-1].read[0]['rows']:,} rows")
-        moved = log.read_state().version != version
-    findings = list(_findings(tried, options, rows_of(state), moved=moved))
+        moved = log.read_state().version != state.version
+    findings = list(_findings(tried, options, count_live_rows((state.files or {}).values()), moved=moved))
     evidence = Evidence(tried=tuple(each.answer for each in tried)).to_json()
-    return TableReport.judged(name, *findings, version=version, evidence=evidence, timings=timings)
-
-
-def rows_of(state: TableState) -> int | None:
-    """Return the number of rows by the log, without deleted ones; None if a file has no statistics."""
-    total = 0
-    for file in (state.files or {}).values():
-        if file.num_records is None:
-            return None
-        total += file.num_records - (file.deletion_vector.cardinality if file.deletion_vector else 0)
-    return total
+    return TableReport.judged(name, *findings, version=state.version, evidence=evidence, timings=timings)
 
 
 def installed() -> tuple[str, ...]:
     """Return the engines whose packages are installed; Delta Spark only if there is Java."""
-    found = [name for name, (_, package) in TRIED.items() if find_spec(package.replace("delta-spark", "delta"))]
     has_java = shutil.which("java") or os.environ.get("JAVA_HOME")
-    return tuple(name for name in found if name != "delta-spark" or has_java)
+    return tuple(name for name in TRIED if _release(name) and (name != "delta-spark" or has_java))
 
 
-def _local(location: str) -> Path | None:
-    path = re.sub("^file:/+", "/", location)
-    return Path(path) if path.startswith("/") else None
+def _release(engine: str) -> str | None:
+    """Return the release of an engine; None if it is not installed."""
+    try:
+        return version(TRIED[engine][1])
+    except PackageNotFoundError:
+        return None
 
 
 def copy_table(source: Path, target: Path) -> None:
@@ -133,12 +123,11 @@ def _change(command: str, target: Path) -> Finding | None:
     ran = subprocess.run([sys.executable, "-m", _PROGRAM, *arguments], capture_output=True, text=True, check=False)
     if ran.returncode == 0:
         return None
-    said = masked_text(" ".join((ran.stdout.strip() or ran.stderr.strip()).split()))
     return requests.ENGINE_REFUSED.found(
         "The command {command!r} failed on a copy of the table: {why}",
         remedy="Changes need Spark. Run the command on a copy of your own to see its whole output.",
         command=command,
-        why=Prose(said[:_MOST_TEXT]),
+        why=Prose(excerpt(ran.stdout.strip() or ran.stderr)),
     )
 
 
@@ -181,6 +170,9 @@ def try_engine(engine: str, location: str, predicates: Sequence[str], seconds: f
 
     :param seconds: time limit
     """
+    release = _release(engine)
+    if release is None:
+        return Tried(engine, None, failed=f"the package {TRIED[engine][1]} is not installed", says_nothing=True)
     command = [sys.executable, "-m", _READER, engine, location, *predicates]
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
@@ -194,19 +186,17 @@ def try_engine(engine: str, location: str, predicates: Sequence[str], seconds: f
             process.wait()
         said, complained = (_content(file) for file in (output, errors))
     if stopped:
-        return Tried(engine, None, failed=stopped, says_nothing=True)
+        return Tried(engine, release, failed=stopped, says_nothing=True)
     try:
-        answer = json.loads(said.strip().splitlines()[-1])
+        whole, *_ = read = json.loads(said.strip().splitlines()[-1])
     except (ValueError, IndexError):
-        last = " ".join(complained.split())[-_MOST_TEXT:]
-        why = f"its process ended with code {process.returncode}: {masked_text(last)}"
-        return Tried(engine, None, failed=why, says_nothing=True)
-    if answer["version"] is None:
-        return Tried(engine, None, failed=f"the package {TRIED[engine][1]} is not installed", says_nothing=True)
-    failed = answer["read"][0].get("failed")
-    says_nothing = bool(answer["read"][0].get("missing"))
-    short = masked_text(failed)[:_MOST_TEXT] if failed else ""
-    return Tried(engine, answer["version"], answer["read"], short, says_nothing)
+        last = masked_text(" ".join(complained.split()))[
+            -_MOST_TEXT:
+        ]  # masked first: a cut can hide what marks a secret
+        why = f"its process ended with code {process.returncode}: {last}"
+        return Tried(engine, release, failed=why, says_nothing=True)
+    failed = excerpt(whole.get("failed", ""))
+    return Tried(engine, release, read, failed, says_nothing=bool(whole.get("missing")))
 
 
 def _content(file: Any) -> str:
@@ -311,7 +301,7 @@ def differences(readers: Sequence[Tried], number: int, predicate: str | None) ->
         if "failed" not in found:
             groups.setdefault((found["rows"], found["total"]), []).append(each)
         elif not found.get("missing"):
-            why = Prose(masked_text(found["failed"])[:_MOST_TEXT])
+            why = Prose(excerpt(found["failed"]))
             yield PROBE_UNDECIDED.found(
                 "{engine} could not be tried with {predicate!r}: {why}.",
                 subject=each.name,

@@ -99,7 +99,7 @@ class LiveIds:
 
 def live_rows(files: Collection[LiveFile], surveyed: FooterSurvey) -> int:
     """Return the number of rows of files, without rows that deletion vectors delete."""
-    deleted = sum(file.deletion_vector.cardinality for file in files if file.deletion_vector)
+    deleted = sum(file.deleted_rows for file in files)
     return sum(surveyed.rows_of(file) or 0 for file in files) - deleted
 
 

@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_
 from airflow_delta_provider.domain.checks.rule import Details, Healing, Need, Restore, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.log import APPEND_ONLY, CHANGE_DATA_FEED
-from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
+from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile, count_live_rows
 from airflow_delta_provider.domain.delta.log_files import hidden_folder
 from airflow_delta_provider.domain.delta.table_properties import APPEND_ONLY as APPEND_ONLY_PROPERTY
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_CHANGE_DATA_FEED
@@ -85,7 +85,7 @@ def _rows_not_kept(transition: Transition) -> Iterator[Finding]:
     gone = transition.before_files.values()
     if not {file.key for file in commit.removes} <= {file.key for file in gone}:
         return  # the log does not record the number of rows of a file that was not live
-    before, after = _rows(gone), _rows({file.key: file for file in commit.adds}.values())
+    before, after = count_live_rows(gone), count_live_rows({file.key: file for file in commit.adds}.values())
     if before is not None and after is not None and before != after:
         yield ROWS_NOT_KEPT.found(
             "The commit marks all its files as changing no data (dataChange is false), but the removed files had "
@@ -94,16 +94,6 @@ def _rows_not_kept(transition: Transition) -> Iterator[Finding]:
             before=before,
             after=after,
         )
-
-
-def _rows(files: Iterable[LiveFile]) -> int | None:
-    """Return the number of rows of files that are not deleted; None if the log does not record it."""
-    rows = 0
-    for file in files:
-        if file.num_records is None:
-            return None
-        rows += file.num_records - (file.deletion_vector.cardinality if file.deletion_vector else 0)
-    return rows
 
 
 def _is_not_replaced(later: Transition, _: Finding, __: Details) -> bool:

@@ -90,7 +90,7 @@ class OfFile:
         rows = stats.get("numRecords")
         self._rows: int | None = rows if type(rows) is int else None
         self._is_tight = stats.get("tightBounds") is not False
-        self._deleted = 0 if file.deletion_vector is None else file.deletion_vector.cardinality
+        self._deleted = file.deleted_rows
         self._has_vectors = has_vectors
 
     @property

@@ -99,7 +99,7 @@ class ConditionReader:
                     if (row := found.get(column.file.path)) is not None:
                         low, high = (_value(column.of, row.get(f"{end}{index}")) for end in _ENDS)
                         yield column, row["rows"], row["rows"] - row[f"count{index}"], low, high
-                    elif _live_rows(column.file) == 0:
+                    elif column.file.live_rows == 0:
                         yield column, 0, 0, None, None
 
     def _aggregated(self, files: Sequence[LiveFile], named: frozenset[str], aggregates: Sequence[str]) -> list[Row]:
@@ -109,7 +109,7 @@ class ConditionReader:
                 try:
                     rows = self._rows(files, named, dict, ignore_corrupt=is_retry)
                     found = rows.groupBy("#file").agg(*map(sql.expr, aggregates)).collect()
-                    return [row for row in found if not is_retry or row["rows"] == _live_rows(files[row["#file"]])]
+                    return [row for row in found if not is_retry or row["rows"] == files[row["#file"]].live_rows]
                 except (PySparkException, Py4JJavaError) as error:
                     _raise_if_cancelled(error)
         return []
@@ -255,11 +255,6 @@ def _aggregates(index: int, path: Sequence[str], of: str, is_bounded: bool) -> I
     yield f"count({value}) AS count{index}"
     for end in _ENDS if is_bounded else ():
         yield f"{_COMPARED.get(of, '{}').format(f'{end}({number})')} AS {end}{index}"
-
-
-def _live_rows(file: LiveFile) -> int | None:
-    vector, rows = file.deletion_vector, file.num_records
-    return None if rows is None else rows - (0 if vector is None else vector.cardinality)
 
 
 #: SQL that makes Python values of a type comparable and exact.
