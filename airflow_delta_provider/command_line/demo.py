@@ -36,7 +36,7 @@ class _Table:
     """A table of the demo.
 
     :param commits: actions by version; a version that is missing was lost
-    :param damage: what was done to its log; empty if it is sound
+    :param damage: damage to its log, as the end of a line; empty if it is sound
     """
 
     commits: Mapping[int, Sequence[Action]]

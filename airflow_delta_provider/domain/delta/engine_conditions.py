@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
+from itertools import pairwise
 
 from airflow_delta_provider.domain.delta.data_type import Column, DataType, StructField, all_columns, lowered, path_text
 from airflow_delta_provider.domain.delta.features.columns import TypeChange, recorded_changes
 from airflow_delta_provider.domain.delta.features.log import DELETION_VECTORS
-from airflow_delta_provider.domain.delta.metadata import Metadata, field_metadata, physical_name, physical_parts
+from airflow_delta_provider.domain.delta.metadata import Metadata, field_metadata, physical_name
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.engine.conditions import (
@@ -148,20 +149,20 @@ def _renamed(metadata: Metadata, planned: set[Parts]) -> Iterator[tuple[str, Pla
     :param planned: columns whose names will differ, in lower case
     """
     mode, of_partitions = metadata.properties.mapping_mode, {name.lower() for name in metadata.partition_columns}
-    top, left = metadata.schema.fields, set(planned)
+    neighbors = pairwise(metadata.schema.fields)
+    before_partitions = {one.name for one, other in neighbors if other.name.lower() in of_partitions}
+    left = set(planned)
     for column in all_columns(metadata.schema):
         if column.kinds[-1] != "field" or column.parts[0].lower() in of_partitions:
             left.discard(lowered(column.parts))
             continue
-        own = physical_parts(column, metadata.schema, mode)[-1]
+        own = physical_name(column.field, mode)
         if own == column.parts[-1] and lowered(column.parts) not in planned:
             continue
         left.discard(lowered(column.parts))
         yield str(column), Place.ANY
-        if len(column.parts) == 1:
-            after = top[[each.name for each in top].index(column.parts[0]) + 1 :]
-            if after and after[0].name.lower() in of_partitions:
-                yield str(column), Place.BEFORE_PARTITION
+        if len(column.parts) == 1 and column.parts[0] in before_partitions:
+            yield str(column), Place.BEFORE_PARTITION
     yield from ((path_text(parts), Place.ANY) for parts in sorted(left))
 
 

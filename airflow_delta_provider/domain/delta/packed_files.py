@@ -198,7 +198,7 @@ class PackedFiles:
 
     @property
     def twice(self) -> list[int]:
-        """The rows of files that an earlier row has, too."""
+        """The rows of files that an earlier row also has."""
         self._index()
         return self._twice
 
