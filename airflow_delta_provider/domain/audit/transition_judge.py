@@ -31,12 +31,23 @@ from airflow_delta_provider.domain.audit.violation import (
 )
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.actions.deletion_vectors import check_vectors_left
-from airflow_delta_provider.domain.checks.actions.files import ROWS_CHANGED, check_paths
-from airflow_delta_provider.domain.checks.actions.partition_values import check_overwritten_partitions
+from airflow_delta_provider.domain.checks.actions.files import FILE_OVERWRITTEN, ROWS_CHANGED, check_paths
+from airflow_delta_provider.domain.checks.actions.partition_values import (
+    AMBIGUOUS_PARTITION_VALUE,
+    NO_PARTITION_VALUES,
+    WRONG_PARTITION_VALUE,
+    check_overwritten_partitions,
+)
+from airflow_delta_provider.domain.checks.actions.statistics import (
+    CONTRADICTORY_STATISTICS,
+    MALFORMED_STATISTICS,
+    ROUNDED_BOUNDS,
+)
 from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_first_commit, on_state, on_transition
-from airflow_delta_provider.domain.checks.log.files import check_live_vectors
+from airflow_delta_provider.domain.checks.column_mapping.names import PARTITION_VALUES, STATISTICS
+from airflow_delta_provider.domain.checks.log.files import FILE_TWICE, check_live_vectors
 from airflow_delta_provider.domain.checks.metadata.changes import FIRST_WITHOUT_METADATA
-from airflow_delta_provider.domain.checks.metadata.domains import check_newly_clustered, clustering_paths
+from airflow_delta_provider.domain.checks.metadata.domains import NO_STATISTICS, check_newly_clustered, clustering_paths
 from airflow_delta_provider.domain.checks.metadata.identity import check_identity_values
 from airflow_delta_provider.domain.checks.protocol.changes import FIRST_WITHOUT_PROTOCOL
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit
@@ -56,6 +67,25 @@ _OF_VERSIONS = needing(Need.VERSIONS)
 Where = Callable[[], Mapping[str, Any]]
 #: Codes of the rules that the first commit needs protocol and metadata.
 _FIRST = (FIRST_WITHOUT_PROTOCOL.code, FIRST_WITHOUT_METADATA.code)
+#: Codes of rules that compare a file with its earlier action, which may have been wrong.
+_OF_EARLIER_FILES = (ROWS_CHANGED.code, FILE_OVERWRITTEN.code)
+#: Codes of rules that an ``add`` action breaks by itself, so that a later one of the same file may be right.
+_OF_ADDS = frozenset(
+    rule.code
+    for rule in (
+        *on_action.rules,
+        FILE_TWICE,
+        NO_PARTITION_VALUES,
+        WRONG_PARTITION_VALUE,
+        AMBIGUOUS_PARTITION_VALUE,
+        PARTITION_VALUES,
+        STATISTICS,
+        NO_STATISTICS,
+        MALFORMED_STATISTICS,
+        CONTRADICTORY_STATISTICS,
+        ROUNDED_BOUNDS,
+    )
+)
 #: Aspects of a state that are checked together: protocol, metadata and domains; the domain of row tracking.
 HEAD, TRACKING = "head", "row tracking"
 
@@ -156,6 +186,8 @@ class TransitionJudge:
         old = transition.before_files.keys() | again.keys()
         are_new = restored.version is None and restored.unknown_version is None
         self._describe(transition, actions, old, known_wrong, are_new=are_new)
+        if self._violations.has_files:
+            self._close_corrected(transition, actions)
         self._files.note_damage(transition, is_open=self._violations.has_changes)
 
     def _depends_on_versions(self, transition: Transition, actions: Sequence[Action]) -> bool:
@@ -196,6 +228,18 @@ class TransitionJudge:
         for finding in (*check_identity_values(transition, actions, are_new=are_new), *overwritten):
             self._open(Detected(finding, still_open_after(finding, transition)), commit, actions)
 
+    def _close_corrected(self, transition: Transition, actions: Sequence[Action]) -> None:
+        """Close violations of single actions if a commit adds the file again, and the new action is right.
+
+        The last action of a file counts: PROTOCOL.md, Action Reconciliation.
+        """
+        live = transition.before_files.keys() | transition.added_again.keys()
+        for action in actions:
+            path = (action.get("add") or {}).get("path")
+            if path in live and self._violations.is_wrong(path):
+                wrong = {finding.code for finding in self.descriptions([action], transition, ())}
+                self._violations.corrected(path, transition.commit.version, _OF_ADDS - wrong)
+
     def descriptions(self, actions: Sequence[Action], transition: Transition, old: Container[str]) -> Iterator[Finding]:
         """Yield findings about single actions.
 
@@ -223,7 +267,7 @@ class TransitionJudge:
                 yield Detected(finding)
         repaired = {violation.finding.path for violation in healed}
         for finding in (*on_commit.run(commit), *on_transition.run(transition)):
-            if finding.code == ROWS_CHANGED.code and finding.path in repaired:
+            if finding.code in _OF_EARLIER_FILES and finding.path in repaired:
                 continue
             yield Detected(finding, still_open_after(finding, transition))
         for finding in check_older_files(transition, live, self._log) if commit.domains else ():

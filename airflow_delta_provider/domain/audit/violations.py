@@ -262,6 +262,20 @@ class Violations:
                 healed.append(violation)
         return healed
 
+    def corrected(self, path: str, version: int, codes: Container[str]) -> None:
+        """Close violations of the ``add`` action of a file that is added again with right values.
+
+        :param codes: codes of the rules that the new action does not break
+        """
+        for violation in self._paths.pop(path, ()):
+            finding = violation.finding
+            if finding.code not in codes or finding.version == version or finding.subject in ("remove", "cdc"):
+                self._paths[path].append(violation)
+                continue
+            violation.paths.discard(path)
+            if not violation.paths:
+                self._heal(violation.key, version)
+
     def gone(self, paths: Iterable[str], version: int, codes: Container[str] | None = None) -> None:
         """Close violations of files that are no longer live.
 

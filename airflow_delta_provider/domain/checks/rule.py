@@ -304,6 +304,47 @@ class FileAspect(Enum):
     STATISTICS = "statistics"
 
 
+class Cure(Enum):
+    """A way to repair a table by one commit, without a version to go back to; see ``domain/repair``."""
+
+    EARLIER_VALUES = "earlier values"
+    """Values of protocol, metadata and domains are set back to those before the commit that broke the rule."""
+    LISTED_FEATURES = "listed features"
+    """The protocol lists the features that the table has and uses."""
+    UNSET_PROPERTY = "property removed"
+    """The property that breaks the rule is removed."""
+    GREATEST_COLUMN_ID = "greatest column id"
+    """``maxColumnId`` is set to the greatest id of a column."""
+    HIGH_WATER_MARK = "high water mark"
+    """The high water mark of row ids is set to the highest id that was assigned."""
+    REQUIRED_FIELDS = "required fields of the schema"
+    """Fields that a schema requires get the values that readers assume."""
+    TYPE_CHANGES = "type changes recorded"
+    """``delta.typeChanges`` records the types that a column has had; if needed, type widening is enabled."""
+    CLUSTERING_NAMES = "clustering columns by physical name"
+    """The clustering columns are named as in data files."""
+    TIMESTAMP_START = "start of in-commit timestamps"
+    """The version and the time at which in-commit timestamps were enabled are recorded."""
+    STATISTICS = "statistics of a file"
+    """A file is committed again with right statistics, or without those that are wrong."""
+    PARTITION_VALUES = "partition values of a file"
+    """A file is committed again with partition values that are known to be right."""
+    FILE_FIELDS = "fields of a file"
+    """A file is committed again with the fields that the storage and its other fields show."""
+    VECTOR_FIELDS = "fields of a deletion vector"
+    """A file is committed again with a descriptor that fits its inline deletion vector."""
+    ROW_IDS = "row ids of a file"
+    """A file without row ids is committed again with fresh ones."""
+    ONE_PATH = "one path of a file"
+    """The second reference to a file is removed."""
+    COPY = "copy of a file"
+    """A data file is copied and committed as a new one, so that its rows get new row ids."""
+    MISSING_FILE = "reference to a missing file"
+    """The reference to a data file that is gone is removed."""
+    DERIVED_FILE = "derived file"
+    """A file that the commits make dispensable is moved aside: a checkpoint, a checksum, a compaction."""
+
+
 #: Value of ``shows``: the action whose kind is the finding's subject is shown.
 OF_SUBJECT = "subject"
 
@@ -335,6 +376,7 @@ class Rule:
     :param blames: faulty aspect of the file that its findings name: they belong to the commit that first wrote it so;
         None: as in its family
     :param since: first release that has it
+    :param cures: ways to repair the table, in the order in which they are tried; None: as in its family
     """
 
     family: RuleFamily
@@ -357,6 +399,12 @@ class Rule:
     of_all_columns: bool = False
     blames: FileAspect | None = None
     since: str = "0.1.0"
+    cures: tuple[Cure, ...] | None = None
+
+    @property
+    def all_cures(self) -> tuple[Cure, ...]:
+        """Ways to repair the table, in the order in which they are tried."""
+        return self.family.cures if self.cures is None else self.cures
 
     def found(
         self,
@@ -425,6 +473,7 @@ class RuleFamily:
     :param compares: whether its rules are about protocol and metadata, so that later commits can be compared with the
         state before a violation
     :param blames: faulty aspect of the files that findings name
+    :param cures: ways to repair a table that breaks one of its rules
     """
 
     prefix: str
@@ -434,6 +483,7 @@ class RuleFamily:
     shows: str = "metaData"
     compares: bool = False
     blames: FileAspect = FileAspect.PATH
+    cures: tuple[Cure, ...] = ()
     _rules: dict[str, Rule] = field(default_factory=dict, repr=False)
 
     @property

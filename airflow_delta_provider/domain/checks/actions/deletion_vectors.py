@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from airflow_delta_provider.domain.checks.actions import FAMILY, VECTORS, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_demand, on_transition
-from airflow_delta_provider.domain.checks.rule import Details, Healing, Need, Prose, Scope
+from airflow_delta_provider.domain.checks.rule import Cure, Details, Healing, Need, Prose, Scope
 from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
     DeletionVector,
@@ -38,6 +39,7 @@ DELETION_VECTOR_WITHOUT_FEATURE = _commit.error(
     effect="Readers that do not know the feature open the table and return the deleted rows.",
     remedy="Enable the feature: DeltaEnableFeatureOperator(features=['deletionVectors']).",
     healing=Healing(_vector_is_not_allowed, by_files=True),
+    cures=(Cure.LISTED_FEATURES,),
 )
 
 
@@ -46,9 +48,15 @@ def _vectors(finding: Finding, transition: Transition) -> Details:
 
 
 def _vector_is_there(later: Transition, finding: Finding, details: Details) -> bool:
-    """Return True until the file is added without a deletion vector, or with another one, which is checked again."""
+    """Return True until the file is added without the deletion vector, or with a sound descriptor of it.
+
+    Another vector is checked again.
+    """
     vectors = set(details["vectors"])
-    return not any(file.path == finding.path and file.key[1] not in vectors for file in later.commit.adds)
+    again = [file for file in later.commit.adds if file.path == finding.path]
+    if any(file.key[1] not in vectors for file in again):
+        return False
+    return not again or any(chain(_wrong_cardinality(again), _broken(again)))
 
 
 WRONG_CARDINALITY = _commit.error(
@@ -58,6 +66,7 @@ WRONG_CARDINALITY = _commit.error(
     effect="Engines that count by statistics answer wrongly, and strict ones refuse the table.",
     remedy=WRITE_AGAIN,
     healing=Healing(_vector_is_there, _vectors, needs_details=True, by_files=True),
+    cures=(Cure.STATISTICS,),
 )
 
 
@@ -87,6 +96,7 @@ BROKEN_VECTOR = _commit.error(
     remedy=WRITE_AGAIN,
     source="PROTOCOL.md, Deletion Vector Descriptor Schema",
     healing=Healing(_vector_is_there, _vectors, needs_details=True, by_files=True),
+    cures=(Cure.VECTOR_FIELDS,),
 )
 
 

@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.checks.data_files.stored_bounds import (
     is_cut_from,
 )
 from airflow_delta_provider.domain.checks.data_files.stored_columns import StoredColumn
-from airflow_delta_provider.domain.checks.rule import FileAspect, Prose, Scope
+from airflow_delta_provider.domain.checks.rule import Cure, FileAspect, Prose, Scope
 from airflow_delta_provider.domain.delta.column_statistics import BOUNDS
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.formats.parquet.statistics import ChunkStatistics, Writer
@@ -37,24 +37,28 @@ EXCLUDED = _data.error(
     "bounds exclude values of the file",
     name="bounds-exclude-values",
     effect="Engines that skip files by bounds miss these rows, without an error.",
+    cures=(Cure.STATISTICS,),
 )
 NULLS_HIDDEN = _data.error(
     15,
     "nullCount hides rows",
     name="null-count-hides-rows",
     effect="Engines that skip files by nullCount miss rows in IS NULL, IS NOT NULL and joins, without an error.",
+    cures=(Cure.STATISTICS,),
 )
 NULLS_DIFFER = _data.error(
     16,
     "nullCount is not the file's number of NULLs",
     name="null-count-differs-from-file",
     effect="Engines that answer COUNT of a column from statistics return wrong results.",
+    cures=(Cure.STATISTICS,),
 )
 WIDE = _data.warning(
     17,
     "bounds are wider than the file's values, but recorded as tight",
     name="bounds-wider-than-values",
     effect="Engines read files that they could skip.",
+    cures=(Cure.STATISTICS,),
 )
 _FILLED = "deltalake's to_pyarrow_table and to_pandas read NULL in place of the values, even without a filter."
 _ANSWERED = "Delta Spark answers MIN and MAX of the column from the bounds, with a value that no row has."

@@ -17,7 +17,7 @@ Imports ``rule`` and ``check`` of ``checks``, one module of ``log``, ``domain/de
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import FileAspect, Restore, RuleFamily
+from airflow_delta_provider.domain.checks.rule import Cure, FileAspect, Restore, RuleFamily
 
 SPEC = "PROTOCOL.md, Row Tracking"
 WRITERS = "PROTOCOL.md, Writer Requirements for Row Tracking"
@@ -29,6 +29,7 @@ FAMILY = RuleFamily(
     "Row ids and row commit versions, in the log and in the rows: whether they exist, are unique, and stay the same.",
     WRITERS,
     blames=FileAspect.ROW_IDS,
+    cures=(Cure.EARLIER_VALUES,),
 )
 
 #: Maximum number of findings of one rule that name files one by one.

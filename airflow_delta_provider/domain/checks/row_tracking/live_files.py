@@ -19,6 +19,7 @@ from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import (
 )
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import IMPOSSIBLE_ROW_ID
 from airflow_delta_provider.domain.checks.rule import (
+    Cure,
     Details,
     FileAspect,
     Healing,
@@ -41,27 +42,35 @@ def until_mark_reaches(due: int) -> StillOpen:
     return StillOpen(lambda later: mark_is_too_low(later, None, details), details)
 
 
+#: Maximum number of files with ids assigned again that are remembered: with more, only a RESTORE helps.
+_MOST_FINDINGS_KEPT = 1000
+
+
 def mark_is_too_low(later: Transition, _: Finding | None, details: Details) -> bool:
     """Return True until the high water mark is high enough.
 
-    Once ids up to there were assigned again, only a replacement of all files or a RESTORE helps.
+    Files that were assigned ids up to there again have to go, too; a RESTORE also helps.
     """
     due = int(details["due"])
     tracking = later.after.row_tracking
     if not tracking.assigns or (later.replaces_all and later.commit.metadata):
         return False
     version = later.commit.version
-    assigned_again = not later.restores and (
-        details.get("given_again", False)
-        or any(
-            file.base_row_id is not None and file.base_row_id <= due
+    again = details.get("given_again", [])
+    if later.restores:
+        again = []
+    elif again is not True:  # an older release did not save the files
+        gone = later.removed_files.keys() - {file.path for file in later.commit.adds}
+        new = [
+            file.path
             for file in later.new_files
-            if file.default_row_commit_version == version
-        )
-    )
-    details["given_again"] = assigned_again
+            if file.base_row_id is not None and file.base_row_id <= due and file.default_row_commit_version == version
+        ]
+        again = [path for path in [*(again or []), *new] if path not in gone]
+        again = again if len(again) <= _MOST_FINDINGS_KEPT else True
+    details["given_again"] = again
     mark = tracking.high_water_mark
-    return assigned_again or mark is None or mark < due
+    return bool(again) or mark is None or mark < due
 
 
 def highest_added(_: Finding, transition: Transition) -> Details:
@@ -143,6 +152,7 @@ MISSING_ROW_IDS = _state.error(
     name="live-file-without-row-ids",
     effect=NO_IDS,
     remedy=FILL_IN,
+    cures=(Cure.ROW_IDS, Cure.EARLIER_VALUES, Cure.COPY),
 )
 
 
@@ -175,6 +185,7 @@ COMMIT_VERSION_IN_FUTURE = _state.error(
     name="row-commit-version-above-table-version",
     effect="The rows seem to come from a commit that does not exist yet.",
     remedy=NEW_IDS,
+    cures=(Cure.COPY,),
 )
 
 
@@ -228,6 +239,7 @@ UNKNOWN_ROW_COUNT = _state.undecided(
     remedy="Check at level 'footers' or 'data', which reads the number from the file.",
     source=SPEC,
     blames=FileAspect.ROW_COUNT,
+    cures=(Cure.STATISTICS,),
 )
 
 
@@ -257,6 +269,7 @@ ABOVE_HIGH_WATER_MARK = _state.error(
     remedy=STOP_WRITING,
     healing=Healing(mark_is_too_low, highest_added, needs_details=True, by_restore=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
+    cures=(Cure.HIGH_WATER_MARK, Cure.EARLIER_VALUES, Cure.COPY),
 )
 
 
@@ -280,6 +293,7 @@ OVERLAPPING_ROW_IDS = _state.error(
     effect="Joins on row ids (change feeds, incremental views) mix up the rows that share one.",
     remedy=NEW_IDS,
     needs=(Need.STATE, Need.FILES),
+    cures=(Cure.COPY,),
 )
 
 

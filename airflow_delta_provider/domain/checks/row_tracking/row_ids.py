@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.row_tracking import ASSIGN_AGAIN, FAMILY, READERS
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import LocatedRow, base_of
-from airflow_delta_provider.domain.checks.rule import Prose, Restore, Scope
+from airflow_delta_provider.domain.checks.rule import Cure, Prose, Restore, Scope
 from airflow_delta_provider.domain.report.report import Finding
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ IMPOSSIBLE_ROW_ID = _data.error(
     name="stored-row-id-out-of-range",
     effect="Later inserts assign ids above the mark again; negative ids are never assigned.",
     source=READERS,
+    cures=(Cure.COPY,),
 )
 
 
