@@ -31,6 +31,7 @@ _FUNCTIONS = (
 _GROUPS = {
     "delta_migration": "airflow_delta_provider.migration.delta_migration.function",
     "delta_migrations": "airflow_delta_provider.migration.delta_migrations",
+    "delta_repair": "airflow_delta_provider.repair.delta_repair.function",
 }
 
 OPERATORS_PAGE = _REFERENCE / "operators.md"

@@ -26,7 +26,10 @@ from airflow_delta_provider.domain.request.migration_options import (
     PlanMigrationOptions,
 )
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions, DetailOptions, Options
+from airflow_delta_provider.domain.request.repair_options import ApplyRepairOptions, PlanRepairOptions
 
+#: A plan that fits no table: nothing is repaired.
+_ANOTHER = {"digest": "0" * 64, "table_id": "another", "version": 0, "steps": [], "left_open": [], "table": ""}
 #: For tables with the column ``quantity``, an int, and the feature ``checkConstraints`` without a constraint, in this
 #: order: what changes nothing is first asked of them as they were made.
 REQUESTS: Mapping[str, Options] = {
@@ -36,6 +39,7 @@ REQUESTS: Mapping[str, Options] = {
         InitSpecOptions(),
         AuditOptions(level="data"),
         PlanMigrationOptions(spec=({"comment": "as it was"},)),
+        PlanRepairOptions(),
         CheckDriftOptions(spec=({"columns": [{"name": "quantity", "type": "int"}]},)),
         CheckRowTrackingOptions(),
         ColumnMappingUsageOptions(),
@@ -51,6 +55,7 @@ REQUESTS: Mapping[str, Options] = {
         DisableColumnMappingOptions(),
         AlterColumnsOptions(add={"note": "string"}),
         ApplyMigrationOptions(spec=({"comment": "as declared"},)),
+        ApplyRepairOptions(plan=(_ANOTHER,)),
     )
 }
 #: Those that change tables.

@@ -38,6 +38,7 @@ Version = int | str | XComArg | None
 OnViolation = Literal["fail", "warn", "skip"]
 OnUndetermined = Literal["warn", "fail", "ignore"]
 Level = Literal["log", "footers", "data"] | Template | XComArg
+RepairLevel = Literal["log", "footers"] | Template | XComArg
 PaimonLevel = Literal["metadata", "data"] | Template | XComArg
 PaimonSource = Literal["auto", "native", "catalog"] | Template | XComArg
 FailOn = Literal["error", "warning"] | Template | XComArg

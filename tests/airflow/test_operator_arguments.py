@@ -13,6 +13,7 @@ from airflow.sdk import DAG
 
 from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.operators.apply_migration import DeltaApplyMigrationOperator
+from airflow_delta_provider.operators.apply_repair import DeltaApplyRepairOperator
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 from airflow_delta_provider.operators.delta_task import DeltaChangeOperator, DeltaReadOperator
@@ -22,6 +23,7 @@ from tests.every_kind import REQUESTS
 #: Arguments that an operator has besides the options of its kind.
 FURTHER: dict[type, set[str]] = {
     DeltaApplyMigrationOperator: {"approval", "approvers"},
+    DeltaApplyRepairOperator: {"approval", "approvers"},
     DeltaAuditProtocolOperator: {"config", "exclude", "schema"},
     DeltaChangeOperator: {"dry_run"},
     DeltaDropFeatureOperator: {"wait"},

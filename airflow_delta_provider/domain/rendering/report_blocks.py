@@ -128,6 +128,11 @@ def plan_document(plan: Mapping[str, Any], *, much: bool = True, done: bool = Fa
         yield Listing(tuple(_steps(steps, much=much)), numbered=numbered, marked=numbered)
     if diff := plan.get("diff"):
         yield Code(tuple(diff), "diff", "what is declared")
+    if not much:
+        yield from listing("fixes", (text for step in steps for text in step.get("heals", ())))
+        yield from listing("lost", (text for step in steps for text in step.get("loses", ())))
+        yield from listing("readers", (text for step in steps for text in step.get("sees", ())))
+    yield from listing("stays open", map(_left_open, plan.get("left_open", ())))
     if not done:
         yield from listing("what breaks", (text for step in steps for text in step.get("breaks", ())))
     if much:
@@ -141,6 +146,12 @@ def plan_document(plan: Mapping[str, Any], *, much: bool = True, done: bool = Fa
         yield Code(tuple(_sql(steps)), "sql", "SQL")
 
 
+def _left_open(left: Mapping[str, Any]) -> str:
+    version = "" if left.get("version") is None else f" of version {left['version']}"
+    places = (left.get("path"), left.get("column"), f"fingerprint {left['fingerprint']}")
+    return f"{left['code']}{version}, {', '.join(filter(None, places))}: {left['why']}"
+
+
 def _conditions(plan: Mapping[str, Any]) -> Iterator[Block]:
     if permissions := plan.get("permissions"):
         yield Prose(", ".join(permissions), "to apply it, set")
@@ -151,7 +162,7 @@ def _conditions(plan: Mapping[str, Any]) -> Iterator[Block]:
 
 
 #: Keys with blocks of their own.
-_PARTS_OF_PLANS = {"steps", "notes", "diff", "permissions", "approval"}
+_PARTS_OF_PLANS = {"steps", "notes", "diff", "permissions", "approval", "left_open"}
 _PARTS_OF_STEPS = {"sql", "explanation", "step", "done_earlier", "metadata_only", "undo", "breaks"}
 
 
@@ -180,7 +191,10 @@ def _step(step: Mapping[str, Any], *, alone: bool) -> str:
 
 
 def _without_commits(explanation: str) -> str:
-    return explanation.rpartition(" (")[0] or explanation
+    return _COMMITS.sub("", explanation)
+
+
+_COMMITS = re.compile(r" \([^()]*\)$")
 
 
 def _sql(steps: Iterable[Mapping[str, Any]]) -> Iterator[str]:

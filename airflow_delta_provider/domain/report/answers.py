@@ -97,6 +97,21 @@ class PlanStep(Part):
     bytes: int = key("Of a migration: their size.", "rewritten bytes")
     undo: str = key("Of a migration: how it can be undone.")
     breaks: tuple[str, ...] = key("Of a migration: what breaks downstream.")
+    heals: tuple[str, ...] = key("Of a repair: findings that the step fixes.", "fixes")
+    loses: tuple[str, ...] = key("Of a repair: information that the step loses.")
+    sees: tuple[str, ...] = key("Of a repair: differences that readers see afterwards.", "readers see")
+
+
+@part(frozen=True, kw_only=True)
+class LeftOpen(Part):
+    """A finding that a repair does not fix."""
+
+    code: str = needed(pattern=r"^[A-Z]{2}\d{2}$")
+    version: int | None = needed(**_VERSION)
+    fingerprint: str = needed()
+    path: str = key()
+    column: str = key()
+    why: str = needed("Reason, or the permission that is missing.", minLength=1)
 
 
 @part(frozen=True, kw_only=True)
@@ -125,6 +140,9 @@ class PlanAnswer(Part):
         "Of a migration: why somebody has to approve it; empty where nobody has to.", "needs approval"
     )
     locked_out: tuple[Mapping[str, Any], ...] = key("Of a migration: engines that it locks out, or may.", **_FINDINGS)
+    permitted: tuple[str, ...] = key("Of a repair: fingerprints of findings whose repair may lose information.")
+    level: str = key("Of a repair: level of the audit that proves it.", enum=["log", "footers"])
+    left_open: tuple[LeftOpen, ...] = key("Of a repair: findings that stay open, each with the reason.")
     checksum: str = key("Of a migration: SHA-256 of all else in the plan.", **_SHA256)
 
 

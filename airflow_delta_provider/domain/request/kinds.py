@@ -141,6 +141,23 @@ KINDS: Mapping[str, Kind] = {
             operator="operators.apply_migration:DeltaApplyMigrationOperator",
         ),
         Kind(
+            "plan-repair",
+            "Plan the repair of damaged tables, and prove it by an audit of the result",
+            example="lake/orders --format json > plan.json",
+            options="domain.request.repair_options:PlanRepairOptions",
+            job="jobs.repair.planning:run",
+            reading_job="jobs.repair.planning:run",
+            operator="operators.plan_repair:DeltaPlanRepairOperator",
+        ),
+        Kind(
+            "apply-repair",
+            "Apply a planned repair, and audit the table again",
+            example="--plan plan.json",
+            options="domain.request.repair_options:ApplyRepairOptions",
+            job="jobs.repair.apply:run",
+            operator="operators.apply_repair:DeltaApplyRepairOperator",
+        ),
+        Kind(
             "enable-feature",
             "Enable table features",
             example="lake/orders --feature typeWidening --allow-protocol-upgrade --dry-run",

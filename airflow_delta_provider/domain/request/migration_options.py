@@ -195,7 +195,7 @@ class Plans(Documents):
     """
 
     def checked(self, option: str, value: Any) -> tuple[Mapping[str, Any], ...]:
-        found = tuple(_plans_in(value))
+        found = tuple(plans_in(value))
         for plan in found:
             missing = [key for key in _KEYS if key not in plan] if isinstance(plan, Mapping) else list(_KEYS)
             if missing:
@@ -207,9 +207,10 @@ class Plans(Documents):
         return found
 
 
-def _plans_in(value: Any) -> Iterable[Any]:
+def plans_in(value: Any) -> Iterable[Any]:
+    """Return the plans in a plan, a list of plans, a mapping by table, or a whole report."""
     if isinstance(value, (list, tuple)):
-        return [plan for each in value for plan in _plans_in(each)]
+        return [plan for each in value for plan in plans_in(each)]
     if not isinstance(value, Mapping):
         return [] if value is None else [value]
     if "digest" in value or not value:

@@ -117,12 +117,17 @@ class LogStore:
         spark = session.spark._jsparkSession
         self._configuration: Any = spark.sessionState().newHadoopConf()
         self._directory = f"{location.rstrip('/')}/_delta_log"
-        self._log: Any = self._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark, location)
+        self._log: Any = None
+        try:
+            self._log = self._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark, location)
+            self._store: Any = self._log.store()
+        except Py4JJavaError:  # Delta does not open a damaged table
+            self._store = self._jvm.org.apache.spark.sql.delta.storage.LogStore.apply(spark)
 
     @property
     def name(self) -> str:
         """The class that writes to this location."""
-        store = self._log.store()
+        store = self._store
         if store.getClass().getSimpleName() == "DelegatingLogStore":
             store = store.getDelegate(self._path(self._directory))
         if store.getClass().getSimpleName() == "LogStoreAdaptor":
@@ -155,10 +160,12 @@ class LogStore:
         path = self._path(f"{self._directory}/{commit_name(version)}")
         if version == 0 and not path.getFileSystem(self._configuration).mkdirs(path.getParent()):
             raise OSError(f"{self._directory} could not be created. Is there a file in its way, or is it read-only?")
-        self._log.store().write(path, actions, False, self._configuration)
+        self._store.write(path, actions, False, self._configuration)
 
     def refresh(self) -> None:
         """Let Delta read the log again. It completes half-done writes there, and drops its cached snapshot."""
+        if self._log is None:
+            return
         none = getattr(getattr(self._jvm.scala, "None$"), "MODULE$")
         self._log.update(False, none, none)
 

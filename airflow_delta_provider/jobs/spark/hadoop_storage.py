@@ -306,6 +306,22 @@ class HadoopStorage(Storage):
                 file_system.delete(partial_path, False)
             raise
 
+    @_asked
+    def copy(self, path: str, target: str) -> None:
+        """Copy a file within Hadoop: its bytes do not pass through Python."""
+        file_system, source = self._resolve(path)
+        to_system, to = self._resolve(target)
+        configuration = self._configuration
+        self._jvm.org.apache.hadoop.fs.FileUtil.copy(file_system, source, to_system, to, False, True, configuration)
+        if self.size(target) != self.size(path):
+            raise OSError(f"{target} is not a whole copy of {path}")
+
+    @_asked
+    def delete(self, path: str) -> None:
+        file_system, target = self._resolve(path)
+        if not file_system.delete(target, False):
+            raise MissingFileError(path)
+
     def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
         """Write a file if it has not changed; return True if it was written.
 

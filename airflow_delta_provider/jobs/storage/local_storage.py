@@ -78,6 +78,10 @@ class LocalStorage(Storage):
         os.makedirs(os.path.dirname(local), exist_ok=True)
         replace_file(local, (content,))
 
+    def delete(self, path: str) -> None:
+        with _missing_reported(path):
+            os.unlink(_path(path))
+
     def replace(self, path: str, content: bytes, stamp: str | None) -> bool:
         """Write a file if it has not changed; return True if it was written.
 

@@ -75,6 +75,16 @@ class Storage(ABC):
         Missing directories are created.
         """
 
+    def copy(self, path: str, target: str) -> None:
+        """Copy a file of the same storage, and check the copy's size."""
+        self.write(target, self.read(path))
+        if self.size(target) != self.size(path):
+            raise OSError(f"{target} is not a whole copy of {path}")
+
+    def delete(self, path: str) -> None:
+        """Delete a file."""
+        raise NotImplementedError(f"{type(self).__name__} deletes no file")
+
     def read_stamped(self, path: str) -> tuple[bytes, str]:
         """Return the content of a file, and a stamp that changes when it is written; see :meth:`replace`."""
         content = self.read(path)

@@ -188,6 +188,12 @@ class TableStorage(Storage):
     def write(self, path: str, content: bytes) -> None:
         self._storage.write(self.permitted(path), content)
 
+    def copy(self, path: str, target: str) -> None:
+        self._storage.copy(self.permitted(path), self.permitted(target))
+
+    def delete(self, path: str) -> None:
+        self._storage.delete(self.permitted(path))
+
     def is_local(self, location: str) -> bool:
         return self._storage.is_local(location)
 

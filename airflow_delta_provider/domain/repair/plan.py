@@ -1,0 +1,236 @@
+"""Plans of repairs: inert steps, the findings that they fix, and the findings that stay open."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_delta_provider.domain.checks.registry import rule_of
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.repair.cures import Correction
+from airflow_delta_provider.domain.repair.logged_table import LoggedTable, copy_name
+from airflow_delta_provider.domain.report.answers import ABSENT, LeftOpen, PlanAnswer, PlanStep
+from airflow_delta_provider.domain.report.report import Finding
+
+#: Folder of the files that a repair moves aside, below the table's. Engines overlook it, because of the underscore.
+SET_ASIDE = "_delta_repair"
+_MOST_CHANGES = 50
+
+
+@dataclass(frozen=True)
+class MoveAside:
+    """A step that moves files of the log which the commits make dispensable.
+
+    :param files: names of the files, relative to ``_delta_log``
+    :param fixes: findings that it fixes
+    """
+
+    files: tuple[str, ...]
+    fixes: tuple[Finding, ...] = ()
+
+    @property
+    def explanation(self) -> str:
+        return (
+            f"Move {', '.join(self.files)} from _delta_log to {SET_ASIDE}, after a copy was compared: the commits that "
+            "they summarize are kept."
+        )
+
+
+@dataclass(frozen=True)
+class Correct:
+    """A correction, as a part of the one commit of a repair.
+
+    :param fixes: findings that it fixes
+    """
+
+    correction: Correction
+    fixes: tuple[Finding, ...] = ()
+
+    @property
+    def explanation(self) -> str:
+        """The correction in a sentence or two."""
+        made = self.correction
+        parts = [change.text for change in made.changes[:_MOST_CHANGES]]
+        if len(made.changes) > _MOST_CHANGES:
+            parts.append(f"{len(made.changes) - _MOST_CHANGES} more values")
+        sentences = [f"{made.cure.value[:1].upper()}{made.cure.value[1:]}: {'; '.join(parts)}." if parts else ""]
+        sentences += [f"Copy {path} to {copy_name(path)}, and commit the copy instead." for path, _ in made.copied]
+        sentences += [f"Remove the reference to {path}." for path, _ in made.removed]
+        sentences += [f"Commit {path} again as it is." for path, _ in made.again]
+        return " ".join(filter(None, sentences))
+
+
+@dataclass(frozen=True)
+class NewCheckpoint:
+    """A step that lets the engine write a checkpoint of the repaired version."""
+
+    fixes: tuple[Finding, ...] = ()
+
+    @property
+    def explanation(self) -> str:
+        return "Write a checkpoint of the repaired version."
+
+
+Step = MoveAside | Correct | NewCheckpoint
+
+
+@dataclass(frozen=True)
+class RepairPlan:
+    """The repair of one table.
+
+    :param table: name of the table
+    :param state: version that it was planned on
+    :param before: that version as logged
+    :param after: the repaired version as logged
+    :param left: findings that stay open, each with the reason
+    :param permitted: fingerprints of the findings whose repair may lose information
+    :param level: level of the audit that proves the plan
+    """
+
+    table: str
+    state: TableState
+    before: LoggedTable
+    after: LoggedTable
+    steps: tuple[Step, ...]
+    left: tuple[tuple[Finding, str], ...]
+    permitted: tuple[str, ...] = ()
+    level: str = "log"
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """Names of the files of the log that are moved aside."""
+        return tuple(name for step in self.steps if isinstance(step, MoveAside) for name in step.files)
+
+    @property
+    def corrections(self) -> tuple[Correction, ...]:
+        return tuple(step.correction for step in self.steps if isinstance(step, Correct))
+
+    @property
+    def has_commit(self) -> bool:
+        """Return True if the repair makes a commit."""
+        return bool(self.corrections)
+
+    @property
+    def copied(self) -> tuple[str, ...]:
+        """Paths of the data files that are copied."""
+        return tuple(path for correction in self.corrections for path, _ in correction.copied)
+
+    @property
+    def loses(self) -> tuple[str, ...]:
+        """Information that the repair loses: sentences."""
+        return tuple(lost for correction in self.corrections for lost in correction.loses)
+
+    @property
+    def changes_protocol(self) -> bool:
+        """Return True if the commit changes the protocol."""
+        return self.before.protocol != self.after.protocol
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the table and the steps. Values that are assigned when the commit is written do not count."""
+        parts = {"table": self.table, "id": self.state.metadata.id, "steps": [_canonical(step) for step in self.steps]}
+        text = json.dumps({**parts, "permitted": sorted(self.permitted)}, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form used in reports and in the file of an approved plan."""
+        return PlanAnswer(
+            digest=self.digest,
+            commits=int(self.has_commit),
+            steps=tuple(map(_step, self.steps)),
+            notes=tuple(self._notes()),
+            changed=bool(self.steps),
+            table=self.table,
+            table_id=self.state.metadata.id,
+            version=self.state.version,
+            permissions=("allow_protocol_upgrade",) if self.changes_protocol else (),
+            permitted=self.permitted,
+            level=self.level,
+            left_open=tuple(
+                LeftOpen(
+                    code=finding.code,
+                    version=finding.version,
+                    fingerprint=finding.fingerprint or "",
+                    path=finding.path or ABSENT,
+                    column=finding.column or ABSENT,
+                    why=why,
+                )
+                for finding, why in self.left
+            ),
+        ).to_json()
+
+    def _notes(self) -> Iterator[str]:
+        if not self.steps:
+            yield "There is nothing that this repair can fix." if self.left else "There is nothing to repair."
+            return
+        fixed = sum(len(step.fixes) for step in self.steps)
+        yield f"The audit of the log as the steps leave it no longer has {fixed} of the findings."
+        if self.has_commit:
+            yield "All corrections are one commit of this provider. RESTORE to the version before undoes it."
+        seen = any(correction.sees for correction in self.corrections)
+        if not seen and not self.loses:
+            yield "Readers see the same rows as before."
+
+
+def _canonical(step: Step) -> Any:
+    if isinstance(step, MoveAside):
+        return ["move", *step.files]
+    if isinstance(step, NewCheckpoint):
+        return ["checkpoint"]
+    made = step.correction
+    changes = [
+        [list(change.place), None if change.is_fresh else [change.before, change.after]] for change in made.changes
+    ]
+    return ["correct", made.cure.value, changes, list(made.removed), list(made.copied), list(made.again)]
+
+
+def _step(step: Step) -> PlanStep:
+    fixes = tuple(named(finding) for finding in step.fixes)
+    if isinstance(step, Correct):
+        made = step.correction
+        return PlanStep(
+            sql=None,
+            explanation=step.explanation,
+            step=1,
+            heals=fixes,
+            loses=made.loses or ABSENT,
+            sees=made.sees or ABSENT,
+        )
+    return PlanStep(sql=None, explanation=step.explanation, heals=fixes or ABSENT)
+
+
+def named(finding: Finding) -> str:
+    """Return a finding in a phrase: code, title, version and place."""
+    place = finding.path or finding.column or finding.subject
+    version = "" if finding.version is None else f" of version {finding.version}"
+    return f"{finding.code} {rule_of(finding).title}{version}{f': {place}' if place else ''}"
+
+
+def unexpected(plan: Mapping[str, Any], findings: Iterable[Finding]) -> list[Finding]:
+    """Return the open findings of an audit after a repair that the plan does not leave open."""
+    left = {(each["code"], each.get("version"), each.get("path")) for each in plan.get("left_open", ())}
+    codes = {each["code"] for each in plan.get("left_open", ())}
+    return [
+        finding
+        for finding in findings
+        if finding.is_open
+        and (finding.code, finding.version, finding.path) not in left
+        and not (finding.alike and finding.code in codes)
+    ]
+
+
+def why_left(finding: Finding, *, needs_permission: Sequence[str]) -> str:
+    """Return the reason why a finding stays open.
+
+    :param needs_permission: information that a correction would lose; empty if there is no correction
+    """
+    rule = rule_of(finding)
+    if needs_permission:
+        lost = " ".join(dict.fromkeys(needs_permission))
+        return f"The correction loses information, and needs --permit {finding.fingerprint}: {lost}"
+    if not rule.all_cures:
+        return "No commit can correct this: the history says it, or only its author knows the right value."
+    return "No correction was found that fixes it and breaks no rule. " + (finding.remedy or str(rule.remedy))

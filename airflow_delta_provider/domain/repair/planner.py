@@ -1,0 +1,218 @@
+"""Plans of repairs: corrections are tried on the audit itself, and kept if they fix a finding and break no rule."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from airflow_delta_provider.domain.checks.registry import rule_of
+from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.repair.cures import Correction, Past, Situation, proposals, visible_columns
+from airflow_delta_provider.domain.repair.logged_table import LoggedTable
+from airflow_delta_provider.domain.report.report import Finding
+
+#: Returns the open findings of an audit that continues with a repaired table; None if the commit cannot be read.
+Audit = Callable[[LoggedTable], "Sequence[Finding] | None"]
+#: Maximum number of corrections that are tried for a table.
+_MOST_TRIED = 2000
+#: Maximum number of values whose changes are left out one by one, to find those that are needed.
+_MOST_MINIMIZED = 12
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """A correction and the findings that it fixes."""
+
+    correction: Correction
+    fixes: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The corrections that fix findings of a table, and the findings that stay open.
+
+    :param open: findings that an audit has after the repair
+    :param forbidden: information that the correction of an open finding would lose, by the finding's place in ``open``
+    """
+
+    table: LoggedTable
+    repaired: tuple[Repaired, ...]
+    open: tuple[Finding, ...]
+    forbidden: Mapping[int, tuple[str, ...]]
+
+
+class Planner:
+    """Looks for corrections of one table.
+
+    :param audit: audits the table as repaired
+    :param permitted: returns True if a correction that loses information may be used for a finding
+    """
+
+    def __init__(
+        self,
+        state: TableState,
+        table: LoggedTable,
+        past: Past,
+        audit: Audit,
+        permitted: Callable[[Finding], bool] = lambda _: True,
+    ) -> None:
+        self._state = state
+        self._table = table
+        self._past = past
+        self._audit = audit
+        self._permitted = permitted
+        self._tried = 0
+        self._forbidden: dict[tuple[object, ...], tuple[str, ...]] = {}
+
+    def plan(self, findings: Iterable[Finding]) -> Outcome:
+        """Return the corrections of open findings, those with the oldest versions first."""
+        table, repaired = self._table, list[Repaired]()
+        open_now = [finding for finding in findings if finding.is_open]
+        progress = True
+        while progress:
+            progress = False
+            for finding in sorted(open_now, key=_order):
+                if finding not in open_now:
+                    continue
+                found = self._correct(table, finding, open_now)
+                if found is not None:
+                    table, after, correction = found
+                    fixed = tuple(other for other in open_now if _key(other) not in set(map(_key, after)))
+                    repaired.append(Repaired(correction, fixed))
+                    open_now, progress = list(after), True
+        places = {_key(finding): place for place, finding in enumerate(open_now)}
+        forbidden = {places[key]: lost for key, lost in self._forbidden.items() if key in places}
+        return Outcome(table, tuple(repaired), tuple(open_now), forbidden)
+
+    def _correct(
+        self, table: LoggedTable, finding: Finding, open_now: Sequence[Finding]
+    ) -> tuple[LoggedTable, Sequence[Finding], Correction] | None:
+        situation = Situation(finding, self._state, table, self._past)
+        found = (proposal for cure in rule_of(finding).all_cures for proposal in proposals(cure, situation))
+        later: list[Correction] = []
+        tried: list[Correction] = []
+        for correction in found:
+            lost = self._loses(table, correction)
+            if lost is None:
+                continue
+            if lost.loses:
+                later.append(lost)
+                continue
+            if (outcome := self._try(table, lost, finding, open_now)) is not None:
+                return outcome
+            tried.append(lost)
+        for correction in tried:
+            if (outcome := self._extended(table, correction, finding, open_now)) is not None:
+                return outcome
+        for correction in later:
+            if (outcome := self._try(table, correction, finding, open_now)) is not None:
+                if self._permitted(finding):
+                    return outcome
+                self._forbidden.setdefault(_key(finding), outcome[2].loses)
+                break
+        return None
+
+    def _loses(self, table: LoggedTable, correction: Correction) -> Correction | None:
+        """Return a correction with the columns that readers lose by it; None if it does not fit the table."""
+        try:
+            after = correction.applied(table)
+        except KeyError:
+            return None
+        if after.metadata == table.metadata:
+            return correction
+        before, then = visible_columns(table.metadata), visible_columns(after.metadata)
+        gone = [name for name in before if name not in then] if before and then else []
+        otherwise = [name for name in before if name in then and before[name] != then[name]]
+        loses: tuple[str, ...] = (f"Column {', '.join(gone)} is no longer read.",) if gone else ()
+        sees: tuple[str, ...] = (f"Values of {', '.join(otherwise)} are read otherwise.",) if otherwise else ()
+        back = [name for name in then if name not in before] if before else []
+        sees += (f"Column {', '.join(back)} is there again.",) if back else ()
+        return replace(correction, loses=(*correction.loses, *loses), sees=(*correction.sees, *sees))
+
+    def _try(
+        self, table: LoggedTable, correction: Correction, finding: Finding, open_now: Sequence[Finding]
+    ) -> tuple[LoggedTable, Sequence[Finding], Correction] | None:
+        after = self._audited(table, correction, finding, open_now)
+        if after is None:
+            return None
+        if 1 < len(correction.changes) <= _MOST_MINIMIZED and not correction.copied:
+            for change in correction.changes:
+                fewer = replace(correction, changes=tuple(c for c in correction.changes if c != change))
+                found = self._audited(table, fewer, finding, open_now) if fewer.changes else None
+                if found is not None and len(found) <= len(after):
+                    correction, after = fewer, found
+        return correction.applied(table), after, self._loses(table, correction) or correction
+
+    def _extended(
+        self, table: LoggedTable, correction: Correction, finding: Finding, open_now: Sequence[Finding]
+    ) -> tuple[LoggedTable, Sequence[Finding], Correction] | None:
+        """Return a correction with a second one, for rules that the first would break; None if there is none.
+
+        A file without row ids, for example, breaks no rule before the protocol lists row tracking again.
+        """
+        try:
+            after = correction.applied(table)
+            found = self._audit(after) or ()
+        except KeyError:
+            return None
+        for new in [other for other in found if other.version == self._state.version + 1][:1]:
+            situation = Situation(new, self._state, after, self._past)
+            for more in (more for cure in rule_of(new).all_cures for more in proposals(cure, situation)):
+                both = correction.and_then(more)
+                if not more.loses and (outcome := self._audited(table, both, finding, open_now)) is not None:
+                    return both.applied(table), outcome, self._loses(table, both) or both
+        return None
+
+    def _audited(
+        self, table: LoggedTable, correction: Correction, finding: Finding, open_now: Sequence[Finding]
+    ) -> Sequence[Finding] | None:
+        """Return the findings after a correction; None if it does not fix the finding, or breaks a rule."""
+        if self._tried >= _MOST_TRIED:
+            return None
+        self._tried += 1
+        try:
+            found = self._audit(correction.applied(table))
+        except KeyError:
+            return None
+        if found is None or breaks_more(open_now, found, self._state.version + 1):
+            return None
+        same = {_key(other) for other in found}
+        fixed = _key(finding) not in same or _counts(found)[finding.code] < _counts(open_now)[finding.code]
+        return found if fixed else None
+
+
+#: Families in the order in which their findings are fixed: those that others may follow from come first.
+_FAMILIES = ("LG", "TF", "MD", "CM", "UT", "TW", "AC", "RT", "DF")
+
+
+def _order(finding: Finding) -> tuple[int, int, str]:
+    """Return the sort key of a finding: version, family, code."""
+    family = finding.code[:2]
+    place = _FAMILIES.index(family) if family in _FAMILIES else len(_FAMILIES)
+    return (-1 if finding.version is None else finding.version), place, finding.code
+
+
+def _key(finding: Finding) -> tuple[object, ...]:
+    return finding.code, finding.version, finding.path, finding.column, finding.subject
+
+
+def _counts(findings: Iterable[Finding]) -> Counter[str]:
+    """Return the number of problems by rule: a finding may stand for several."""
+    counts: Counter[str] = Counter()
+    for finding in findings:
+        counts[finding.code] += 1 + (finding.alike or 0)
+    return counts
+
+
+def breaks_more(before: Iterable[Finding], after: Sequence[Finding], version: int) -> bool:
+    """Return True if a repair has problems of its own, or if a rule is broken more often than before.
+
+    :param before: open findings before the repair
+    :param after: open findings after it
+    :param version: version of the repair's commit
+    """
+    if any(finding.version == version for finding in after):
+        return True
+    known = _counts(before)
+    return any(number > known[code] for code, number in _counts(after).items())

@@ -1,0 +1,246 @@
+"""Repairs of real tables: planned without Spark, applied by Spark, and proved by audits and two readers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from airflow_delta_provider.domain.repair.plan import SET_ASIDE
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
+from airflow_delta_provider.domain.request.check_options import AuditOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.request.repair_options import ApplyRepairOptions, PlanRepairOptions
+from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.run.runner import run
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from tests.tables.restoring import TRIED
+from tests.unit.audit.test_audit_history import damaged
+from tests.unit.local_table import OnDisk
+
+_HIDDEN = "9999999999999998.50"
+
+
+def audit(path: Path, level: str = "footers") -> TableReport:
+    return run(JobRequest((str(path),), AuditOptions(level=level)), python_session(), lambda _: None).tables[0]
+
+
+def plan(path: Path, *permit: str, level: str = "footers") -> dict[str, Any]:
+    options = PlanRepairOptions(level=level, permit=permit)
+    report = run(JobRequest((str(path),), options), python_session(), lambda _: None).tables[0]
+    assert report.plan is not None, report
+    return dict(report.plan)
+
+
+def apply(
+    session: SparkDeltaSession, path: Path, planned: dict[str, Any], said: list[str] | None = None, **options: Any
+) -> TableReport:
+    asked = ApplyRepairOptions(plan=(planned,), **options)
+    progress = (lambda _: None) if said is None else said.append
+    return run(JobRequest((str(path),), asked, labels={"run_id": "r"}), session, progress).tables[0]
+
+
+@pytest.fixture
+def hiding(tmp_path: Path) -> Path:
+    """A table of deltalake with default settings whose bounds hide rows."""
+    values = [Decimal("9999999999999997.01") + Decimal(i) * Decimal("0.02") for i in range(50)]
+    values.append(Decimal("9999999999999999.00"))
+    rows = pa.table({"id": pa.array(range(51)), "x": pa.array(values, pa.decimal128(18, 2))})
+    path = tmp_path / "hiding"
+    write_deltalake(str(path), rows)
+    write_deltalake(str(path), rows, mode="append")
+    return path
+
+
+def test_rows_that_bounds_hide_are_found_again(session: SparkDeltaSession, hiding: Path) -> None:
+    def found() -> int:
+        return session.spark.read.format("delta").load(str(hiding)).where(f"x >= {_HIDDEN}").count()
+
+    assert found() == 0
+    said: list[str] = []
+    report = apply(session, hiding, plan(hiding), said)
+    assert (report.verdict, report.version, report.changed) == (Verdict.PASS, 2, True)
+    assert found() == 2
+    assert [text for text in said if "reads the same 102 rows" in text] == [
+        f"{hiding}: Delta Spark reads the same 102 rows as before",
+        f"{hiding}: deltalake reads the same 102 rows as before",
+    ]
+    assert audit(hiding).verdict is Verdict.PASS
+
+
+def test_a_damaged_checkpoint_is_moved_aside_and_written_again(session: SparkDeltaSession, hiding: Path) -> None:
+    DeltaTable(str(hiding)).create_checkpoint()
+    checkpoint = hiding / "_delta_log" / f"{1:020d}.checkpoint.parquet"
+    content = checkpoint.read_bytes()[:-8]
+    checkpoint.write_bytes(content)
+    planned = plan(hiding)
+    report = apply(session, hiding, planned)
+    assert report.verdict is Verdict.PASS
+    kept = list((hiding / SET_ASIDE).rglob(checkpoint.name))
+    assert [path.read_bytes() for path in kept] == [content]
+    assert not checkpoint.exists()
+    assert (hiding / "_delta_log" / f"{2:020d}.checkpoint.parquet").exists()
+    assert DeltaTable(str(hiding)).version() == 2
+
+
+def test_a_repair_is_made_once(session: SparkDeltaSession, hiding: Path) -> None:
+    planned = plan(hiding)
+    assert apply(session, hiding, planned).version == 2
+    again = apply(session, hiding, planned)
+    assert (again.verdict, again.version) == (Verdict.PASS, 2)
+
+
+def test_a_plan_that_no_longer_fits_is_refused(session: SparkDeltaSession, hiding: Path) -> None:
+    planned = plan(hiding)
+    write_deltalake(str(hiding), DeltaTable(str(hiding)).to_pyarrow_table().slice(0, 51), mode="append")
+    report = apply(session, hiding, planned)
+    assert report.verdict is Verdict.REFUSED
+    assert [finding.code for finding in report.findings] == ["RQ15"]
+    assert DeltaTable(str(hiding)).version() == 2
+    assert not (hiding / SET_ASIDE).exists()
+
+
+def test_a_dry_run_changes_nothing(session: SparkDeltaSession, hiding: Path) -> None:
+    asked = ApplyRepairOptions(plan=(plan(hiding),))
+    request = JobRequest((str(hiding),), asked, dry_run=True)
+    report = run(request, session, lambda _: None).tables[0]
+    assert (report.changed, report.plan and report.plan["commits"]) == (False, 1)
+    assert DeltaTable(str(hiding)).version() == 1
+
+
+def test_a_run_that_was_killed_after_files_were_moved_continues(
+    session: SparkDeltaSession, hiding: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow_delta_provider.jobs.repair import apply as applying
+
+    DeltaTable(str(hiding)).create_checkpoint()
+    checkpoint = hiding / "_delta_log" / f"{1:020d}.checkpoint.parquet"
+    checkpoint.write_bytes(b"no parquet")
+    planned = plan(hiding)
+
+    def killed(*_: Any) -> int:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(applying._Repair, "_commit", killed)
+        failed = apply(session, hiding, planned)
+    assert failed.verdict is Verdict.FAULT
+    assert not checkpoint.exists()
+    report = apply(session, hiding, plan(hiding))
+    assert (report.verdict, report.version) == (Verdict.PASS, 2)
+
+
+def tracked(session: SparkDeltaSession, path: Path) -> None:
+    """Make a table with row tracking whose two files were given the same ids."""
+    session.spark.range(10).coalesce(1).write.format("delta").option("delta.enableRowTracking", "true").save(str(path))
+    session.spark.range(10, 20).coalesce(1).write.format("delta").mode("append").save(str(path))
+    commit = path / "_delta_log" / f"{1:020d}.json"
+    lines = [json.loads(line) for line in commit.read_text().splitlines()]
+    for action in lines:
+        if "add" in action:
+            action["add"]["baseRowId"] = 0
+    commit.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    for derived in (path / "_delta_log").glob("*.crc"):
+        derived.unlink()
+    for derived in (path / "_delta_log").glob(".*.crc"):
+        derived.unlink()
+
+
+def test_row_ids_that_were_given_twice_are_given_anew(session: SparkDeltaSession, tmp_path: Path) -> None:
+    path = tmp_path / "tracked"
+    tracked(session, path)
+    found = [finding for finding in audit(path).findings if finding.is_open]
+    assert {finding.code for finding in found} == {"RT08", "RT15"}
+    assert plan(path)["steps"] == []
+    planned = plan(path, *(finding.fingerprint or "" for finding in found))
+    said: list[str] = []
+    report = apply(session, path, planned, said)
+    assert report.verdict is Verdict.PASS, report.findings
+    rows = session.spark.read.format("delta").load(str(path)).selectExpr("id", "_metadata.row_id AS row_id").collect()
+    assert sorted(row.id for row in rows) == list(range(20))
+    assert len({row.row_id for row in rows}) == 20
+    assert any("reads the same 20 rows" in text for text in said)
+
+
+def test_a_file_that_is_gone_is_left_out_with_the_permission_of_its_finding(
+    session: SparkDeltaSession, hiding: Path
+) -> None:
+    gone, *_ = DeltaTable(str(hiding)).file_uris()
+    Path(gone).unlink()
+    found = [finding for finding in audit(hiding).findings if finding.code == "DF01"]
+    left = plan(hiding)["left_open"]
+    assert any("51 rows" in each["why"] and "--permit" in each["why"] for each in left)
+    report = apply(session, hiding, plan(hiding, *(finding.fingerprint or "" for finding in found)))
+    assert report.changed
+    assert session.spark.read.format("delta").load(str(hiding)).count() == 51
+    assert audit(hiding).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("code", ["MD01", "CM07", "TW09"])
+def test_a_table_that_delta_may_refuse_is_repaired(code: str, session: SparkDeltaSession, tmp_path: Path) -> None:
+    case = TRIED.get(code) or _first(code)
+    table, _ = damaged(case)
+    OnDisk(tmp_path / "t", table)
+    path = tmp_path / "t"
+    assert audit(path, "log").verdict is Verdict.VIOLATED
+    planned = plan(path, level="log")
+    report = apply(session, path, planned, allow_protocol_upgrade=True)
+    assert report.changed, report.findings
+    assert audit(path, "log").verdict is Verdict.PASS
+
+
+def _first(code: str) -> Any:
+    from tests.unit.damages import FIRST
+
+    return FIRST[code]
+
+
+def test_a_read_only_log_is_a_fault_and_nothing_is_lost(
+    session: SparkDeltaSession, hiding: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow_delta_provider.jobs.changes.commit import LogStore
+
+    planned = plan(hiding)
+    copy = tmp_path / "before"
+    shutil.copytree(hiding, copy)
+
+    def refused(*_: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LogStore, "put", refused)
+        report = apply(session, hiding, planned)
+    assert report.verdict is Verdict.FAULT
+    assert names(hiding) == names(copy)
+
+
+def names(path: Path) -> list[str]:
+    found: Callable[[Path], str] = lambda file: str(file.relative_to(path))  # noqa: E731
+    return sorted(map(found, path.rglob("*.*")))
+
+
+def test_a_writer_that_is_faster_does_not_lose_its_commit(
+    session: SparkDeltaSession, hiding: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow_delta_provider.jobs.changes.commit import LogStore
+
+    planned, put = plan(hiding), LogStore.put
+    others = iter([True])
+
+    def after_another(store: LogStore, version: int, lines: Any) -> None:
+        if next(others, False):
+            DeltaTable(str(hiding)).alter.set_table_properties({"owner": "somebody"}, raise_if_not_exists=False)
+        put(store, version, lines)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LogStore, "put", after_another)
+        report = apply(session, hiding, planned)
+    assert (report.verdict, report.version) == (Verdict.PASS, 3)
+    assert DeltaTable(str(hiding)).metadata().configuration["owner"] == "somebody"

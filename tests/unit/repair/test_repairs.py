@@ -1,0 +1,236 @@
+"""Repairs of damaged histories: what they fix, at which price, and that nothing gets worse."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.domain.checks.registry import RULES
+from airflow_delta_provider.domain.repair.cures import visible_columns
+from airflow_delta_provider.domain.repair.logged_table import LoggedTable, changes_between, copy_name, set_back
+from airflow_delta_provider.domain.repair.plan import RepairPlan
+from airflow_delta_provider.domain.repair.planner import Outcome
+from airflow_delta_provider.domain.report.report import TableReport, Verdict
+from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.repair.planning import Planning
+from tests.unit.audit.test_audit_history import damaged, each_case
+from tests.unit.damages import CASES, FIRST
+from tests.unit.damages.case import Case
+from tests.unit.damages.steps import carry_on
+from tests.unit.local_table import OnDisk
+from tests.unit.log_builder import Actions, audited
+from tests.unit.repair.repairing import commit_of_repair, logged, repaired
+
+#: Share of the damages that a plan has to fix with the same rows as before the damage.
+SHARE = 0.7
+
+
+def outcome_of(case: Case) -> tuple[list[Actions], Outcome]:
+    return _outcome(CASES.index(case))
+
+
+@cache
+def _outcome(number: int) -> tuple[list[Actions], Outcome]:
+    case = CASES[number]
+    table, _ = damaged(case)
+    sound = case.before()
+    case.step(sound)
+    (case.then or carry_on)(sound)
+    return table.commits, repaired(table.commits, sound.commits)
+
+
+def rows_of(table: LoggedTable) -> list[tuple[str, str]]:
+    """The live files with their vectors; a copy of a file has its rows."""
+    return sorted(key for key in table.files if key not in table.removed)
+
+
+def keeps_rows(case: Case, commits: list[Actions], outcome: Outcome) -> bool:
+    """Return True if the repair removes no row, and no column that the table had before the damage."""
+    _, version = damaged(case)
+    now = logged(commits)
+    twice = {
+        other["path"] for each in outcome.repaired for key in each.correction.removed for other in [now.files[key]]
+    }
+    lost = set(rows_of(now)) - set(rows_of(outcome.table))
+    if any(key[0] not in twice for key in lost):
+        return False
+    before = visible_columns(logged(commits[:version]).metadata)
+    after = visible_columns(outcome.table.metadata)
+    return before.keys() & visible_columns(now.metadata).keys() <= after.keys()
+
+
+def test_most_damages_are_repaired_with_the_same_rows() -> None:
+    healed = [case for case in CASES if not outcome_of(case)[1].open and keeps_rows(case, *outcome_of(case))]
+    assert len(healed) >= SHARE * len(CASES)
+
+
+@each_case
+def test_no_repair_leaves_more_open_than_before(case: Case) -> None:
+    commits, outcome = outcome_of(case)
+    before = {finding.code for finding in audited(commits) if finding.is_open}
+    if not outcome.repaired:
+        return
+    repair = commit_of_repair(commits, logged(commits), outcome.table)
+    after = [finding for finding in audited([*commits, repair]) if finding.is_open]
+    assert {finding.code for finding in after} <= before
+    assert len(after) < len([finding for finding in audited(commits) if finding.is_open])
+    assert sorted(finding.code for finding in after) == sorted(finding.code for finding in outcome.open)
+
+
+@each_case
+def test_a_repaired_table_can_be_written_by_the_next_commits(case: Case) -> None:
+    commits, outcome = outcome_of(case)
+    if not outcome.repaired:
+        return
+    repair = commit_of_repair(commits, logged(commits), outcome.table)
+    found = [finding for finding in audited([*commits, repair]) if finding.version == len(commits)]
+    assert found == []
+
+
+def planned(case: Case, folder: Path, *permit: str, level: str = "log") -> RepairPlan:
+    table, _ = damaged(case)
+    OnDisk(folder / "t", table)
+    session = python_session()
+    made = Planning(session, session.open_table(str(folder / "t")), level, permit).plan()
+    assert isinstance(made, RepairPlan), made
+    return made
+
+
+@pytest.mark.parametrize("code", ["CM07", "AC18", "TF07", "TW09", "RT11", "MD26"])
+def test_the_job_plans_what_the_planner_finds(code: str, tmp_path: Path) -> None:
+    plan = planned(FIRST[code], tmp_path / "0")
+    permit: list[str] = []
+    while more := [f.fingerprint or "" for f, why in plan.left if "--permit" in why and f.fingerprint not in permit]:
+        permit += more
+        plan = planned(FIRST[code], tmp_path / str(len(permit)), *permit)
+    assert plan.left == ()
+    assert any(code in text for step in plan.to_json()["steps"] for text in step["heals"])
+
+
+def test_a_correction_that_loses_information_needs_the_permission_of_its_finding(tmp_path: Path) -> None:
+    case = FIRST["RT15"]
+    plan = planned(case, tmp_path / "without")
+    assert plan.steps == ()
+    (permitted, *_) = [finding for finding, _ in plan.left if finding.code == "RT15"]
+    said = plan.to_json()["left_open"]
+    assert any(f"--permit {permitted.fingerprint}" in each["why"] for each in said)
+    allowed = planned(case, tmp_path / "with", permitted.fingerprint or "")
+    assert allowed.left == ()
+    assert allowed.copied == (permitted.path,)
+    assert any("0 to 9 become 60 to 69" in lost for lost in allowed.loses)
+
+
+def test_a_plan_is_the_same_after_commits_that_do_not_concern_it(tmp_path: Path) -> None:
+    case = FIRST["CM07"]
+    table, _ = damaged(case)
+    disk = OnDisk(tmp_path / "t", table)
+    session = python_session()
+
+    def plan() -> Any:
+        return Planning(session, session.open_table(str(tmp_path / "t")), "log", ()).plan()
+
+    before = plan()
+    disk.others(lambda other: other.append())
+    after = plan()
+    assert after.state.version == before.state.version + 1
+    assert after.digest == before.digest
+
+
+def test_history_that_cannot_be_changed_stays_open_and_says_so(tmp_path: Path) -> None:
+    plan = planned(FIRST["AC01"], tmp_path)
+    ((finding, why),) = plan.left
+    assert finding.code == "AC01"
+    assert why.startswith("No commit can correct this")
+
+
+def test_a_sound_table_needs_no_repair(tmp_path: Path) -> None:
+    table = FIRST["AC18"].before()
+    carry_on(table)
+    OnDisk(tmp_path / "t", table)
+    session = python_session()
+    plan = Planning(session, session.open_table(str(tmp_path / "t")), "log", ()).plan()
+    assert isinstance(plan, RepairPlan)
+    assert (plan.steps, plan.left) == ((), ())
+    assert plan.to_json()["notes"] == ["There is nothing to repair."]
+
+
+def test_a_damaged_commit_is_refused_as_audits_refuse_it(tmp_path: Path) -> None:
+    table = FIRST["AC18"].before()
+    carry_on(table)
+    disk = OnDisk(tmp_path / "t", table)
+    (disk.log / f"{0:020d}.json").write_text("{")
+    session = python_session()
+    report = Planning(session, session.open_table(str(tmp_path / "t")), "log", ()).plan()
+    assert isinstance(report, TableReport)
+    assert report.verdict is Verdict.REFUSED
+
+
+@pytest.mark.parametrize("name", ["00000000000000000002.crc", "00000000000000000099.json.tmp.checkpoint.parquet"])
+def test_a_derived_file_is_moved_only_if_the_audit_without_it_is_better(name: str, tmp_path: Path) -> None:
+    table = FIRST["AC18"].before()
+    carry_on(table)
+    disk = OnDisk(tmp_path / "t", table)
+    (disk.log / name).write_text(json.dumps({"tableSizeBytes": 1, "numFiles": 99, "numMetadata": 1, "numProtocol": 1}))
+    session = python_session()
+    plan = Planning(session, session.open_table(str(tmp_path / "t")), "log", ()).plan()
+    assert isinstance(plan, RepairPlan)
+    assert (disk.log / name).exists()  # a plan changes nothing
+    assert plan.left == ()
+    if plan.steps:
+        assert plan.moved == (name,)
+
+
+def test_values_that_somebody_changed_since_are_not_set_back() -> None:
+    earlier, broken, now = {"a": 1, "b": 1}, {"a": 2, "b": 2}, {"a": 2, "b": 3}
+    assert [change.place for change in set_back(earlier, broken, now)] == [("a",)]
+
+
+def test_a_column_is_set_back_by_its_name() -> None:
+    def schema(*names: str) -> dict[str, Any]:
+        fields = [{"name": name, "type": "long", "nullable": True, "metadata": {}} for name in names]
+        return LoggedTable({}, {"schemaString": json.dumps({"type": "struct", "fields": fields})}).values()
+
+    back = list(set_back(schema("a", "b"), schema("b"), schema("b", "c")))
+    table = LoggedTable({}, {"schemaString": json.dumps({"type": "struct", "fields": []})})
+    assert [change.place[-1] for change in back] == ["a", "order of columns"]
+    assert back[1].after == (["a", "b", "c"],)
+    assert list(changes_between(table.values(), table.values())) == []
+
+
+def test_a_copy_is_beside_its_file_unless_readers_overlook_the_folder() -> None:
+    assert copy_name("p=1/part-0-abc.parquet").startswith("p=1/part-repaired-")
+    assert "/" not in copy_name("_hidden/part-1.parquet")
+    assert copy_name("a/x-1.parquet") != copy_name("b/x-1.parquet")
+
+
+def test_every_rule_names_cures_that_exist() -> None:
+    from airflow_delta_provider.domain.checks.rule import Cure
+    from airflow_delta_provider.domain.repair import file_cures
+    from airflow_delta_provider.domain.repair.cures import _PROPOSALS
+
+    assert file_cures
+    assert set(Cure) - {Cure.DERIVED_FILE} == set(_PROPOSALS)
+    assert all(set(rule.all_cures) <= set(Cure) for rule in RULES.values())
+
+
+def test_the_audit_takes_a_file_that_is_committed_again_with_right_values_as_fixed() -> None:
+    table, version = damaged(FIRST["AC18"])
+    wrong = next(finding for finding in audited(table.commits) if finding.code == "AC18")
+    add = next(a["add"] for a in table.commits[version] if a.get("add", {}).get("path") == wrong.path)
+    again = {**add, "stats": '{"numRecords":10}', "dataChange": False}
+    table.commit("COMPUTE STATS", {"add": again})
+    (fixed,) = [finding for finding in audited(table.commits) if finding.code == "AC18"]
+    assert fixed.healed_version == table.version
+
+
+def test_the_audit_still_finds_a_file_that_is_committed_again_with_wrong_values() -> None:
+    table, version = damaged(FIRST["AC18"])
+    wrong = next(finding for finding in audited(table.commits) if finding.code == "AC18")
+    add = next(a["add"] for a in table.commits[version] if a.get("add", {}).get("path") == wrong.path)
+    table.commit("COMPUTE STATS", {"add": {**add, "stats": "[]", "dataChange": False}})
+    found = [finding for finding in audited(table.commits) if finding.code == "AC18"]
+    assert [(finding.version, finding.healed_version) for finding in found] == [(version, None)]
