@@ -49,6 +49,7 @@ def get_provider_info() -> dict[str, Any]:
             {
                 "integration-name": _INTEGRATION,
                 "python-modules": [
+                    "airflow_delta_provider.sensors.column_types",
                     "airflow_delta_provider.sensors.feature",
                     "airflow_delta_provider.sensors.health",
                     "airflow_delta_provider.sensors.protocol",
@@ -66,6 +67,7 @@ def get_provider_info() -> dict[str, Any]:
             {
                 "integration-name": _INTEGRATION,
                 "python-modules": [
+                    "airflow_delta_provider.triggers.column_types",
                     "airflow_delta_provider.triggers.feature",
                     "airflow_delta_provider.triggers.health",
                     "airflow_delta_provider.triggers.quiet",

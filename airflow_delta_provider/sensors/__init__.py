@@ -2,8 +2,8 @@
 
 - ``table_sensor.py``: ``TableSensor``, which looks once and then waits in the triggerer; ``ChangeSensor`` for
   changes.
-- ``feature.py``, ``protocol.py``, ``table_version.py``, ``quiet.py``, ``health.py``, ``paimon_row_tracking.py``:
-  tables.
+- ``column_types.py``, ``feature.py``, ``protocol.py``, ``table_version.py``, ``quiet.py``, ``health.py``,
+  ``paimon_row_tracking.py``: tables.
 - ``quiet_window.py``: a time of day.
 
 Imports Airflow, ``triggers``, ``operators`` (types of arguments, approved plans), ``watch``, ``domain`` and single

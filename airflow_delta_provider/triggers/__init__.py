@@ -1,7 +1,8 @@
 """Triggers that wait without a worker.
 
 - ``table_trigger.py``: ``TableTrigger``, the base of the triggers behind sensors.
-- ``feature.py``, ``table_change.py``, ``quiet.py``, ``health.py``, ``paimon_snapshot.py``: one or more sensors each.
+- ``column_types.py``, ``feature.py``, ``table_change.py``, ``quiet.py``, ``health.py``, ``paimon_snapshot.py``: one or
+  more sensors each.
 - ``table_event.py``, ``table_poll.py``: event-driven scheduling, with polls that triggers of one table share.
 
 Imports Airflow, ``watch``, ``domain`` and single modules; neither ``hooks`` and ``notifications`` nor the folders

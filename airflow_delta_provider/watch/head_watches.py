@@ -1,4 +1,4 @@
-"""Watches of a table's head: for a version, for table features, for a condition, and for quiet."""
+"""Watches of a table's head: for a version, features, types of columns, a condition, and quiet."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.delta.commit import time_of
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED
-from airflow_delta_provider.domain.delta.head_condition import FeatureCondition, HeadCondition
+from airflow_delta_provider.domain.delta.head_condition import (
+    FeatureCondition,
+    HeadCondition,
+    TypeCondition,
+    TypeConditionError,
+)
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.table_head import NOTHING, TABLE, HeadMark, TableHead
 from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
-from airflow_delta_provider.watch.metadata_folder import CatalogManagedTableError
+from airflow_delta_provider.watch.metadata_folder import CatalogManagedTableError, DeltaWatchImpossibleError
 from airflow_delta_provider.watch.table_watch import TableWatch
 
 
@@ -162,6 +168,34 @@ class FeatureWatch(HeadWatch):
         if not self._condition.holds(states):
             return None
         return {"table": self._table, "version": head.version, "features": features}
+
+
+class TypeWatch(HeadWatch):
+    """Looks at a table until its columns have at least the wanted types.
+
+    :param table: path or URI of the table
+    :param condition: condition to wait for
+    :param storage_conn_id: Airflow connection of the store, or None
+    """
+
+    def __init__(self, table: str, condition: TypeCondition, storage_conn_id: str | None = None) -> None:
+        super().__init__(table, storage_conn_id)
+        self._condition = condition
+
+    def _judge_head(self, head: TableHead) -> dict[str, Any] | None:
+        try:
+            states = self._condition.states(head)
+        except (TypeConditionError, BrokenLogError) as error:
+            raise DeltaWatchImpossibleError(f"{self._table} at version {head.version}: {error}") from error
+        missing = [said for _, said in states.values() if said is not None]
+        self._say(f"{self._table} at version {head.version}: {' '.join(missing) or 'all columns have their types.'}")
+        if missing:
+            return None
+        return {
+            "table": self._table,
+            "version": head.version,
+            "types": {path: name for path, (name, _) in states.items()},
+        }
 
 
 class QuietWatch(HeadWatch):

@@ -13,6 +13,7 @@ _SHARED = {"deadline": 1_800_000_000.0, "storage_conn_id": None, "poke_interval"
 _SINCE = {"version": 3, "table_id": "a", "digests": {"schema": "0123456789abcdef"}}
 #: Class paths and arguments as release 0.1.0 serialized them, without the table.
 _SERIALIZED: dict[str, dict[str, Any]] = {
+    "column_types.DeltaTypesTrigger": {"columns": {"lines.element.price": "decimal(12,2)", "id": "bigint"}},
     "feature.DeltaFeatureTrigger": {"features": ["typeWidening"], "state": "enabled"},
     "quiet.DeltaQuietTrigger": {"seconds": 600.0},
     "paimon_snapshot.PaimonSnapshotTrigger": {"since_snapshot": 2, "since_uuid": "u"},

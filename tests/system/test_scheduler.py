@@ -38,6 +38,26 @@ def test_wait_for_feature_is_deferred_and_goes_on_when_somebody_enables_it(
 
 
 @pytest.mark.nightly
+def test_wait_for_types_is_deferred_and_goes_on_when_somebody_widens_further(
+    spark: SparkSession, services: AirflowServices, tmp_path: Path
+) -> None:
+    table = orders(spark, tmp_path / "orders", properties="'delta.enableTypeWidening' = 'true'")
+    run = services.trigger("wait_for_types", table=str(table), columns={"quantity": "bigint"})
+    wait_for(lambda: run.task_state("wide_enough") == "deferred", "the sensor deferred", every=1)
+    spark.sql(f"ALTER TABLE delta.`{table}` ALTER COLUMN quantity TYPE decimal(20,0)")
+    run.wait_for_end()
+    assert {name: run.task_state(name) for name in ("wide_enough", "read")} == {
+        "wide_enough": "success",
+        "read": "success",
+    }
+    assert run.result("wide_enough") == {
+        "table": str(table),
+        "version": log.newest(table),
+        "types": {"quantity": "decimal(20,0)"},
+    }
+
+
+@pytest.mark.nightly
 def test_nightly_audit_of_a_schema_tells_what_is_new_once(
     spark: SparkSession, services: AirflowServices, tmp_path: Path
 ) -> None:

@@ -275,6 +275,10 @@ class UnknownColumnError(LookupError):
     """A path that matches no column, or more than one."""
 
 
+class AmbiguousColumnError(UnknownColumnError):
+    """A path that names several columns of a schema."""
+
+
 def path_text(parts: Iterable[str]) -> str:
     """Return a path as a string, with backticks around the parts that need them."""
     return ".".join(part if _is_plain(part) else quote(part) for part in parts)
@@ -371,7 +375,7 @@ def find_column(schema: StructType, path: str) -> Column:
         return found[0]
     if found:
         both = " or ".join(".".join(quote(part) for part in column.parts) for column in found)
-        raise UnknownColumnError(f"{path!r} is ambiguous: write {both}.")
+        raise AmbiguousColumnError(f"{path!r} is ambiguous: write {both}.")
     known = [str(column) for column in columns]
     listed = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
     raise UnknownColumnError(f"There is no column {path!r}.{did_you_mean(path, known)} The table has {listed}.")

@@ -18,12 +18,16 @@ from enum import Enum
 from typing import Any
 
 from airflow_delta_provider.domain.delta.data_type import (
+    AmbiguousColumnError,
     DataType,
     UnknownColumnError,
     UnknownTypeError,
     find_column,
     lowered,
+    parse_type,
+    sql_name,
 )
+from airflow_delta_provider.domain.delta.features.columns import can_widen, legal_targets
 from airflow_delta_provider.domain.delta.features.feature import FeatureKind
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
@@ -118,6 +122,68 @@ def watchable_feature(name: object) -> str:
             "the catalog."
         )
     return feature.name
+
+
+class TypeConditionError(ValueError):
+    """Types that are not types, or that a table can no longer reach; the message has the remedy."""
+
+
+@dataclass(frozen=True)
+class TypeCondition:
+    """Columns, and the type that each must have at least: the same one, or one that it can be widened to.
+
+    :param columns: types by the paths of columns
+    """
+
+    columns: Mapping[str, DataType]
+
+    @classmethod
+    def parse(cls, columns: object) -> TypeCondition:
+        """Read a condition: SQL types of primitive columns by path.
+
+        :raises TypeConditionError: for no column, or a type that is not primitive
+        """
+        if not isinstance(columns, Mapping) or not columns:
+            raise TypeConditionError(
+                f"columns is {columns!r:.200}; give the types of columns by path, such as {{'quantity': 'bigint'}}."
+            )
+        types: dict[str, DataType] = {}
+        for path, text in columns.items():
+            if not isinstance(path, str) or not path:
+                raise TypeConditionError(f"columns names {path!r}, which is not the path of a column.")
+            try:
+                types[path] = parse_type(str(text))
+            except UnknownTypeError as error:
+                raise TypeConditionError(
+                    f"columns has {path!r}: {error} For a column with parts, name the parts, as in lines.element.price."
+                ) from error
+        return cls(types)
+
+    def states(self, head: TableHead) -> dict[str, tuple[str | None, str | None]]:
+        """Return for each column the type that it has and what is missing, both None if not applicable.
+
+        :raises TypeConditionError: if widening cannot lead to a wanted type, or a path names several columns
+        """
+        return {path: self._state(head, path, wanted) for path, wanted in self.columns.items()}
+
+    def _state(self, head: TableHead, path: str, wanted: DataType) -> tuple[str | None, str | None]:
+        try:
+            found = find_column(head.metadata.schema, path).data_type
+        except AmbiguousColumnError as error:
+            raise TypeConditionError(str(error)) from error
+        except UnknownColumnError as error:
+            return None, str(error)
+        name = sql_name(found)
+        if found == wanted or can_widen(wanted, found):
+            return name, None
+        if can_widen(found, wanted):
+            return name, f"{path} is {name}; wanted: {sql_name(wanted)} or wider."
+        targets = legal_targets(found)
+        raise TypeConditionError(
+            f"{path} is {name}, and no widening leads from there to {sql_name(wanted)}"
+            + (f" (possible are {targets})." if targets else ".")
+            + " Correct the type in columns, or replace the column."
+        )
 
 
 def _as_sequence(features: object) -> Sequence[object]:

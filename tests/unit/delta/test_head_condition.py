@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.delta.head_condition import HeadCondition, HeadConditionError
+from airflow_delta_provider.domain.delta.head_condition import (
+    HeadCondition,
+    HeadConditionError,
+    TypeCondition,
+    TypeConditionError,
+)
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_head import HeadMark, TableHead
@@ -138,3 +143,63 @@ def test_condition_that_cannot_be_is_refused_with_the_remedy(condition: Any, rem
 def test_mark_that_is_none_is_refused(wire: Any) -> None:
     with pytest.raises(ValueError, match="does not say which version"):
         HeadMark.from_json(wire)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted", "found", "missing"),
+    [
+        ("Id", "bigint", "bigint", None),
+        ("id", "INT", "bigint", None),
+        ("id", "tinyint", "bigint", None),
+        ("id", "decimal(20,0)", "bigint", "id is bigint; wanted: decimal(20,0) or wider."),
+        ("lines.element.price", "decimal(12,2)", "decimal(12,2)", None),
+        ("lines.element.price", "decimal(10,1)", "decimal(12,2)", None),
+        ("lines.element.price", "int", "decimal(12,2)", None),
+        ("lines.element.price", "decimal(13,2)", "decimal(12,2)", "decimal(13,2) or wider."),
+        ("lines.element.prize", "int", None, "Did you mean 'lines.element.price'"),
+    ],
+)
+def test_column_has_at_least_a_type_if_it_has_it_or_was_widened_further(
+    path: str, wanted: str, found: str | None, missing: str | None
+) -> None:
+    name, said = TypeCondition.parse({path: wanted}).states(head())[path]
+    assert name == found
+    assert (missing in said) if missing and said else (missing is said)
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted", "remedy"),
+    [
+        ("id", "double", "no widening leads from there to double .possible are decimal"),
+        ("id", "string", "no widening leads from there to string"),
+        ("id", "decimal(19,0)", "no widening leads"),
+        ("lines.element.price", "decimal(12,3)", "no widening leads"),
+        ("lines.element.price", "bigint", "no widening leads"),
+        ("lines", "int", "array<struct<price:decimal"),
+    ],
+)
+def test_type_that_widening_never_reaches_is_not_waited_for(path: str, wanted: str, remedy: str) -> None:
+    with pytest.raises(TypeConditionError, match=remedy):
+        TypeCondition.parse({path: wanted}).states(head())
+
+
+def test_path_that_names_two_columns_is_not_waited_for() -> None:
+    fields = [{"name": name, "type": "long", "nullable": True, "metadata": {}} for name in ("a.b", "a")]
+    fields[1]["type"] = {"type": "struct", "fields": [{**fields[0], "name": "b"}]}
+    with pytest.raises(TypeConditionError, match="is ambiguous: write"):
+        TypeCondition.parse({"a.b": "bigint"}).states(head(schema={"type": "struct", "fields": fields}))
+
+
+@pytest.mark.parametrize(
+    ("columns", "remedy"),
+    [
+        ({}, "give the types of columns by path"),
+        ("bigint", "give the types of columns by path"),
+        ({"": "int"}, "not the path of a column"),
+        ({"id": "bigintt"}, "Did you mean 'bigint'"),
+        ({"id": "array<int>"}, "name the parts, as in lines.element.price"),
+    ],
+)
+def test_wrong_types_are_refused(columns: Any, remedy: str) -> None:
+    with pytest.raises(TypeConditionError, match=remedy):
+        TypeCondition.parse(columns)
