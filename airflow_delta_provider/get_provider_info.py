@@ -55,6 +55,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_delta_provider.sensors.protocol",
                     "airflow_delta_provider.sensors.quiet",
                     "airflow_delta_provider.sensors.quiet_window",
+                    "airflow_delta_provider.sensors.row_tracking",
                     "airflow_delta_provider.sensors.table_version",
                 ],
             },

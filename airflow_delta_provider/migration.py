@@ -16,9 +16,16 @@ from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.operators.apply_migration import DeltaApplyMigrationOperator
 from airflow_delta_provider.operators.approve_migration import DeltaApproveMigrationOperator
-from airflow_delta_provider.operators.arguments import Document, Names, Specs, Text, file_of, read_document
+from airflow_delta_provider.operators.arguments import (
+    Document,
+    EngineName,
+    Names,
+    Specs,
+    Text,
+    file_of,
+    read_document,
+)
 from airflow_delta_provider.operators.check_drift import DeltaCheckDriftOperator
-from airflow_delta_provider.operators.delta_task import EngineName
 from airflow_delta_provider.operators.plan_migration import DeltaPlanMigrationOperator
 from airflow_delta_provider.sensors.quiet_window import QuietWindowSensor
 

@@ -16,7 +16,10 @@ _OPERATOR_BASES = (
     "airflow_delta_provider.operators.delta_job.DeltaJobOperator",
     "airflow_delta_provider.operators.delta_task.DeltaChangeOperator",
 )
-_SENSOR_BASES = ("airflow_delta_provider.sensors.table_sensor.TableSensor",)
+_SENSOR_BASES = (
+    "airflow_delta_provider.sensors.table_sensor.TableSensor",
+    "airflow_delta_provider.sensors.job_sensor.JobSensor",
+)
 #: The trigger that people use themselves; the others belong to sensors.
 _EVENT_TRIGGER = "airflow_delta_provider.triggers.table_event.DeltaTableEventTrigger"
 _FUNCTIONS = (
@@ -57,7 +60,8 @@ def sensors() -> str:
     return _page(
         "Sensors",
         "The sensors wait in the triggerer, without Spark. Sensors of tables share the arguments of "
-        "[TableSensor](#tablesensor). [DeltaTableEventTrigger](#deltatableeventtrigger) is for an `AssetWatcher`.",
+        "[TableSensor](#tablesensor), and sensors that submit jobs those of [JobSensor](#jobsensor). "
+        "[DeltaTableEventTrigger](#deltatableeventtrigger) is for an `AssetWatcher`.",
         [*_SENSOR_BASES, *public_classes("sensors"), _EVENT_TRIGGER],
     )
 

@@ -46,6 +46,8 @@ Strategy = Literal["auto", "metadata-only", "rewrite"] | Template | XComArg
 VerifyMapping = Literal["footers", "full"] | Template | XComArg
 FeatureStateName = Literal["supported", "enabled", "absent"]
 Mode = Literal["poke", "reschedule"]
+#: The engine that reads the tables.
+EngineName = Literal["spark", "python"]
 VerifyValues = Literal["data", "log"] | Template | XComArg
 
 
@@ -109,8 +111,8 @@ class TaskArguments(TypedDict, total=False):
     render_template_as_native_obj: bool | None
 
 
-class SparkSubmitArguments(TaskArguments, total=False):
-    """The arguments of ``SparkSubmitOperator``, except for arguments that this provider sets itself."""
+class SubmitArguments(TaskArguments, total=False):
+    """The arguments of ``SparkSubmitHook``, except for arguments that this provider sets itself."""
 
     conf: dict[Any, Any] | str | XComArg | None
     conn_id: str
@@ -143,6 +145,11 @@ class SparkSubmitArguments(TaskArguments, total=False):
     track_driver_via_k8s_api: bool
     yarn_track_via_rm_api: bool
     yarn_rm_auth: Any
+
+
+class SparkSubmitArguments(SubmitArguments, total=False):
+    """The arguments of ``SparkSubmitOperator``, except for arguments that this provider sets itself."""
+
     openlineage_inject_parent_job_info: bool
     openlineage_inject_transport_info: bool
     durable: bool | None
@@ -187,6 +194,14 @@ class SensorArguments(SensorTaskArguments, total=False):
     storage_conn_id: Text | None
     deferrable: bool
     mode: Mode | None
+
+
+class JobSensorArguments(SensorArguments, SubmitArguments, total=False):
+    """The arguments of all sensors that submit jobs, except the table."""
+
+    delta_jars: Names | None
+    spark_log_level: str | None
+    result_path: Text | None
 
 
 _JINJA = ("{{", "{%", "{#")

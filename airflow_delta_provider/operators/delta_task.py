@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any, Literal
+from typing import Any, get_args
 
 from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
@@ -16,12 +16,10 @@ from airflow_delta_provider.domain.request import option as values
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.operators.arguments import Flag, JobArguments, is_literal
+from airflow_delta_provider.operators.arguments import EngineName, Flag, JobArguments, is_literal
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 
-#: The engine that reads the tables.
-EngineName = Literal["spark", "python"]
-_ENGINES = ("spark", "python")
+_ENGINES = get_args(EngineName)
 
 
 class ReadArguments(JobArguments, total=False):

@@ -1,40 +1,49 @@
-"""A sensor that waits until a table passes an audit, without Spark and without a worker."""
+"""A sensor that waits until a table passes an audit, by default without Spark and without a worker."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from airflow.providers.common.compat.sdk import Context
+from airflow.providers.common.compat.sdk import Context, PokeReturnValue
 from typing_extensions import Unpack
 
 from airflow_delta_provider.configuration import Access
 from airflow_delta_provider.domain.request.check_options import AuditOptions
-from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.operators.arguments import SensorArguments, Text, is_literal
-from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
+from airflow_delta_provider.operators.arguments import (
+    EngineName,
+    FailOn,
+    JobSensorArguments,
+    Level,
+    Text,
+    is_literal,
+)
+from airflow_delta_provider.sensors.job_sensor import JobSensor, OnUndetermined, OnViolation
+from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.triggers.health import DeltaHealthTrigger
-
-OnViolation = Literal["fail", "wait"]
-FailOn = Literal["error", "warning"]
-OnUndetermined = Literal["wait", "fail", "pass"]
+from airflow_delta_provider.triggers.table_change import DeltaChangeTrigger
 
 
-class DeltaProtocolHealthSensor(TableSensor):
+class DeltaProtocolHealthSensor(JobSensor):
     """Waits until the newest version of a Delta table passes an audit: a gate before the table's readers.
 
-    Audits the table's log at level ``log``, in a thread of the triggerer or worker, without Spark and without a JVM.
-    The first audit checks the whole history, in about a second per thousand commits. A poll of an unchanged table
-    requests two files, and a later audit checks only new commits. By default the task is deferred while it waits. The
-    sensor also waits for a table that does not exist yet.
+    With ``engine="python"``, the default, audits the table's log in a thread of the triggerer or worker, without Spark
+    and without a JVM. The first audit checks the whole history, in about a second per thousand commits. A poll of an
+    unchanged table requests two files, and a later audit checks only new commits. By default the task is deferred while
+    it waits. With ``engine="spark"``, each new version is audited by a job, and the task is deferred between the jobs.
+    The sensor also waits for a table that does not exist yet.
 
     Pushes ``{"table": ..., "version": ..., "verdict": ..., "codes": [...]}``, with the codes of open findings,
     including warnings. The version is the newest one at the start of the audit.
 
     For the other arguments, and for the packages that each store needs, see
-    :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
+    :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`; for the arguments of a submit see
+    :class:`~airflow_delta_provider.sensors.job_sensor.JobSensor`.
 
+    :param engine: ``"python"``, or ``"spark"`` to submit a job
+    :param level: ``"log"`` applies the rules of the log; ``"footers"`` also reads the footers of data files; ``"data"``
+        also reads rows, and needs ``engine="spark"``. (templated)
     :param on_violation: outcome if a table breaks a rule: ``"fail"``, naming the findings, or ``"wait"`` for a version
         that fixes it
     :param on_undetermined: outcome if a table could not be fully checked, for instance because commits were cleaned up:
@@ -43,31 +52,41 @@ class DeltaProtocolHealthSensor(TableSensor):
     :param waivers: accepted findings, a list of entries as for ``DeltaAuditProtocolOperator``
     :param state_path: directory for incremental state, one small file per table and shared with audits. Each run then
         checks only the commits since the last one. Without it, each run checks the whole history, and in mode
-        ``reschedule`` each poll does. (templated)
+        ``reschedule`` each poll does. With ``engine="spark"``, the driver reads it, and each job without it checks the
+        whole history. (templated)
     :raises DeltaRequestError: for a catalog name, a wrong argument, or a location that is not allowed
     """
 
-    template_fields: Sequence[str] = ("table", "state_path", "storage_conn_id")
-    trigger_type = DeltaHealthTrigger
+    template_fields: Sequence[str] = (*JobSensor.template_fields, "state_path")
 
     def __init__(
         self,
         *,
         table: Text,
+        engine: EngineName = "python",
+        level: Level = "log",
         on_violation: OnViolation = "fail",
         on_undetermined: OnUndetermined = "wait",
         fail_on: FailOn = "error",
         waivers: Sequence[Mapping[str, Any]] = (),
         state_path: Text | None = None,
-        **kwargs: Unpack[SensorArguments],
+        **kwargs: Unpack[JobSensorArguments],
     ) -> None:
-        super().__init__(table=table, **kwargs)
-        self.on_violation = on_violation
-        self.on_undetermined = on_undetermined
-        self.fail_on = fail_on
+        super().__init__(
+            table=table,
+            engine=engine,
+            level=level,
+            on_violation=on_violation,
+            on_undetermined=on_undetermined,
+            **kwargs,
+        )
+        self.fail_on = cast("str", fail_on)
         self.waivers = waivers
         self.state_path = cast("str | None", state_path)  # as soon as Airflow has rendered it
-        self._check_literals()
+        if engine == "python":
+            self.trigger_type = DeltaHealthTrigger
+        if is_literal([state_path, level]):
+            self.check_options()
 
     def execute(self, context: Context) -> Any:
         """Look once, and defer if the table does not pass yet. Remove temporary folders."""
@@ -78,41 +97,54 @@ class DeltaProtocolHealthSensor(TableSensor):
         finally:
             remove_folders()
 
+    def poke(self, context: Context) -> PokeReturnValue:
+        """Look once: audit the table here, or look for a new version and audit it by a job."""
+        return TableSensor.poke(self, context) if self._audits_while_it_looks else super().poke(context)
+
+    def execute_complete(
+        self, context: Context, event: dict[str, Any] | None = None, deadline: float = 0.0, said: str = ""
+    ) -> dict[str, Any]:
+        """Return the result of the trigger's audit, or audit the version that the trigger found."""
+        if self._audits_while_it_looks:
+            return TableSensor.execute_complete(self, context, event)
+        return super().execute_complete(context, event, deadline, said)
+
     def check_access(self, access: Access) -> None:
         """Check access to the table and to the folder for incremental state."""
         super().check_access(access)
         if self.state_path:
-            access.check_path("state_path", self.state_path, tables=[self.table], used_here=True)
+            access.check_path("state_path", self.state_path, tables=[self.table], used_here=self._audits_while_it_looks)
 
     def trigger_arguments(self) -> dict[str, Any]:
         """Return the trigger's arguments."""
-        options = self._options()
+        if not self._audits_while_it_looks:
+            return super().trigger_arguments()
+        options = self.options()
         return {
             "on_violation": self.on_violation,
             "on_undetermined": self.on_undetermined,
             "fail_on": options.fail_on,
             "waivers": json.dumps(options.waivers),
             "state_path": options.state_path,
+            "level": options.level,
         }
 
-    def timeout_message(self) -> str:
-        """Return the message for a timeout."""
-        return f"No newest version of {self.table} passed an audit within {self.timeout:g} seconds."
+    @property
+    def check_name(self) -> str:
+        """The check, for messages."""
+        return "an audit"
 
-    def _options(self) -> AuditOptions:
-        return AuditOptions(fail_on=self.fail_on, waivers=tuple(self.waivers), state_path=self.state_path or None)
+    def options(self) -> AuditOptions:
+        """Return the options of the audit."""
+        return AuditOptions(
+            level=self.level, fail_on=self.fail_on, waivers=tuple(self.waivers), state_path=self.state_path or None
+        )
 
-    def _check_literals(self) -> None:
-        """Refuse wrong arguments that need no rendering.
+    @property
+    def remembers(self) -> bool:
+        """True if later looks need the version that was audited last."""
+        return not self._audits_while_it_looks
 
-        :raises DeltaRequestError: if one is wrong; the message has the remedy
-        """
-        for argument, given, possible in (
-            ("on_violation", self.on_violation, ("fail", "wait")),
-            ("on_undetermined", self.on_undetermined, ("wait", "fail", "pass")),
-        ):
-            if given not in possible:
-                raise DeltaRequestError(f"{argument} is {given!r}. It is {' or '.join(map(repr, possible))}.")
-        if is_literal(self.state_path):
-            with refusing():
-                self._options()
+    @property
+    def _audits_while_it_looks(self) -> bool:
+        return bool(self.trigger_type is not DeltaChangeTrigger)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 from airflow.providers.common.compat.sdk import (
     AirflowFailException,
@@ -68,7 +68,7 @@ class TableSensor(BaseSensorOperator):
     """
 
     #: The trigger that waits after the first look.
-    trigger_type: ClassVar[type[TableTrigger]]
+    trigger_type: type[TableTrigger]
     #: Key of the state about the table that Airflow keeps from one process to the next; None to keep nothing.
     memory_key: ClassVar[str | None] = None
     #: Most seconds between looks of a process that must find out itself if a storage failure persists.
@@ -125,11 +125,7 @@ class TableSensor(BaseSensorOperator):
         deadline = time.time() + self.timeout
         seen = self._look_once(context)
         if not seen:
-            self.defer(
-                trigger=self._trigger(deadline),
-                method_name="execute_complete",
-                timeout=timedelta(seconds=self.timeout + _GRACE),
-            )
+            self._defer_until(deadline)
         return seen.xcom_value
 
     def poke(self, context: Context) -> PokeReturnValue:
@@ -169,6 +165,19 @@ class TableSensor(BaseSensorOperator):
         result = {key: value for key, value in event.items() if key != "status"}
         self.log.info("%s", result)
         return result
+
+    def _defer_until(self, end: float, **kept: Any) -> NoReturn:
+        """Wait in the triggerer.
+
+        :param end: end of the wait, in seconds since the epoch
+        :param kept: arguments for ``execute_complete``, besides the event
+        """
+        self.defer(
+            trigger=self._trigger(end),
+            method_name="execute_complete",
+            kwargs=kept,
+            timeout=timedelta(seconds=max(0.0, end - time.time()) + _GRACE),
+        )
 
     def _look_once(self, context: Context) -> PokeReturnValue:
         """Poke, and handle errors like the base class does for its own pokes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
-from airflow_delta_provider.watch.health import Answer, AuditScope, HealthWatch
+from airflow_delta_provider.watch.health import Answer, AuditScope, Gate, HealthWatch
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -18,6 +18,7 @@ class DeltaHealthTrigger(TableTrigger):
     :param fail_on: lowest severity that counts as a violation
     :param waivers: accepted findings, as JSON
     :param state_path: folder for incremental state, or None
+    :param level: ``log`` or ``footers``
 
     For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.
     """
@@ -27,13 +28,13 @@ class DeltaHealthTrigger(TableTrigger):
     fail_on: str = "error"
     waivers: str = "[]"
     state_path: str | None = None
+    level: str = "log"
 
     def watch(self) -> HealthWatch:
         """Return the watch that audits the table."""
         return HealthWatch(
             self.table,
-            AuditScope(self.fail_on, self.waivers, self.state_path),
-            Answer(self.on_violation),
-            Answer(self.on_undetermined),
+            AuditScope(self.fail_on, self.waivers, self.state_path, self.level),
+            Gate(Answer(self.on_violation), Answer(self.on_undetermined)),
             self.storage_conn_id,
         )

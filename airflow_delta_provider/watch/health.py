@@ -30,11 +30,13 @@ class AuditScope:
     :param fail_on: lowest severity that counts as a violation
     :param waivers: accepted findings, as JSON
     :param state_path: folder for incremental state; None to keep the state only as long as the auditor exists
+    :param level: ``log``, or ``footers`` to read also the footers of data files
     """
 
     fail_on: str = "error"
     waivers: str = "[]"
     state_path: str | None = None
+    level: str = "log"
 
 
 class Auditor:
@@ -76,6 +78,7 @@ class Auditor:
             fail_on=scope.fail_on,
             waivers=tuple(json.loads(scope.waivers)),
             state_path=scope.state_path or self._memory,
+            level=scope.level,
         )
         if scope.state_path is not None:
             return report
@@ -107,7 +110,7 @@ def remove_folders() -> None:
 
 
 def audit(table: str, storage_conn_id: str | None, **options: Any) -> TableReport:
-    """Audit a table here, at level ``log``.
+    """Audit a table here, by default at level ``log``.
 
     :param options: fields of :class:`~airflow_delta_provider.domain.request.check_options.AuditOptions`
     :raises OSError: if the platform failed, so that the table's state is unknown
@@ -135,13 +138,39 @@ class Answer(str, Enum):
     PASS = "pass"
 
 
+@dataclass(frozen=True)
+class Gate:
+    """Reactions to verdicts.
+
+    :param on_violation: reaction to a table that breaks a rule or that the check refuses: not ``pass``
+    :param on_undetermined: reaction to a table that could not be fully checked
+    """
+
+    on_violation: Answer
+    on_undetermined: Answer
+
+    def value(self, table: str, report: TableReport) -> tuple[dict[str, Any] | None, str]:
+        """Return the value to push, None if the wait goes on, and the verdict with its findings as a message.
+
+        :raises UnhealthyTableError: if the reaction is to fail
+        """
+        answers = {Verdict.PASS: Answer.PASS, Verdict.UNDETERMINED: self.on_undetermined}
+        answer = answers.get(report.verdict, self.on_violation)
+        said = _said(table, report)
+        if answer is Answer.FAIL:
+            raise UnhealthyTableError(said)
+        if answer is not Answer.PASS:
+            return None, f"{said}\nWaiting for a later version."
+        codes = sorted({finding.code for finding in report.findings if finding.is_open})
+        return {"table": table, "version": report.version, "verdict": report.verdict.value, "codes": codes}, said
+
+
 class HealthWatch(TableWatch):
     """Looks at a table until its newest version passes an audit.
 
     :param table: path or URI of the table
     :param scope: settings of the audit
-    :param on_violation: reaction to a table that breaks a rule or that the audit refuses: not ``pass``
-    :param on_undetermined: reaction to a table that could not be fully checked
+    :param gate: reactions to its verdicts
     :param storage_conn_id: Airflow connection of the store, or None
     """
 
@@ -150,18 +179,10 @@ class HealthWatch(TableWatch):
     time_limit: ClassVar[float] = 3600.0
     patience: ClassVar[float | None] = 3600.0
 
-    def __init__(
-        self,
-        table: str,
-        scope: AuditScope,
-        on_violation: Answer,
-        on_undetermined: Answer,
-        storage_conn_id: str | None = None,
-    ) -> None:
+    def __init__(self, table: str, scope: AuditScope, gate: Gate, storage_conn_id: str | None = None) -> None:
         super().__init__(table, storage_conn_id)
         self._scope = scope
-        self._answers = {Verdict.PASS: Answer.PASS, Verdict.UNDETERMINED: on_undetermined}
-        self._on_violation = on_violation
+        self._gate = gate
         self._log_key = ObjectStorageLog(table, storage_conn_id).key
 
     def _key(self) -> Hashable:
@@ -174,15 +195,9 @@ class HealthWatch(TableWatch):
         if read is None:
             self._say(f"There is no Delta table at {self._table} yet (no commit in _delta_log); waiting for it.")
             return None
-        answer = self._answers.get(read.verdict, self._on_violation)
-        said = _said(self._table, read)
-        if answer is Answer.FAIL:
-            raise UnhealthyTableError(said)
-        self._say(said if answer is Answer.PASS else f"{said}\nWaiting for a later version.")
-        if answer is not Answer.PASS:
-            return None
-        codes = sorted({finding.code for finding in read.findings if finding.is_open})
-        return {"table": self._table, "version": read.version, "verdict": read.verdict.value, "codes": codes}
+        value, said = self._gate.value(self._table, read)
+        self._say(said)
+        return value
 
 
 def _said(table: str, report: TableReport) -> str:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from tests.system.airflow_services import AirflowServices
 from tests.system.nights import Nights
-from tests.system.orders_table import changed, copies_of, is_enabled, orders
+from tests.system.orders_table import ROW_TRACKING, changed, copies_of, is_enabled, orders, with_shared_row_ids
 from tests.system.process_tree import names_of, running, wait_for, with_descendants
 from tests.system.watched_table import BROKEN, Record, WatchedTable, metadata
 from tests.tables import log
@@ -55,6 +55,46 @@ def test_wait_for_types_is_deferred_and_goes_on_when_somebody_widens_further(
         "version": log.newest(table),
         "types": {"quantity": "decimal(20,0)"},
     }
+
+
+@pytest.mark.nightly
+def test_wait_for_row_tracking_submits_once_per_new_version_and_holds_no_worker_between(
+    spark: SparkSession, services: AirflowServices, tmp_path: Path
+) -> None:
+    table = orders(spark, tmp_path / "orders")
+    run = services.trigger("wait_for_row_tracking", table=str(table))
+    task = "row_ids_are_unique"
+    wait_for(lambda: run.task_state(task) == "deferred", "the sensor deferred", 120, every=1)
+    wait_for(lambda: services.tree.below("SparkSubmit") == [], "the end of the job's processes", every=1)
+    assert (log.newest(table), _submits(run.task_log(task, 1))) == (1, 1)
+    time.sleep(25)  # two polls of an unchanged table
+    assert (run.task_state(task), _submits(run.task_log(task, 1))) == ("deferred", 1)
+    spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ({ROW_TRACKING})")
+    run.wait_for_end()
+    assert {name: run.task_state(name) for name in (task, "read")} == {task: "success", "read": "success"}
+    result = run.result(task)
+    assert (result["version"], result["verdict"]) == (log.newest(table), "PASS")
+    # The change is several commits, and a job between them finds the table unfinished.
+    assert 2 <= _submits(run.task_log(task, 1)) <= 1 + log.newest(table) - 1
+
+
+@pytest.mark.nightly
+def test_guard_the_rows_stays_closed_until_a_version_passes(
+    spark: SparkSession, services: AirflowServices, tmp_path: Path
+) -> None:
+    table = with_shared_row_ids(spark, tmp_path / "orders")
+    run = services.trigger("guard_the_rows", table=str(table), state_path=str(tmp_path / "audits"))
+    wait_for(lambda: run.task_state("healthy") == "deferred", "the sensor deferred", 120, every=1)
+    assert "VIOLATED" in run.task_log("healthy", 1)
+    spark.sql(f"RESTORE TABLE delta.`{table}` TO VERSION AS OF 1")
+    run.wait_for_end()
+    assert {name: run.task_state(name) for name in ("healthy", "read")} == {"healthy": "success", "read": "success"}
+    assert run.result("healthy")["version"] == log.newest(table)
+    assert _submits(run.task_log("healthy", 1)) == 2
+
+
+def _submits(task_log: str) -> int:
+    return task_log.count("Spark-Submit cmd")
 
 
 @pytest.mark.nightly
