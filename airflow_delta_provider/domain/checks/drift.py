@@ -133,6 +133,27 @@ OTHER_TABLE_COMMENT = _spec.error(
     effect="Catalogs and people see another comment than declared.",
 )
 
+_expectation = FAMILY.of(Scope.SPEC, remedy="Find out what happened to the writer; or correct the spec.")
+NOT_FRESH = _expectation.error(
+    18,
+    "data is older than declared",
+    name="data-not-fresh",
+    effect="Queries and jobs work with old data, without an error.",
+)
+OTHER_ROW_COUNT = _expectation.error(
+    19,
+    "table has more or fewer rows than declared",
+    name="row-count-differs-from-spec",
+    effect="Rows were lost, written twice, or not written yet; queries return wrong results without an error.",
+)
+EXPECTATION_UNDECIDED = _expectation.undecided(
+    20,
+    "declared freshness or number of rows cannot be decided",
+    name="expectation-undecidable",
+    effect="Nobody notices if data is old or rows are missing.",
+    remedy="See the reason in the finding. Writers that record numRecords and commit times make it decidable.",
+)
+
 #: A declared or actual value: one string, several, or nothing.
 Said = Union[str, tuple[str, ...], None]
 
@@ -176,7 +197,7 @@ class Origin:
         return f"{since} ({by})" if by else since
 
 
-@on_demand(*FAMILY.rules)
+@on_demand(*(rule for rule in FAMILY.rules if rule not in (NOT_FRESH, OTHER_ROW_COUNT, EXPECTATION_UNDECIDED)))
 def drift(difference: Difference, origin: Origin | None) -> Finding:
     """Return the finding about a difference.
 

@@ -107,6 +107,32 @@ def _retention(value: str | None, default: timedelta = _DEFAULT_RETENTION) -> ti
     return sum((timedelta(**{f"{unit.lower()}s": float(number)}) for number, unit in found), timedelta())
 
 
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_SHORT = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
+
+
+def parse_duration(text: str) -> timedelta | None:
+    """Return a time above 0 as people write it: ``90m``, ``26h``, ``7d``, ``2w``, or an interval such as ``7 days``.
+
+    None if it is not one.
+    """
+    try:
+        short = _SHORT.fullmatch(text.strip())
+        found = timedelta(**{_UNITS[short[2].lower()]: float(short[1])}) if short else _retention(text)
+    except OverflowError:
+        return None
+    return found if found is not None and found > timedelta() else None
+
+
+def duration_text(duration: timedelta) -> str:
+    """Return a time in its largest whole unit, such as ``26h``."""
+    seconds = duration.total_seconds()
+    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds % length == 0:
+            return f"{seconds / length:.0f}{unit}"
+    return f"{seconds:.6f}".rstrip("0").rstrip(".") + "s"
+
+
 def _file_retention(value: str | None) -> timedelta | None:
     return _retention(value, _DEFAULT_FILE_RETENTION)
 

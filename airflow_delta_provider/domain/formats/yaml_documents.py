@@ -294,13 +294,13 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0
 
 
 def to_yaml(value: Mapping[str, Any]) -> str:
-    """Return the lines of a mapping of strings, booleans, None, lists and mappings."""
+    """Return the lines of a mapping of strings, booleans, integers, None, lists and mappings."""
     return "".join(f"{line}\n" for line in _mapping(value, 0))
 
 
 def scalar(value: Any) -> str:
-    """Return a string, a boolean or None in a form that is valid in any place."""
-    if value is None or isinstance(value, bool):
+    """Return a string, a boolean, an integer or None in a form that is valid in any place."""
+    if value is None or isinstance(value, int):
         return "null" if value is None else str(value).lower()
     text = str(value)
     return text if _PLAIN.match(text) and text.isprintable() and text.lower() not in _WORDS else _quoted(text)

@@ -329,6 +329,13 @@ class Evidence(Part):
     snapshots: int = key("Of check-paimon-row-tracking: snapshots that were read.")
     files: int | None = key("Live data files.", "live files")
     rows: int | None = key("Rows of the table; those that deletion vectors hide are not counted.")
+    data_version: int = key(
+        "Of check-drift with freshness: the last commit that changed data.", "data changed by version"
+    )
+    data_time: str | None = key("Its time, ISO 8601; null where it states none.", "data changed at")
+    data_time_source: str = key(
+        "The field that states the time.", "time stated by", enum=["inCommitTimestamp", "commitInfo.timestamp"]
+    )
     files_with_materialized_ids: int | None = key("Of these files, those that have row ids in a column.")
     materialized_ids_read: int | None = key("Row ids read from such columns.")
     checkpoints: int = key("Of audit: checkpoints, if not all were compared.")

@@ -149,6 +149,7 @@ _TEXT: Mapping[str, Any] = {"type": "string", "minLength": 1}
 _TEXT_OR_NULL: Mapping[str, Any] = {"type": ["string", "null"]}
 _TEXTS: Mapping[str, Any] = {"type": "array", "items": _TEXT, "uniqueItems": True}
 _FLAG: Mapping[str, Any] = {"type": "boolean"}
+_COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0}
 _EXPRESSION: Mapping[str, Any] = {"type": ["string", "number", "boolean", "null"], "minLength": 1}
 _TYPE: Mapping[str, Any] = {"$ref": "#/definitions/type"}
 _FIELDS: Mapping[str, Any] = {"type": "array", "items": {"$ref": "#/definitions/field"}}
@@ -196,6 +197,11 @@ VIEW_KEYS: Mapping[str, Key] = {
     "name": Key("Name, for people", _TEXT, "sales.daily"),
     "columns": Key("Columns that it reads, as under `drop`; left out: all", _TEXTS, "[id, customer.name]"),
 }
+#: Keys of the bounds of the number of rows.
+ROWS_KEYS: Mapping[str, Key] = {
+    "min": Key("Fewest rows", _COUNT, "1000"),
+    "max": Key("Most rows", _COUNT, "5000000"),
+}
 #: Keys of a table; in ``defaults`` also, except for :data:`OWN_KEYS`.
 TABLE_KEYS: Mapping[str, Key] = {
     "table": Key("Path, URI or catalog name", _TEXT, "s3://lake/orders"),
@@ -226,6 +232,17 @@ TABLE_KEYS: Mapping[str, Key] = {
         "Views that read the table: a plan says which of them a change breaks",
         {"type": "array", "items": {"$ref": "#/definitions/view"}},
         "[{name: sales.daily, columns: [id]}]",
+    ),
+    "freshness": Key(
+        "Greatest age of the last commit that changed data: a number with `s`, `m`, `h`, `d` or `w`; `check-drift` "
+        "compares it",
+        _TEXT,
+        "26h",
+    ),
+    "rows": Key(
+        "Bounds of the number of rows; `check-drift` compares them",
+        {"$ref": "#/definitions/rows"},
+        "{min: 1000, max: 5000000}",
     ),
     "only_additive": Key("Whether every change that is not an addition is refused", _FLAG, "true"),
     "exact": Key("Whether columns, properties and constraints that are not named are dropped", _FLAG, "true"),
@@ -268,6 +285,7 @@ def json_schema() -> dict[str, Any]:
             "nested": _object(TYPE_KEYS, required=("type",)),
             "field": {**_object(FIELD_KEYS, required=("name",)), **_TYPED},
             "column": {**_object(COLUMN_KEYS, required=("name",)), **_TYPED},
+            "rows": {**_object(ROWS_KEYS), "minProperties": 1},
             "view": _object(VIEW_KEYS, required=("name",)),
             "defaults": _object(shared),
             "table": _object(TABLE_KEYS, required=("table",)),

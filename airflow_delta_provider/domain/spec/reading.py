@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from functools import partial
 from typing import Any
 from zoneinfo import available_timezones
@@ -14,7 +15,7 @@ from zoneinfo import available_timezones
 from airflow_delta_provider.domain.delta.data_type import UnknownColumnError, lowered, parse_path, path_text
 from airflow_delta_provider.domain.delta.expression import wrong_syntax
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_named, is_feature_name, meant_by
-from airflow_delta_provider.domain.delta.table_properties import FORMS
+from airflow_delta_provider.domain.delta.table_properties import FORMS, parse_duration
 from airflow_delta_provider.domain.spec.columns import (
     described,
     known_keys,
@@ -28,6 +29,7 @@ from airflow_delta_provider.domain.spec.columns import (
 )
 from airflow_delta_provider.domain.spec.problem import (
     OWN_KEYS,
+    ROWS_KEYS,
     TABLE_KEYS,
     VIEW_KEYS,
     Problems,
@@ -35,7 +37,15 @@ from airflow_delta_provider.domain.spec.problem import (
     is_list,
     is_mapping,
 )
-from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Path, TableSpec, View, all_specs, why_not_settable
+from airflow_delta_provider.domain.spec.table_spec import (
+    ColumnSpec,
+    Path,
+    Rows,
+    TableSpec,
+    View,
+    all_specs,
+    why_not_settable,
+)
 from airflow_delta_provider.domain.table_name import TableName, TableNameError
 from airflow_delta_provider.domain.text import did_you_mean
 
@@ -187,6 +197,38 @@ def _time_zone(said: Said, problems: Problems) -> str | None:
     return text
 
 
+def _freshness(said: Said, problems: Problems) -> timedelta | None:
+    if isinstance(said.value, (int, float)) and not isinstance(said.value, bool):
+        problems.add(said, f"{said.value} has no unit. Write for instance {said.value}h")
+        return None
+    text = read_text(said, problems)
+    found = None if text is None else parse_duration(text)
+    if text is not None and found is None:
+        problems.add(said, f"{text!r:.60} is not a time above 0, such as 90m, 26h or 7d")
+    return found
+
+
+def _rows(said: Said, problems: Problems) -> Rows | None:
+    if isinstance(said.value, int) and not isinstance(said.value, bool):
+        problems.add(said, f"has to be a mapping. Write {{min: {said.value}}}, or {{max: {said.value}}}")
+        return None
+    given = known_keys(said, ROWS_KEYS, problems)
+    bounds = {name: _count(value, problems) for name, value in given.items()}
+    if is_mapping(said.value) and not given:
+        problems.add(said, "has neither min nor max")
+    least, most = bounds.get("min"), bounds.get("max")
+    if least is not None and most is not None and least > most:
+        problems.add(given["min"], f"{least} is more than max, which is {most}")
+    return Rows(least, most)
+
+
+def _count(said: Said, problems: Problems) -> int | None:
+    if isinstance(said.value, bool) or not isinstance(said.value, int) or said.value < 0:
+        problems.add(said, f"has to be a whole number of rows, not {described(said)}")
+        return None
+    return said.value
+
+
 def _check_property(name: str, text: str | None, said: Said, problems: Problems) -> None:
     if why := why_not_settable(name):
         problems.add(said, why, key=True)
@@ -217,6 +259,8 @@ _READ: Mapping[str, Callable[[Said, Problems], Any]] = {
     "like": _table,
     "after": _tables,
     "views": _views,
+    "freshness": _freshness,
+    "rows": _rows,
     "only_additive": read_flag,
     "exact": read_flag,
     "rewrite": read_flag,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import Enum
 from typing import Any, Union
 
@@ -149,6 +150,23 @@ class View:
     columns: tuple[Path, ...] | None = None
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Bounds of the number of rows of a table; at least one of them is given.
+
+    :param least: fewest rows
+    :param most: most rows
+    """
+
+    least: int | None = None
+    most: int | None = None
+
+    def __str__(self) -> str:
+        if self.least is None or self.most is None:
+            return f"at least {self.least:,}" if self.least is not None else f"at most {self.most:,}"
+        return f"{self.least:,} to {self.most:,}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
     """The declaration of a table.
@@ -167,6 +185,8 @@ class TableSpec:
     :param like: table whose columns this one also gets
     :param after: tables that are migrated first
     :param views: views that read the table
+    :param freshness: greatest age of the last commit that changed data
+    :param rows: bounds of the number of rows
     :param only_additive: True to refuse everything but additions
     :param exact: True to drop unnamed columns, properties and constraints
     :param rewrite: True to allow rewriting every column, see :class:`ColumnSpec`, and other partition columns
@@ -190,6 +210,8 @@ class TableSpec:
     like: str | None = None
     after: tuple[str, ...] = ()
     views: tuple[View, ...] = ()
+    freshness: timedelta | None = None
+    rows: Rows | None = None
     only_additive: bool = False
     exact: bool = False
     rewrite: bool = False

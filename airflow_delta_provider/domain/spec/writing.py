@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.delta.features.log import clustering_of
 from airflow_delta_provider.domain.delta.features.registry import feature_named
 from airflow_delta_provider.domain.delta.metadata import CHAR_OR_VARCHAR, COMMENT
 from airflow_delta_provider.domain.delta.table_features import FeatureState, feature_state
-from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, FORMS
+from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, FORMS, duration_text
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.yaml_documents import comment, to_yaml
 from airflow_delta_provider.domain.spec.columns import outline, structs_in
@@ -40,6 +40,7 @@ from airflow_delta_provider.domain.spec.table_spec import (
     Leaf,
     Map,
     Path,
+    Rows,
     Shape,
     Struct,
     TableSpec,
@@ -205,7 +206,7 @@ def _merged(theirs: ColumnSpec, own: ColumnSpec | None) -> ColumnSpec:
 
 
 _TABLE = """
-    table table_id like after comment only_additive exact rewrite on_loss time_zone
+    table table_id like after comment freshness rows only_additive exact rewrite on_loss time_zone
     columns drop partition_by cluster_by views features drop_features properties constraints
 """.split()
 _COLUMN_AFTER_TYPE = "nullable default generated comment rewrite on_loss".split()
@@ -262,6 +263,11 @@ def _view(view: View) -> dict[str, Any]:
     return {"name": view.name, **({} if view.columns is None else {"columns": _paths(view.columns)})}
 
 
+def _rows(rows: Rows) -> dict[str, int]:
+    bounds = {"min": rows.least, "max": rows.most}
+    return {name: bound for name, bound in bounds.items() if bound is not None}
+
+
 def _sorted(settings: Mapping[str, str | None]) -> dict[str, str | None]:
     return dict(sorted(settings.items()))
 
@@ -274,6 +280,8 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "drop": _paths,
     "partition_by": list,
     "cluster_by": _paths,
+    "freshness": duration_text,
+    "rows": _rows,
     "views": lambda views: list(map(_view, views)),
     "features": list,
     "drop_features": list,

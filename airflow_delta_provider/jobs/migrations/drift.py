@@ -21,19 +21,26 @@ from airflow_delta_provider.domain.changes.preflight import demands_with, follow
 from airflow_delta_provider.domain.changes.widen_types import Widening, check_widening, resolve_widenings
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.compatibility import UNKNOWN_SUPPORT
-from airflow_delta_provider.domain.checks.drift import Difference
+from airflow_delta_provider.domain.checks.drift import ANOTHER_TABLE, Difference
 from airflow_delta_provider.domain.checks.log.history import why_undecidable
 from airflow_delta_provider.domain.checks.metadata.schema import check_readable
 from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.delta.commit import commit_info, parse_commit, provenance_of
 from airflow_delta_provider.domain.delta.features.log import CLUSTERING_DOMAIN
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, earliest_version
+from airflow_delta_provider.domain.delta.live_file import count_live_rows
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    commit_name,
+    commit_versions,
+    earliest_version,
+)
 from airflow_delta_provider.domain.delta.table_features import demands_of
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.engine.access import Access, Demands, known_lockouts, known_misreaders
 from airflow_delta_provider.domain.engine.fleet import RecentWriters, TableFleet
 from airflow_delta_provider.domain.engine.secret_settings import excerpt
 from airflow_delta_provider.domain.migrations.drift import DriftHistory, differences
+from airflow_delta_provider.domain.migrations.expectations import DataCommit, check_freshness, check_rows
 from airflow_delta_provider.domain.report.answers import Evidence, KnownLockouts, LoggedWriter, Probe
 from airflow_delta_provider.domain.report.report import Finding, TableReport
 from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
@@ -52,6 +59,8 @@ from airflow_delta_provider.jobs.migrations.planning import completed
 from airflow_delta_provider.jobs.process import Progress, Timings
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
+#: Number of commits that are read ahead in search of one that changed data.
+_AT_ONCE = 20
 #: Numbers of newest commits to search for the cause, in turn; after them, all commits in the log.
 _SEARCHED = (100, 1_000, 10_000)
 #: A commit without any of these changes nothing that a spec declares.
@@ -66,17 +75,61 @@ def check_drift(session: DeltaSession, text: str, request: JobRequest, progress:
     spec = completed(session, options.spec_of(text))
     table, timings = session.open_table(text), Timings()
     with timings.phase("read"):
-        state = table.log.read_state()
+        state = table.log.read_state(with_files=spec.rows is not None)
     name = table.name.text
     undecidable = tuple(why_undecidable(state))
     findings: Sequence[Finding] = (*undecidable, *check_readable(state))
+    evidence = None
     if not undecidable and state.metadata.readable_columns is not None:
-        standing = differences(spec, state)
+        standing, now = differences(spec, state), datetime.now(timezone.utc)
         with timings.phase("commits"):
             found = _findings(table.log, spec, state, standing)
-        today = datetime.now(timezone.utc).date()
-        findings = (*findings, *Policy.parse(options.policy).judged(found, name, today))
-    return TableReport.judged(name, *findings, version=state.version, timings=timings)
+            if not any(difference.rule is ANOTHER_TABLE for difference in standing):
+                expected, evidence = _expectations(table.log, spec, state, now)
+                found = (*found, *expected)
+        findings = (*findings, *Policy.parse(options.policy).judged(found, name, now.date()))
+    return TableReport.judged(name, *findings, version=state.version, evidence=evidence, timings=timings)
+
+
+def _expectations(
+    log: TableLog, spec: TableSpec, state: TableState, now: datetime
+) -> tuple[list[Finding], dict[str, Any] | None]:
+    """Compare declared freshness and number of rows with the log; return findings and evidence."""
+    found: list[Finding] = []
+    evidence: dict[str, Any] = {}
+    if spec.freshness is not None:
+        commit = _newest_data_commit(log, state)
+        found += check_freshness(spec.freshness, commit, now)
+        if commit is not None and commit.changes_data:
+            evidence["data_version"] = commit.version
+            evidence["data_time"] = None if commit.time is None else commit.time.isoformat(timespec="milliseconds")
+            evidence["data_time_source"] = commit.source.value
+    if spec.rows is not None:
+        found += check_rows(spec.rows, state.live_files)
+        evidence["rows"] = count_live_rows(state.live_files)
+    return found, Evidence(**evidence).to_json() if evidence else None
+
+
+def _newest_data_commit(log: TableLog, state: TableState) -> DataCommit | None:
+    """Return the newest commit that changed data, or else the oldest one that the log has in an unbroken series.
+
+    None if there is none, or if a commit cannot be read.
+    """
+    there = frozenset(commit_versions(log.list_names()))
+    oldest = state.version
+    while oldest - 1 in there:
+        oldest -= 1
+    commit = None
+    try:
+        for start in range(state.version, oldest - 1, -_AT_ONCE):
+            versions = range(start, max(start - _AT_ONCE, oldest - 1), -1)
+            for version, name, content in log.commits(versions):
+                commit = DataCommit.of(version, parse_commit(name, content), state)
+                if commit.changes_data:
+                    return commit
+    except (BrokenLogError, MissingFileError):
+        return None
+    return commit
 
 
 def _findings(

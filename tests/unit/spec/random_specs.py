@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.delta.data_type import (
@@ -19,6 +21,7 @@ from airflow_delta_provider.domain.spec.table_spec import (
     ColumnSpec,
     Leaf,
     Map,
+    Rows,
     Shape,
     Struct,
     TableSpec,
@@ -116,12 +119,18 @@ def specs(draw: st.DrawFn) -> TableSpec:
         like=draw(st.none() | st.just("lake.sales.orders")),
         after=draw(st.just(()) | st.just(("/a", "b.c"))),
         views=draw(st.just(()) | st.just((View("v"), View("w.x", (("a", "b"), ("c.d",)))))),
+        freshness=draw(st.none() | st.timedeltas(timedelta(seconds=1), timedelta(days=999)).map(_whole)),
+        rows=draw(st.none() | st.sampled_from([Rows(0), Rows(None, 7), Rows(3, 3)])),
         only_additive=draw(st.booleans()),
         exact=draw(st.booleans()) if columns else False,
         rewrite=draw(st.booleans()),
         null_on_loss=draw(st.booleans()),
         time_zone=draw(st.none() | st.sampled_from(["UTC", "Europe/Berlin", "-03:30"])),
     )
+
+
+def _whole(duration: timedelta) -> timedelta:
+    return timedelta(seconds=int(duration.total_seconds()))
 
 
 @st.composite

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 import time
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.formats.yaml_documents import parse_yaml
 from airflow_delta_provider.domain.spec.problem import MOST_PROBLEMS, SpecError
 from airflow_delta_provider.domain.spec.reading import read_spec
-from airflow_delta_provider.domain.spec.table_spec import Array, ColumnSpec, Leaf, Map, Struct, TableSpec
+from airflow_delta_provider.domain.spec.table_spec import Array, ColumnSpec, Leaf, Map, Rows, Struct, TableSpec
 
 _STRING = PrimitiveType("string")
 _WHOLE = """
@@ -45,6 +45,8 @@ cluster_by: [id, customer.full_name]
 comment: ""
 like: s3://lake/orders_template
 after: [s3://lake/customers]
+freshness: 26h
+rows: {min: 1000, max: 5000000}
 only_additive: true
 on_loss: refuse
 time_zone: Europe/Berlin
@@ -90,6 +92,8 @@ _SPEC = TableSpec(
     comment=None,
     like="s3://lake/orders_template",
     after=("s3://lake/customers",),
+    freshness=timedelta(hours=26),
+    rows=Rows(1000, 5_000_000),
     only_additive=True,
     time_zone="Europe/Berlin",
 )
@@ -198,6 +202,19 @@ def test_what_is_wrong_with_a_column_is_said_with_its_place(text, message):
             "'Europe/Berlni' is not a time zone, such as UTC, Europe/Berlin or +02:00. Did you mean 'Europe/Berlin'?",
         ),
         ("time_zone: '+2'", "'+2' is not a time zone"),
+        ("freshness: 26", "freshness: 26 has no unit. Write for instance 26h"),
+        ("freshness: 26 months", "'26 months' is not a time above 0, such as 90m, 26h or 7d"),
+        ("freshness: 0h", "'0h' is not a time above 0"),
+        ("freshness: -1 hours", "'-1 hours' is not a time above 0"),
+        ("freshness: 99999999999999w", "is not a time above 0"),
+        ("freshness: null", "freshness: has to be a string, not null"),
+        ("rows: 7", "rows: has to be a mapping. Write {min: 7}, or {max: 7}"),
+        ("rows: {}", "rows: has neither min nor max"),
+        ("rows: {mim: 7}", "unknown key 'mim'. Did you mean 'min'?"),
+        ("rows: {min: -1}", "rows.min: has to be a whole number of rows"),
+        ("rows: {max: 1.5}", "rows.max: has to be a whole number of rows"),
+        ("rows: {max: true}", "rows.max: has to be a whole number of rows"),
+        ("rows: {min: 8, max: 7}", "rows.min: 8 is more than max, which is 7"),
         ("drop: [a..b]", "drop[0]: 'a..b' is not a column path"),
         ("drop: [a, A]", "drop[1]: 'A' is there twice, before as 'a'"),
         ("drop: a", "has to be a list: write [a]"),
