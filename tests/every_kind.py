@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.request.change_options import (
 from airflow_delta_provider.domain.request.check_options import (
     AuditOptions,
     CheckCompatibilityOptions,
+    CheckRetentionOptions,
     CheckRowTrackingOptions,
     PaimonCheckRowTrackingOptions,
     TryEnginesOptions,
@@ -46,6 +47,7 @@ REQUESTS: Mapping[str, Options] = {
         CheckCompatibilityOptions(
             columns={"quantity": "bigint"}, fleet={"engines": [{"engine": "Delta Spark", "version": "4.4.0"}]}
         ),
+        CheckRetentionOptions(level="files"),
         TryEnginesOptions(engines=("deltalake", "deltalake-pyarrow")),
         PaimonCheckRowTrackingOptions(level="data"),
         CreateTableOptions(columns={"id": "int"}, acknowledge_writer_lockout=True),

@@ -21,6 +21,7 @@ from airflow_delta_provider.domain.checks import (
     paimon_rows,
     protocol,
     requests,
+    retention,
     row_tracking,
     type_widening,
     usage_tracking,
@@ -48,6 +49,7 @@ FAMILIES: tuple[RuleFamily, ...] = (
     migrations.FAMILY,
     compatibility.FAMILY,
     drift.FAMILY,
+    retention.FAMILY,
     paimon_metadata.FAMILY,
     paimon_rows.FAMILY,
 )

@@ -37,6 +37,8 @@ ENABLE_ROW_TRACKING = "delta.enableRowTracking"
 ROW_TRACKING_SUSPENDED = "delta.rowTrackingSuspended"
 STATISTICS_COLUMNS = "delta.dataSkippingStatsColumns"
 DELETED_FILE_RETENTION = "delta.deletedFileRetentionDuration"
+LOG_RETENTION = "delta.logRetentionDuration"
+LOG_CLEANUP = "delta.enableExpiredLogCleanup"
 TRUNCATION_RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
 ENABLE_TYPE_WIDENING = "delta.enableTypeWidening"
 
@@ -112,16 +114,16 @@ _SHORT = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
 
 
 def parse_duration(text: str) -> timedelta | None:
-    """Return a time above 0 as people write it: ``90m``, ``26h``, ``7d``, ``2w``, or an interval such as ``7 days``.
+    """Return a time as people write it: ``90m``, ``26h``, ``7d``, ``2w``, or an interval such as ``7 days``.
 
-    None if it is not one.
+    None if it is not one, or is negative.
     """
     try:
         short = _SHORT.fullmatch(text.strip())
         found = timedelta(**{_UNITS[short[2].lower()]: float(short[1])}) if short else _retention(text)
     except OverflowError:
         return None
-    return found if found is not None and found > timedelta() else None
+    return found if found is not None and found >= timedelta() else None
 
 
 def duration_text(duration: timedelta) -> str:

@@ -33,12 +33,14 @@ from airflow_delta_provider.domain.rendering.report_document import (
     where,
 )
 from airflow_delta_provider.domain.report.answers import (
+    ConsumerOutcome,
     Detail,
     EngineOutcome,
     Evidence,
     HiddenRows,
     Part,
     PlanAnswer,
+    PlannedVacuum,
     PlanStep,
     Probe,
     UsageAnswer,
@@ -266,6 +268,29 @@ def _usage(usage: Mapping[str, Any], *, much: bool) -> Section:
     return Section(title, (*([Facts(known)] if known else []), Listing(entries, marked=False)))
 
 
+def _retention(evidence: Mapping[str, Any], *, much: bool) -> Iterator[Entry]:
+    """Yield the complete history, the effect of a planned VACUUM, and the outcome for each stream."""
+    vacuum = evidence.get("vacuum")
+    if vacuum is None:
+        return
+    yield Entry(f"history: {_complete(evidence)}")
+    known = {"retain", "files", "bytes", "travel_from_version", "feed_from_version"}
+    yield Entry(
+        f"a VACUUM that retains {vacuum['retain']} deletes {vacuum['files']:,} files ({vacuum['bytes']:,} bytes); "
+        f"then {_complete(vacuum)}",
+        facts=labelled(PlannedVacuum, vacuum, known) if much else (),
+    )
+    for stream in evidence.get("consumers", ()):
+        facts = labelled(ConsumerOutcome, stream, {"checkpoint", "outcome"}) if much else ()
+        yield Entry(f"stream {stream['checkpoint']}: {stream['outcome']}", facts=facts)
+
+
+def _complete(wire: Mapping[str, Any]) -> str:
+    travel, feed = wire.get("travel_from_version"), wire.get("feed_from_version")
+    versions = "no version is complete" if travel is None else f"complete from version {travel:,}"
+    return f"{versions}, {'no feed' if feed is None else f'feed from version {feed:,}'}"
+
+
 def _evidence(evidence: Mapping[str, Any], *, much: bool) -> Iterator[Block]:
     """Yield the outcome for each engine that uses a table, the other engines that are locked out, and the rest."""
     found: list[Entry] = []
@@ -287,8 +312,11 @@ def _evidence(evidence: Mapping[str, Any], *, much: bool) -> Iterator[Block]:
         )
         facts = labelled(HiddenRows, hidden, {"engine", "predicate", "found", "rows"}) if much else ()
         found.append(Entry(f"{hidden['engine']} {counts} by {hidden['predicate']}", facts=facts))
+    found += _retention(evidence, much=much)
     if found:
         yield Listing(tuple(found), marked=False)
-    shown = {"engines", "known_lockouts", "probe", "not_checked", "hidden_rows"}
+    shown = {"engines", "known_lockouts", "probe", "not_checked", "hidden_rows", "vacuum", "consumers"}
+    if "vacuum" in evidence:
+        shown |= {"travel_from_version", "feed_from_version"}
     if much and (known := labelled(Evidence, evidence, shown)):
         yield Facts(known)

@@ -308,6 +308,37 @@ class TriedEngine(Part):
 
 
 @part(frozen=True, kw_only=True)
+class PlannedVacuum(Part):
+    """The effect of a VACUUM that is planned."""
+
+    retain: str = key("Its retention.", "retention")
+    files: int = key("Files that it would delete.")
+    bytes: int = key("Their size, as far as it is known.")
+    unsized: int = key("Of these files, those of unknown size.", "files of unknown size")
+    unreferenced: int | None = key(
+        "Of these files, those that the log does not name; null at level log.", "files that the log does not name"
+    )
+    paths: tuple[str, ...] = key("The first of these files.")
+    travel_from_version: int = key("The first version of complete time travel after it.", "time travel afterwards from")
+    feed_from_version: int | None = key(
+        "The first version of the complete change data feed after it; null where there is none.",
+        "change feed afterwards from",
+    )
+
+
+@part(frozen=True, kw_only=True)
+class ConsumerOutcome(Part):
+    """The outcome for a stream that reads a table."""
+
+    checkpoint: str = key()
+    version: int | None = key("The version that it reads next; null where it is not known.", "reads next version")
+    initial: bool | None = key(
+        "Whether it still reads the table as it was at that version; null where it is not known.", "initial snapshot"
+    )
+    outcome: str = key(enum=["BROKEN", "BROKEN_BY_VACUUM", "BROKEN_BY_CLEAN_UP", "UNKNOWN", "OK"])
+
+
+@part(frozen=True, kw_only=True)
 class Evidence(Part):
     """The extent of a check."""
 
@@ -317,7 +348,7 @@ class Evidence(Part):
     )
     nullable = True
 
-    level: str = key("Of check-row-tracking: level of the check.", enum=["log", "footers", "data", "metadata"])
+    level: str = key("Of check-row-tracking: level of the check.", enum=["log", "footers", "data", "metadata", "files"])
     source: str = key("Of check-paimon-row-tracking: native files, or the catalog.", enum=["native", "catalog"])
     compare_to_version: int | None = key(
         "Since which version the ids of rows were compared, null where they were not.", "ids compared since version"
@@ -371,6 +402,18 @@ class Evidence(Part):
     )
     probe: Probe | None = key("Of check-compatibility: what the installed engine did; null where it was not tried.")
     tried: tuple[TriedEngine, ...] = key("Of try-engines: what each installed engine read.", "engines")
+    earliest_version: int = key("Of check-retention: the first version that the log has.", "log from version")
+    travel_from_version: int | None = key(
+        "Of check-retention: the first version from which on all versions have their files; null where the newest has "
+        "not.",
+        "time travel from version",
+    )
+    feed_from_version: int | None = key(
+        "Of check-retention: the first version of the complete change data feed; null where there is none.",
+        "change feed from version",
+    )
+    vacuum: PlannedVacuum = key("Of check-retention: the effect of a VACUUM.")
+    consumers: tuple[ConsumerOutcome, ...] = key("Of check-retention: the streams that were asked for.")
     table_id: str | None = key("Of init-spec: id of the table; null where it has none.")
     left_out: tuple[str, ...] = key("Of init-spec: what the spec does not say of the table, in sentences.")
 

@@ -19,6 +19,7 @@ from airflow_delta_provider.domain.request.option import (
     Choice,
     Days,
     Document,
+    Duration,
     Entries,
     Flag,
     Seconds,
@@ -95,6 +96,41 @@ class CheckRowTrackingOptions(ReadsFiles):
                 "or leave out {key_columns}.",
                 value=list(self.key_columns),
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRetentionOptions(ReadsFiles):
+    """Options to find out which history is complete, and what a clean-up would delete."""
+
+    kind: ClassVar[str] = "check-retention"
+    takes_patterns: ClassVar[bool] = True
+
+    level: str = option(
+        Choice(("log", "files")),
+        "how deep to look: log (default); files = also list the table's folder",
+        default="log",
+    )
+    vacuum_retain: str | None = option(
+        Duration(),
+        "retention of a planned VACUUM, such as 168h (default: the table's delta.deletedFileRetentionDuration)",
+        metavar="TIME",
+    )
+    log_retain: str | None = option(
+        Duration(),
+        "retention of commits in a planned log clean-up (default: the table's delta.logRetentionDuration)",
+        metavar="TIME",
+    )
+    consumers: tuple[str, ...] = option(
+        Names(),
+        "checkpoint folder of a Structured Streaming query that reads the table",
+        flag="--consumer",
+        metavar="FOLDER",
+    )
+
+    @property
+    def overlaps(self) -> bool:
+        """True: several tables may be processed at once."""
+        return True
 
 
 class RuleCodes(Names):

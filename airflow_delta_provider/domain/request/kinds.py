@@ -107,6 +107,15 @@ KINDS: Mapping[str, Kind] = {
             operator="operators.compatibility_check:DeltaCompatibilityCheckOperator",
         ),
         Kind(
+            "check-retention",
+            "Show which history is complete, and what a VACUUM or log clean-up would delete",
+            example="lake/orders --vacuum-retain 168h --consumer lake/checkpoints/daily",
+            options="domain.request.check_options:CheckRetentionOptions",
+            job="jobs.run.retention:run",
+            reading_job="jobs.run.retention:run",
+            operator="operators.check_retention:DeltaCheckRetentionOperator",
+        ),
+        Kind(
             "try-engines",
             "Read tables with the engines that are installed, and compare the rows",
             example="lake/orders --with duckdb,polars",

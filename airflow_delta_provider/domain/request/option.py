@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from typing import Any, ClassVar
 
+from airflow_delta_provider.domain.delta.table_properties import duration_text, parse_duration
 from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.formats.yaml_documents import Mark, mark_of, parse_yaml, unmarked
 from airflow_delta_provider.domain.text import did_you_mean
@@ -257,6 +258,28 @@ class Seconds(Value):
             return float(text)
         except ValueError:
             raise RequestError("{value!r} is not a number of seconds.", value=text) from None
+
+
+class Duration(Value):
+    """A time such as ``168h`` or ``7d``, as a string; or none."""
+
+    def checked(self, option: str, value: Any) -> str | None:
+        """Return the time in its largest whole unit."""
+        if value is None:
+            return None
+        found = parse_duration(value) if isinstance(value, str) else None
+        if found is None:
+            raise RequestError(
+                "{option} is {value!r}; it has to be a time with its unit, such as 90m, 168h or 7d.",
+                option=option,
+                value=value,
+            )
+        return duration_text(found)
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the time; the string ``None`` means none."""
+        del option
+        return None if value == "None" else value
 
 
 @dataclass(frozen=True)

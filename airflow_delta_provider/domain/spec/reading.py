@@ -203,7 +203,7 @@ def _freshness(said: Said, problems: Problems) -> timedelta | None:
         return None
     text = read_text(said, problems)
     found = None if text is None else parse_duration(text)
-    if text is not None and found is None:
+    if text is not None and not found:
         problems.add(said, f"{text!r:.60} is not a time above 0, such as 90m, 26h or 7d")
     return found
 

@@ -73,7 +73,7 @@ class TableStorage(Storage):
             raise MissingFileError(uri)
         if not uri.startswith(self._below) or "/." in uri or uri.find("//", len(self._below)) >= 0:
             uri = _normalized(uri)
-        folder = uri.rpartition("/")[0]
+        folder = self._location if uri == self._location else uri.rpartition("/")[0]
         if folder not in self._folders:
             self._folders[folder] = self._why_outside(folder, folder)
         why = self._folders[folder]

@@ -33,7 +33,10 @@ def completed(line: str, folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("delta-provider che", {"check-row-tracking", "check-drift", "check-compatibility", "check-paimon"}),
+        (
+            "delta-provider che",
+            {"check-row-tracking", "check-drift", "check-compatibility", "check-retention", "check-paimon"},
+        ),
         ("delta-provider audit --form", {"--format"}),
         ("delta-provider audit --format sa", {"sarif"}),
         ("delta-provider audit t --level f", {"footers"}),
