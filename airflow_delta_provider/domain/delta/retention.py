@@ -89,16 +89,17 @@ class History:
 
     :param root: location of the table
     :param base: state before the first commit, with its files; None if that created the table
+    :param with_own: True if the first commit is the one that led to ``base``
     """
 
-    def __init__(self, root: str, base: TableState | None) -> None:
+    def __init__(self, root: str, base: TableState | None, *, with_own: bool = False) -> None:
         self._root = root
         self.files: dict[str, FileLife] = {}
         """Files that the commits use, and that were live before them."""
         self.change_data: dict[str, int] = {}
         """Files of change data, with the time of their commit; 0 if it states none."""
         self.vacuums: list[Vacuum] = []
-        self.first = 0 if base is None else base.version + 1
+        self.first = 0 if base is None else base.version + (not with_own)
         """The first commit that was taken."""
         self.newest = self.first - 1
         self.feed_since: int | None = None

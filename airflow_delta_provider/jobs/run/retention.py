@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from itertools import chain
 from typing import cast
 
 from airflow_delta_provider.domain.checks import retention as rules
@@ -36,6 +37,7 @@ from airflow_delta_provider.domain.table_name import check_path
 from airflow_delta_provider.jobs.delta.session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, Timings
+from airflow_delta_provider.jobs.storage.local_storage import is_link
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
@@ -180,8 +182,10 @@ def _planned(options: CheckRetentionOptions, state: TableState, now: datetime) -
 
 def _history(table: OpenTable, state: TableState) -> History:
     base, commits = table.log.commits_from_start(state.version)
-    history = History(table.location, base)
-    for version, actions in enumerate(commits, start=history.first):
+    own = "" if base is None else commit_name(base.version)
+    history = History(table.location, base, with_own=own in table.log_names)
+    first = [table.log.read_commit(own)] if own in table.log_names else []
+    for version, actions in enumerate(chain(first, commits), start=history.first):
         history.take(version, actions)
     return history
 
@@ -245,6 +249,8 @@ def _listed(
         if is_hidden(name, partition_columns, iceberg=iceberg):
             continue
         if name in folders:
+            if place.startswith("file:") and is_link(f"{place}/{name}"):
+                continue  # it may lead back
             yield from _listed(storage, location, path, partition_columns, iceberg=iceberg)
         else:
             yield path

@@ -189,6 +189,11 @@ def test_listing_shows_what_is_gone_and_what_nobody_names(table: Table) -> None:
     assert (vacuum["unreferenced"], vacuum["bytes"]) == (3, 60)
 
 
+def test_link_that_leads_back_is_not_followed(table: Table) -> None:
+    (table.path / "again").symlink_to(table.path)
+    assert evidence(table.check(level="files"))["vacuum"]["files"] == 4
+
+
 def test_live_file_that_is_gone_is_a_violation_at_level_files_only(table: Table) -> None:
     (table.path / "all").unlink()
     report = table.check(level="files")
@@ -252,6 +257,16 @@ class TestChangeFeed:
         (table.path / "f4").unlink()
         assert evidence(table.check(level="files"))["feed_from_version"] == 5
         assert evidence(table.check(level="files"))["travel_from_version"] == 5
+
+    def test_commit_of_the_oldest_checkpoint_is_part_of_it(self, tmp_path: Path) -> None:
+        table = self.fed(tmp_path)
+        fed = metadata(delta_enableChangeDataFeed="true")
+        live = [table.add(name, 20) for name in ("f3", "f4")]
+        table.checkpoint(4, PROTOCOL, fed, *live).forget(3)
+        assert evidence(table.check())["feed_from_version"] == 4
+        assert evidence(table.check())["vacuum"]["feed_from_version"] == 5
+        table.forget(4)
+        assert evidence(table.check())["feed_from_version"] == 5
 
     def test_break_in_between_starts_it_anew(self, tmp_path: Path) -> None:
         table = self.fed(tmp_path).commit(1, metadata()).commit(1, metadata(delta_enableChangeDataFeed="true"))
