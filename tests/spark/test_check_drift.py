@@ -100,3 +100,21 @@ def test_each_change_has_its_own_commit(spark, orders, drift):
         ("DR07", None): 7,
         ("DR17", None): 8,
     }
+
+
+def test_freshness_and_rows_of_a_table_that_spark_wrote(spark, tmp_path, drift):
+    path = tmp_path / "orders"
+    spark.sql(
+        f"CREATE TABLE delta.`{path}` (id BIGINT) USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true', "
+        "'delta.enableInCommitTimestamps' = 'true')"
+    )
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT id FROM range(0, 100, 1, 2)")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 10 = 3")
+    spark.sql(f"OPTIMIZE delta.`{path}`")
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('owner_team' = 'sales')")
+    report = drift(path, {"freshness": "1h", "rows": {"min": 90, "max": 90}})
+    assert (report.verdict, report.findings) == (Verdict.PASS, ())
+    evidence = report.evidence
+    assert (evidence["rows"], evidence["data_version"]) == (90, 2)
+    assert evidence["data_time_source"] == "inCommitTimestamp"
+    assert [f.code for f in drift(path, {"freshness": "1s", "rows": {"min": 91}}).findings] == ["DR18", "DR19"]
