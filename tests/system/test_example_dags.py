@@ -88,6 +88,29 @@ def test_refused_change_fails_tells_why_and_changes_nothing(
 
 
 @pytest.mark.nightly
+def test_check_before_vacuum_stops_it_until_the_stream_has_caught_up(
+    spark: SparkSession, run_dag: RunDag, tmp_path: Path
+) -> None:
+    table = orders(spark, tmp_path / "orders", properties="'delta.deletedFileRetentionDuration' = 'interval 0 hours'")
+    checkpoint = tmp_path / "checkpoint"
+
+    def advance() -> None:
+        rows = spark.readStream.format("delta").load(str(table)).writeStream.format("delta")
+        rows = rows.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+        rows.start(str(tmp_path / "sink")).awaitTermination()
+
+    advance()
+    spark.sql(f"INSERT INTO delta.`{table}` SELECT * FROM delta.`{table}`")
+    spark.sql(f"OPTIMIZE delta.`{table}`")
+    outcomes = run_dag("check_before_vacuum", table=str(table), checkpoint=str(checkpoint))
+    assert states(outcomes) == {"check": ["failed"], "vacuum": ["upstream_failed"]}
+    assert [found["code"] for found in outcomes["check"][0].xcoms["findings"]["findings"]] == ["RE02"]
+    advance()
+    outcomes = run_dag("check_before_vacuum", table=str(table), checkpoint=str(checkpoint))
+    assert states(outcomes) == {"check": ["success"], "vacuum": ["success"]}
+
+
+@pytest.mark.nightly
 def test_widen_many_tables_maps_over_the_tables(spark: SparkSession, run_dag: RunDag, tmp_path: Path) -> None:
     tables = [orders(spark, tmp_path / name) for name in ("a", "b")]
     outcomes = run_dag(
