@@ -296,7 +296,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
             return {}
         return storage_settings(
             self.get_connection(self._storage_conn_id),
-            [*self._request.tables, *filter(None, [self._request.options.state_path])],
+            [*self._request.tables, *(folder for _, folder in self._request.options.folders)],
             local=is_local(self._connection["master"]),
             keep=workspace.write_secret,
         )

@@ -285,12 +285,13 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         """Check the arguments without reading a table: no relative paths, no table named twice, no misspelt options."""
         if options is not None:
             options.check_names()
-            if options.state_path and is_relative(options.state_path):
-                raise RequestError(
-                    "{state_path} is {path!r}, which is relative to the folder of the driver. Give an absolute path or "
-                    "a URI.",
-                    path=options.state_path,
-                )
+            for name, folder in options.folders:
+                if is_relative(folder):
+                    raise RequestError(
+                        f"{{{name}}} is {{path!r}}, which is relative to the folder of the driver. Give an absolute "
+                        "path or a URI.",
+                        path=folder,
+                    )
         check_tables(tables, patterns=self.options_type.takes_patterns, relative=False)
 
     def _tables(self) -> tuple[str, ...]:

@@ -31,9 +31,9 @@ def run_here(request: JobRequest, storage_conn_id: str | None, log: Logger) -> J
 def _filesystems(request: JobRequest, conn_id: str) -> dict[str, Any]:
     """Return a connection's filesystems for the locations of a request, by scheme as written there."""
     found: dict[str, Any] = {}
-    for place in (*request.tables, request.options.state_path):
-        scheme = (place or "").partition("://")[0].lower()
-        if place is None or scheme in ("", "file", place.lower()) or scheme in found:
+    for place in (*request.tables, *(folder for _, folder in request.options.folders)):
+        scheme = place.partition("://")[0].lower()
+        if scheme in ("", "file", place.lower()) or scheme in found:
             continue
         try:
             address = StorageAddress.of(place)

@@ -22,6 +22,7 @@ from airflow_delta_provider.exceptions import (
 from airflow_delta_provider.operators.alter_columns import DeltaAlterColumnsOperator
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.operators.check_paimon_row_tracking import PaimonCheckRowTrackingOperator
+from airflow_delta_provider.operators.check_retention import DeltaCheckRetentionOperator
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from airflow_delta_provider.operators.column_mapping_usage import DeltaColumnMappingUsageOperator
 from airflow_delta_provider.operators.create_table import DeltaCreateTableOperator
@@ -101,6 +102,8 @@ def requests_sent(fake: FakeSparkSubmit) -> int:
         (DeltaAlterColumnsOperator, {"table": "/t", "add": {"a": "strng"}}, "Did you mean 'string'"),
         (DeltaAuditProtocolOperator, {"tables": ["/t", "file:///t/"]}, "one table in two spellings"),
         (DeltaAuditProtocolOperator, {"table": "/t", "state_path": "states"}, "state_path is 'states', which is rel"),
+        (DeltaCheckRetentionOperator, {"table": "/t", "consumers": ["a/b"]}, "consumers is 'a/b', which is rel"),
+        (DeltaCheckRetentionOperator, {"table": "/t", "vacuum_retain": "168"}, "such as 90m, 168h or 7d"),
         (PaimonCheckRowTrackingOperator, {"table": "lake/*"}, "is a pattern"),
         (DeltaEnableFeatureOperator, {"table": "s3://ann:pw@lake/t", "features": ["x"]}, "holds a password"),
         (

@@ -132,6 +132,11 @@ class CheckRetentionOptions(ReadsFiles):
         """True: several tables may be processed at once."""
         return True
 
+    @property
+    def folders(self) -> tuple[tuple[str, str], ...]:
+        """The checkpoint folders."""
+        return tuple(("consumers", folder) for folder in self.consumers)
+
 
 class RuleCodes(Names):
     """A list of rule codes."""

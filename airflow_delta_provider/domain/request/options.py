@@ -300,6 +300,11 @@ class Options:
         return None
 
     @property
+    def folders(self) -> tuple[tuple[str, str], ...]:
+        """Folders besides the tables that the job uses, each with the name of its option."""
+        return (("state_path", self.state_path),) if self.state_path else ()
+
+    @property
     def needs_rows(self) -> bool:
         """True if the job reads rows or uses a catalog, and so needs Spark."""
         return True

@@ -14,6 +14,7 @@ from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTra
 from airflow_delta_provider.operators.enable_feature import DeltaEnableFeatureOperator
 from airflow_delta_provider.operators.widen_types import DeltaWidenTypesOperator
 from airflow_delta_provider.sensors.feature import DeltaFeatureSensor
+from airflow_delta_provider.sensors.row_tracking import DeltaRowTrackingSensor
 from airflow_delta_provider.xcom import violated_tables
 
 with DAG("right") as dag:
@@ -51,4 +52,5 @@ with DAG("right") as dag:
     DeltaWidenTypesOperator(task_id="d", table="{{ params.table }}", columns="{{ params.columns }}", verify="log")
     DeltaAlterColumnsOperator(task_id="e", table="/t", drop=found, rename={"a": "b"}, delta_jars=["/x.jar"])
     DeltaCheckRowTrackingOperator(task_id="f", tables=audit.output["tables"], compare_to_version=3, key_columns=["id"])
+    DeltaRowTrackingSensor(task_id="h", table=audit.output["x"], level="footers", conn_id="spark", conf={"a": "b"})
     DeltaFeatureSensor(task_id="g", table=audit.output["x"], features=found, state="enabled", timeout=60, mode="poke")
