@@ -32,6 +32,7 @@ class DeltaProtocolHealthSensor(JobSensor):
     and without a JVM. The first audit checks the whole history, in about a second per thousand commits. A poll of an
     unchanged table requests two files, and a later audit checks only new commits. By default the task is deferred while
     it waits. With ``engine="spark"``, each new version is audited by a job, and the task is deferred between the jobs.
+    A newest version that the trigger cannot read then fails the task after five polls, before any job.
     The sensor also waits for a table that does not exist yet.
 
     Pushes ``{"table": ..., "version": ..., "verdict": ..., "codes": [...]}``, with the codes of open findings,
