@@ -10,9 +10,8 @@ from airflow.sdk import task_group
 
 from airflow_delta_provider.operators.apply_repair import DeltaApplyRepairOperator
 from airflow_delta_provider.operators.approve_migration import DeltaApproveMigrationOperator
-from airflow_delta_provider.operators.arguments import Names, RepairLevel, Text
+from airflow_delta_provider.operators.arguments import EngineName, Names, RepairLevel, Text
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
-from airflow_delta_provider.operators.delta_task import EngineName
 from airflow_delta_provider.operators.plan_repair import DeltaPlanRepairOperator
 
 #: Rule of a task after one that may be skipped: it runs if there is a plan, and no task before it failed.
