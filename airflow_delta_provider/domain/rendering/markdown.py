@@ -32,9 +32,10 @@ from airflow_delta_provider.domain.rendering.report_blocks import (
 )
 from airflow_delta_provider.domain.rendering.report_document import (
     Problem,
-    decisive_codes,
+    is_known,
     problems,
     set_aside,
+    table_codes,
     totals,
     versions,
 )
@@ -186,7 +187,7 @@ def render(report: JobReport, presentation: Presentation | None = None) -> str:
 def _head(report: JobReport) -> Iterator[str]:
     yield f"## Delta {escape(visible(report.kind))}: {report.verdict.value}"
     yield escape(" · ".join(totals(report)))
-    ranked = sorted(report.tables, key=lambda table: -table.verdict.rank)
+    ranked = sorted(report.tables, key=lambda table: (-table.verdict.rank, is_known(table)))
     bad = [table for table in ranked if table.verdict is not Verdict.PASS or table.changed]
     if bad:
         yield "\n".join(["| verdict | table | version | rules |", "|---|---|---|---|", *map(_row, bad[:_MAX_TABLES])])
@@ -205,7 +206,7 @@ def _answer(table: TableReport) -> str:
 
 def _row(table: TableReport) -> str:
     # Not as code: a bar in a name would end it.
-    cells = shortened(visible(table.table), _MAX_NAME), versions(table), counted_codes(decisive_codes(table), 5)
+    cells = shortened(visible(table.table), _MAX_NAME), versions(table), table_codes(table, 5)
     return f"| {table.verdict.value} | {' | '.join(map(escape, cells))} |"
 
 

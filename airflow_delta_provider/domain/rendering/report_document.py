@@ -112,6 +112,11 @@ class Problem:
         return {table: tuple(occurrences) for table, occurrences in found.items()}
 
     @property
+    def is_known(self) -> bool:
+        """True if a baseline or an earlier run has all its findings."""
+        return all(occurrence.finding.status is Status.KNOWN for occurrence in self.occurrences)
+
+    @property
     def consequences(self) -> tuple[Finding, ...]:
         """The findings that follow from its findings."""
         return tuple(finding for occurrence in self.occurrences for finding in occurrence.follows)
@@ -156,8 +161,9 @@ def is_about_table(finding: Finding) -> bool:
 def problems(tables: Iterable[TableReport], wanted: Callable[[Finding], bool] = is_open) -> tuple[Problem, ...]:
     """Return the wanted findings by rule and severity, worst first.
 
-    Findings that follow from others are with those. Within a severity, reasons why tables could not be checked come
-    first, then problems of more tables.
+    Findings that follow from others are with those. Rules whose findings are all known come last, and known findings
+    of a rule come after its new ones. Within a severity, reasons why tables could not be checked come first, then
+    problems of more tables.
 
     :param wanted: condition for a finding to be included; by default, open findings
     """
@@ -165,12 +171,16 @@ def problems(tables: Iterable[TableReport], wanted: Callable[[Finding], bool] = 
     for table in tables:
         for finding, follows in by_cause(filter(wanted, table.findings)):
             groups[finding.code, finding.severity].append(Occurrence(table, finding, follows))
-    found = [Problem(code, severity, tuple(occurrences)) for (code, severity), occurrences in groups.items()]
+    found = [
+        Problem(code, severity, tuple(sorted(occurrences, key=lambda o: o.finding.status is Status.KNOWN)))
+        for (code, severity), occurrences in groups.items()
+    ]
     return tuple(sorted(found, key=_order))
 
 
-def _order(problem: Problem) -> tuple[int, bool, int, str]:
-    return -problem.severity.rank, is_about_table(problem.first.finding), -len(problem.tables), problem.code
+def _order(problem: Problem) -> tuple[bool, int, bool, int, str]:
+    about_table = is_about_table(problem.first.finding)
+    return problem.is_known, -problem.severity.rank, about_table, -len(problem.tables), problem.code
 
 
 def where(finding: Finding) -> str:
@@ -280,10 +290,26 @@ _DECISIVE = {Verdict.VIOLATED: Severity.ERROR, Verdict.UNDETERMINED: Severity.UN
 
 
 def totals(report: JobReport) -> tuple[str, ...]:
-    """Return the parts of the line: ``60 tables``, ``57 pass``, ``3 violated (MD03 ×3)``, ``4.1 s``."""
-    return tuple(
-        filter(None, (counted(len(report.tables), "table"), *_verdicts(report), _changed(report), took(report)))
-    )
+    """Return the parts of the line: ``60 tables``, ``57 pass``, ``3 violated (MD03 ×3)``, ``4.1 s``.
+
+    If findings are compared with a baseline or an earlier run, ``findings: 1 new, 2 known`` is also a part.
+    """
+    parts = counted(len(report.tables), "table"), *_verdicts(report), _statuses(report), _changed(report), took(report)
+    return tuple(filter(None, parts))
+
+
+def is_known(table: TableReport) -> bool:
+    """Return True if a table has findings, and a baseline or an earlier run has all of them."""
+    found = [finding for finding in table.findings if finding.is_open]
+    return bool(found) and all(finding.status is Status.KNOWN for finding in found)
+
+
+def table_codes(table: TableReport, most: int | None = None) -> str:
+    """Return the codes that a verdict rests on, with "known" if no finding of the table is new.
+
+    :param most: maximum number of different codes; None for all
+    """
+    return f"{counted_codes(decisive_codes(table), most)}{' (known)' if is_known(table) else ''}"
 
 
 def set_aside(report: JobReport) -> str:
@@ -346,6 +372,13 @@ def _verdicts(report: JobReport) -> Iterator[str]:
             why = counted_codes((code for table in tables for code in dict.fromkeys(decisive_codes(table))), _MAX_CODES)
             reason = f"warnings: {why}" if verdict is Verdict.PASS and why else why
             yield f"{len(tables):,} {verdict.value.lower()}{f' ({reason})' if reason else ''}"
+
+
+def _statuses(report: JobReport) -> str:
+    """Return the numbers of new and known findings; empty if nothing was compared."""
+    roots = [f for table in report.tables for f, _ in by_cause(filter(is_open, table.findings)) if f.status is not None]
+    new = sum(finding.is_new for finding in roots)
+    return f"findings: {new:,} new, {len(roots) - new:,} known" if roots else ""
 
 
 def _changed(report: JobReport) -> str:

@@ -24,10 +24,11 @@ from airflow_delta_provider.domain.rendering.report_document import (
     Problem,
     Wording,
     by_cause,
-    decisive_codes,
     heading,
+    is_known,
     problems,
     set_aside,
+    table_codes,
     times,
     totals,
     wrapped_line,
@@ -78,7 +79,7 @@ def _lines(report: JobReport, shown_as: Presentation) -> Iterator[str]:
 def _tables(tables: Sequence[TableReport], shown_as: Presentation) -> Iterator[str]:
     """Yield a row for each table that there is something to report about, worst last."""
     much = shown_as.detail is Detail.MUCH
-    ranked = sorted(tables, key=lambda table: table.verdict.rank)
+    ranked = sorted(tables, key=lambda table: (table.verdict.rank, not is_known(table)))
     all_of_them = much or (len(tables) <= _MAX_WELL and shown_as.detail > Detail.LITTLE)
     named = [table for table in ranked if all_of_them or _has_something_to_say(table, shown_as.detail)]
     rows = named[-(_MANY_TABLES if much else _MAX_TABLES) :]
@@ -89,7 +90,7 @@ def _tables(tables: Sequence[TableReport], shown_as: Presentation) -> Iterator[s
     verdicts = max((len(table.verdict.value) for table in rows), default=0)
     for table, name in zip(rows, names):
         verdict = shown_as.style.paint(padded(table.verdict.value, verdicts), TONE_OF_VERDICT[table.verdict])
-        yield f"{heading(verdict, padded(name, widest), table)}  {counted_codes(decisive_codes(table))}".rstrip()
+        yield f"{heading(verdict, padded(name, widest), table)}  {table_codes(table)}".rstrip()
         if shown_as.detail > Detail.LITTLE:
             yield from answers(table, shown_as.width, much=much)
         if much:

@@ -52,3 +52,26 @@ def test_what_a_baseline_has_fails_no_test_and_is_a_notice(lake: Path, capsys: p
     assert fromstring(capsys.readouterr().out.encode()).get("failures") == "0"
     assert main(["audit", "damaged", "--baseline", "before.json", "--format", "github"]) == 0
     assert capsys.readouterr().out.startswith("::notice ")
+
+
+def test_new_findings_come_before_known_ones_and_are_counted(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damaged(lake / "also", CODE)
+    assert main(["audit", "damaged", "also", "--format", "json", "--output", "before.json", "--exit-zero"]) == 0
+    damaged(lake / "later", "TF17")  # undecided, which is less than the error that is known
+    damaged(lake / "new", CODE)
+    words = ["audit", "damaged", "new", "also", "--baseline", "before.json"]
+    capsys.readouterr()
+    assert main([*words, "--format", "markdown"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "3 tables · 3 violated (MD03 ×3) · findings: 1 new, 2 known · " in lines[2]
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("| VIOL")]
+    assert [(name, codes) for _, _, name, _, codes, _ in rows] == [
+        ("./new", "MD03"),
+        ("./damaged", "MD03 (known)"),
+        ("./also", "MD03 (known)"),
+    ]
+    assert [line.split("`")[1] for line in lines if line.startswith("* ")] == ["./new", "./damaged", "./also"]
+    assert main(["audit", "later", "damaged", "--baseline", "before.json"]) == 0
+    out = capsys.readouterr().out
+    assert out.index("ERROR MD03") < out.index("UNDECIDED TF17"), "the last is nearest to the prompt"
+    assert "findings: 1 new, 1 known" in out.splitlines()[-1]

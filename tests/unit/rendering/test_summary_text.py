@@ -95,7 +95,7 @@ def test_findings_that_do_not_count_are_counted_by_reason() -> None:
 
 def test_what_is_new_is_said_of_jobs_that_remember() -> None:
     tables = [violated(str(n), found(status=Status.NEW if n else Status.KNOWN)) for n in range(3)]
-    assert "(3 tables · 1 known · 2 new)" in render(report_of(*tables))
+    assert "(3 tables · 2 new · 1 known)" in render(report_of(*tables))
 
 
 def test_consequence_is_said_with_its_cause_only() -> None:
