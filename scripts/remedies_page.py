@@ -34,7 +34,7 @@ Only the log is damaged: the files that these tables name do not exist, and the 
 them. Delta Spark is also configured to go back further than `delta.deletedFileRetentionDuration`, which it refuses by
 default. RESTORE removes all rows that were written since. The remedy in a report names the version to go back to and
 these rows. If there is a remedy without that loss, it names that one first. If the log leads to no earlier version, it
-does not name RESTORE.
+does not name RESTORE. [Run a RESTORE](../guides/audit.md#run-a-restore) shows how.
 """
 _STATEMENTS = """\
 ## Other remedies

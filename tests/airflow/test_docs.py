@@ -43,6 +43,8 @@ _ELSEWHERE = {
     "spark=spark": "tests/unit/jobs/test_api.py",
     "run_delta_provider.py": "tests/platforms/test_guides.py",
     "from airflow_delta_provider.domain.checks": "tests/unit/checks/test_rules.py",
+    "configure_spark_with_delta_pip": "tests/spark/test_delta_provider.py",
+    ".restore(": "tests/spark/test_delta_provider.py",
     "Case(": "tests/unit/audit/test_audit_damaged.py",
 }
 #: Tasks that pages mention before a piece.

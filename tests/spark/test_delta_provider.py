@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.jobs.spark import session as session_module
+from scripts.sample_blocks import CHECKOUT
 from tests.tables import broken_logs, log
 from tests.tables.protocols import legacy
 from tests.tables.widening import flat
@@ -87,3 +89,16 @@ def test_settings_reach_a_session_that_is_started(monkeypatch):
     packages = built["spark.jars.packages"].split(",")
     assert (packages[0], built["spark.ui.enabled"], built["spark.other"]) == ("a:b:1", "true", "x")
     assert any(package.startswith("io.delta:") for package in packages)
+
+
+@pytest.mark.parametrize("piece", ["RESTORE TABLE", ".restore("])
+def test_restore_of_the_guide_goes_back(piece, spark, tmp_path):
+    """The pieces of the guide name /lake/flights and version 2."""
+    pytest.importorskip("deltalake")
+    guide = (CHECKOUT / "docs" / "guides" / "audit.md").read_text(encoding="utf-8")
+    code = next(block for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if piece in block)
+    path = tmp_path / "flights"
+    for number in range(4):
+        spark.range(number, number + 1).coalesce(1).write.format("delta").mode("append").save(str(path))
+    exec(compile(code.replace("/lake/flights", str(path)), "audit.md", "exec"), {})
+    assert sorted(row["id"] for row in spark.read.format("delta").load(str(path)).collect()) == [0, 1, 2]

@@ -12,6 +12,7 @@ import pytest
 
 from airflow_delta_provider.command_line import parser
 from airflow_delta_provider.command_line.main import main
+from airflow_delta_provider.domain.request.kinds import KINDS, Kind
 from airflow_delta_provider.get_provider_info import get_provider_info
 from scripts.generated_docs import PAGES
 from scripts.operators_page import public_classes
@@ -39,6 +40,21 @@ def test_readme_is_short_and_names_every_operator_sensor_and_notifier():
     classes = [*public_classes("operators"), *public_classes("sensors"), *get_provider_info()["notifications"]]
     named = [name.removeprefix("airflow_delta_provider.") for name in classes]
     assert [name for name in named if f"`{name}`" not in readme] == []
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if kind.operator], ids=lambda kind: kind.name)
+def test_guide_of_an_operator_shows_its_command(kind: Kind):
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    named = str(kind.operator).replace(":", ".")
+    [row] = [line for line in readme.splitlines() if line.startswith(f"| `{named}`")]
+    guide = CHECKOUT / re.findall(r"\]\(([^)#]+)", row)[0]
+    assert re.search(rf"^\$ delta-provider {command_of(kind)} ", guide.read_text(encoding="utf-8"), re.MULTILINE), (
+        guide.name
+    )
+
+
+def command_of(kind: Kind) -> str:
+    return next(name for name in parser.names() if parser.kind_of(name) is kind)
 
 
 @each_page
@@ -109,6 +125,7 @@ _MAKE = re.compile(r"^([a-z-]+):", re.MULTILINE)
 _NOT_RUN = {
     "pip install": "tests/unit/command_line/test_workflows.py does, with -m soak",
     "pipx install": "tests/unit/command_line/test_workflows.py does, with -m soak",
+    "pip install delta-spark": "the environment of these tests has it",
     "pip wheel": "make dist builds the same wheel",
     "airflow connections": "it needs Airflow's database: tests/system has this connection",
     "eval": "tests/unit/command_line/test_completion.py asks as the shell does",
