@@ -1,8 +1,9 @@
-"""Renders the reference pages of operators, sensors and notifiers, which autodoc fills: ``make docs``."""
+"""Renders the reference pages of operators, sensors and notifiers from their docstrings: ``make docs``."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,10 +11,10 @@ from airflow_delta_provider.get_provider_info import get_provider_info
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
 _REFERENCE = _CHECKOUT / "docs" / "reference"
-_ON_THE_SITE = "The arguments are shown on the site: in a checkout, `make site` builds it."
 _MARK = "<!-- Written by `make docs` from the classes that airflow_delta_provider/get_provider_info.py names. -->"
 _OPERATOR_BASES = (
     "airflow_delta_provider.operators.delta_job.DeltaJobOperator",
+    "airflow_delta_provider.operators.delta_task.DeltaReadOperator",
     "airflow_delta_provider.operators.delta_task.DeltaChangeOperator",
 )
 _SENSOR_BASES = (
@@ -27,15 +28,15 @@ _FUNCTIONS = (
     "airflow_delta_provider.xcom.tables_with",
     "airflow_delta_provider.xcom.all_findings",
     "airflow_delta_provider.xcom.whole_report",
-    "airflow_delta_provider.operators.reporting.table_asset",
+    "airflow_delta_provider.assets.table_asset",
 )
 
-#: Groups of tasks; the first is decorated, and what it decorates has its arguments.
-_GROUPS = {
-    "delta_migration": "airflow_delta_provider.migration.delta_migration.function",
-    "delta_migrations": "airflow_delta_provider.migration.delta_migrations",
-    "delta_repair": "airflow_delta_provider.repair.delta_repair.function",
-}
+#: Groups of tasks.
+_GROUPS = (
+    "airflow_delta_provider.migration.delta_migration",
+    "airflow_delta_provider.migration.delta_migrations",
+    "airflow_delta_provider.repair.delta_repair",
+)
 
 OPERATORS_PAGE = _REFERENCE / "operators.md"
 SENSORS_PAGE = _REFERENCE / "sensors.md"
@@ -44,15 +45,15 @@ NOTIFIERS_PAGE = _REFERENCE / "notifiers.md"
 
 def operators() -> str:
     """Return the page of the operators."""
-    page = _page(
+    return _page(
         "Operators",
         "Operators run one job through `spark-submit` and share the arguments of "
-        "[DeltaJobOperator](#deltajoboperator). Operators that change tables also have the arguments of "
+        "[DeltaJobOperator](#deltajoboperator). Operators that only read also have the arguments of "
+        "[DeltaReadOperator](#deltareadoperator), and operators that change tables those of "
         "[DeltaChangeOperator](#deltachangeoperator). Two operators run no job: DeltaApproveMigrationOperator "
         "asks people, and DeltaReportOperator evaluates reports of other jobs.",
-        [*_OPERATOR_BASES, *public_classes("operators")],
+        [*_OPERATOR_BASES, *public_classes("operators"), *_GROUPS],
     )
-    return page + "".join(f"\n## {name}\n\n{_directive('autofunction', path)}\n" for name, path in _GROUPS.items())
 
 
 def sensors() -> str:
@@ -68,9 +69,8 @@ def sensors() -> str:
 
 def notifiers() -> str:
     """Return the page of the notifier, and of the functions for tasks of your own."""
-    classes = [str(name) for name in get_provider_info()["notifications"]]
-    page = _page("Notifier and helpers", "For [alerts](../guides/alerts.md) and for tasks of your own.", classes)
-    return page + "".join(f"\n## {_last(name)}\n\n{_directive('autofunction', name)}\n" for name in _FUNCTIONS)
+    names = [*map(str, get_provider_info()["notifications"]), *_FUNCTIONS]
+    return _page("Notifier and helpers", "For [alerts](../guides/alerts.md) and for tasks of your own.", names)
 
 
 def public_classes(kind: str) -> list[str]:
@@ -80,21 +80,79 @@ def public_classes(kind: str) -> list[str]:
 
 
 def _classes(module: str) -> Iterator[str]:
-    source = (_CHECKOUT / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8")
-    for node in ast.parse(source).body:
+    for node in _parsed(module).body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield f"{module}.{node.name}"
 
 
-def _page(title: str, about: str, classes: Sequence[str]) -> str:
-    blocks = [f"# {title}", _MARK, f"{about} {_ON_THE_SITE}"]
-    for name in classes:
-        blocks += [f"## {_last(name)}", _directive("autoclass", name)]
+def _parsed(module: str) -> ast.Module:
+    return ast.parse((_CHECKOUT / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8"))
+
+
+def _page(title: str, about: str, names: Sequence[str]) -> str:
+    shown = frozenset(map(_last, names))
+    blocks = [f"# {title}", _MARK, about]
+    for name in names:
+        module, _, own = name.rpartition(".")
+        blocks += [f"## {own}", f"`from {module} import {own}`", *_described(name, shown)]
     return "\n\n".join(blocks) + "\n"
 
 
-def _directive(directive: str, name: str) -> str:
-    return f"```{{eval-rst}}\n.. {directive}:: {name}\n```"
+def _described(name: str, shown: frozenset[str]) -> Iterator[str]:
+    """Yield the docstring of a class or function as Markdown, with its arguments as a table.
+
+    :param shown: names that have a section on the page
+    """
+    module, _, own = name.rpartition(".")
+    node = next(node for node in _parsed(module).body if getattr(node, "name", None) == own)
+    assert isinstance(node, (ast.ClassDef, ast.FunctionDef)), name
+    prose, fields = _split(ast.get_docstring(node) or "")
+    arguments = [(field.removeprefix("param "), text) for field, text in fields if field.startswith("param ")]
+    rows = [f"| `{name}` | {_default(node, name)} | {_markdown(text, shown, cell=True)} |" for name, text in arguments]
+    yield from (_markdown(paragraph, shown) for paragraph in prose)
+    if rows:
+        yield "\n".join(["| argument | default | meaning |", "|---|---|---|", *rows])
+    for field, text in fields:
+        if field.startswith("raises "):
+            yield f"Raises `{field.removeprefix('raises ')}` {_markdown(text, shown)}."
+
+
+def _split(docstring: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the paragraphs of a docstring, and its fields, each with its text in one line."""
+    prose, fields = [], []
+    for paragraph in docstring.split("\n\n"):
+        if paragraph.startswith(":") and not paragraph.startswith(":class:"):
+            found = re.findall(r"^:(\w+ \w+): (.*?)(?=^:|\Z)", paragraph, re.DOTALL | re.MULTILINE)
+            fields += [(field, " ".join(text.split())) for field, text in found]
+        else:
+            prose.append(paragraph)
+    return prose, fields
+
+
+def _default(node: ast.ClassDef | ast.FunctionDef, argument: str) -> str:
+    """Return the default of an argument as code, or "required"; empty for arguments of a base."""
+    if isinstance(node, ast.ClassDef):
+        functions = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+    else:
+        functions = [node]
+    for function in functions:
+        given = function.args
+        positional = [*given.posonlyargs, *given.args]
+        defaults = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
+        for known, default in zip([*positional, *given.kwonlyargs], [*defaults, *given.kw_defaults], strict=True):
+            if known.arg == argument:
+                return "required" if default is None else f"`{ast.unparse(default)}`"
+    return ""
+
+
+_ROLE = re.compile(r":(?:class|func):`~?(?:[\w.]+\.)?(\w+)`")
+
+
+def _markdown(text: str, shown: frozenset[str], *, cell: bool = False) -> str:
+    """Return text of a docstring as Markdown: spans of code, links to sections of the page, and notes."""
+    text = _ROLE.sub(lambda role: f"[{role[1]}](#{role[1].lower()})" if role[1] in shown else f"`{role[1]}`", text)
+    text = text.replace("``", "`").replace(".. seealso:: ", "See also: ")
+    return text.replace("|", "\\|") if cell else text
 
 
 def _last(name: str) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from airflow_delta_provider.command_line import parser
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.domain.request.kinds import KINDS, Kind
 from airflow_delta_provider.get_provider_info import get_provider_info
+from scripts import operators_page
 from scripts.generated_docs import PAGES
 from scripts.operators_page import public_classes
 from scripts.sample_blocks import CHECKOUT, pages
@@ -40,6 +43,19 @@ def test_readme_is_short_and_names_every_operator_sensor_and_notifier():
     classes = [*public_classes("operators"), *public_classes("sensors"), *get_provider_info()["notifications"]]
     named = [name.removeprefix("airflow_delta_provider.") for name in classes]
     assert [name for name in named if f"`{name}`" not in readme] == []
+
+
+@pytest.mark.parametrize("page", [operators_page.operators, operators_page.sensors], ids=["operators", "sensors"])
+def test_reference_describes_every_argument(page: Callable[[], str]):
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", page(), re.DOTALL | re.MULTILINE))
+    described = {name: set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) for name, section in sections.items()}
+    of_bases = described.get("TableSensor", set()) | described.get("DeltaJobOperator", set())
+    for name, section in sections.items():
+        [module] = re.findall(rf"^`from (\S+) import {name}`$", section, re.MULTILINE)
+        found = getattr(importlib.import_module(module), name)
+        call = found.__init__ if inspect.isclass(found) else getattr(found, "function", found)  # of a task group
+        taken = {p.name for p in inspect.signature(call).parameters.values() if p.kind is p.KEYWORD_ONLY}
+        assert taken <= described[name] | of_bases, name
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if kind.operator], ids=lambda kind: kind.name)
