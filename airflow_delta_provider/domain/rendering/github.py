@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.rendering.links import TablePlace
 from airflow_delta_provider.domain.rendering.presentation import Presentation, counted, shortened
+from airflow_delta_provider.domain.rendering.report_blocks import examples
 from airflow_delta_provider.domain.rendering.report_document import (
     Problem,
     Wording,
     is_about_table,
     problems,
-    said,
     totals,
 )
 from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity
-from airflow_delta_provider.domain.text import printed, visible
+from airflow_delta_provider.domain.text import printed, visible, visible_lines
 
-#: Maximum number of tables that are named; the rest is counted.
+#: Maximum number of tables that are named, and of findings of one table; the rest is counted.
 _MAX_TABLES = 20
 #: Maximum number of characters of a message and of a title.
 _MAX_MESSAGE, _MAX_TITLE = 4000, 250
@@ -53,7 +53,7 @@ def _counts(finding: Finding) -> bool:
 def _command(level: str, problem: Problem, kind: str, shown_as: Presentation) -> str:
     wording = Wording.of(problem.first.finding)
     title = shortened(visible(" ".join(filter(None, (problem.code, wording.title)))), _MAX_TITLE)
-    (message,) = printed([shortened("\n".join(_message(problem, wording, shown_as)), _MAX_MESSAGE)])
+    (message,) = printed([shortened("\n".join(_message(problem, shown_as)), _MAX_MESSAGE)])
     place = _place(problem, kind, shown_as)
     return f"::{level} {place}title={title.translate(_PROPERTY)}::{message.translate(_DATA)}"
 
@@ -65,14 +65,15 @@ def annotation(message: str, *, file: str, line: int | None, column: int | None)
     return f"::error file={visible(file).translate(_PROPERTY)}{place and ','}{place}::{said.translate(_DATA)}"
 
 
-def _message(problem: Problem, wording: Wording, shown_as: Presentation) -> Iterator[str]:
+def _message(problem: Problem, shown_as: Presentation) -> Iterator[str]:
     tables = [visible(table) for table in problem.tables]
     if len(tables) > _MAX_TABLES:
         tables[_MAX_TABLES:] = [f"… and {counted(len(tables) - _MAX_TABLES, 'more table')}"]
     yield ", ".join(tables)
     if len(problem.occurrences) > 1:
         yield from problem.expired_waivers
-    yield from said(wording)
+    for paragraph in examples(problem, _MAX_TABLES, places=False):
+        yield from visible_lines(paragraph)
     yield shown_as.rules.shown(problem.code)
 
 

@@ -54,12 +54,11 @@ _MAX_PIECES = 20
 
 
 def problem_section(problem: Problem, most: int) -> Section:
-    """Return the findings of a rule: tables, then the first finding as an example.
+    """Return the findings of a rule: its tables, and the first finding as an example, or all findings of one table.
 
-    :param most: maximum number of tables; the rest is counted
+    :param most: maximum number of tables, or of findings of one table; the rest is counted
     """
-    first, several = problem.first.finding, len(problem.occurrences) > 1
-    wording = Wording.of(first)
+    several = len(problem.occurrences) > 1
     # A single occurrence is described below.
     names = [
         Entry(_at(found) if several else "", name=visible(table))
@@ -67,17 +66,35 @@ def problem_section(problem: Problem, most: int) -> Section:
     ]
     if len(problem.tables) > most:
         names.append(Entry(f"… and {counted(len(problem.tables) - most, 'more table')}"))
-    at = where(first)
-    said = (f"The first: {at}" if at and several else at, *wording.paragraphs, *consequences(problem.consequences))
-    title = " ".join(filter(None, (problem.severity.value, problem.code, wording.title)))
-    blocks = Listing(tuple(names), marked=False), Section("", tuple(map(Prose, filter(None, said))))
+    title = " ".join(filter(None, (problem.severity.value, problem.code, Wording.of(problem.first.finding).title)))
+    blocks = Listing(tuple(names), marked=False), Section("", tuple(map(Prose, examples(problem, most))))
     return Section(f"{title} ({problem.extent})", blocks)
+
+
+def examples(problem: Problem, most: int, *, places: bool = True) -> Iterator[str]:
+    """Yield the evidence of a rule's examples; an effect or remedy that they share comes once, after them.
+
+    :param most: maximum number of examples; the rest is counted
+    :param places: True to begin each with its place, and to end with the consequences
+    """
+    wordings = [Wording.of(occurrence.finding) for occurrence in problem.examples[:most]]
+    effects, remedies = {wording.effect for wording in wordings}, {wording.remedy for wording in wordings}
+    for occurrence, wording in zip(problem.examples, wordings):
+        at = where(occurrence.finding) if places else ""
+        is_one_of_many = len(problem.examples) < len(problem.occurrences)
+        own = wording.effect if len(effects) > 1 else "", wording.remedy if len(remedies) > 1 else ""
+        yield from filter(None, (f"The first: {at}" if at and is_one_of_many else at, wording.evidence, *own))
+    if len(problem.examples) > most:
+        yield f"… and {counted(len(problem.examples) - most, 'more finding')}"
+    yield from filter(None, (*(effects if len(effects) == 1 else ()), *(remedies if len(remedies) == 1 else ())))
+    yield from consequences(problem.consequences) if places else ()
 
 
 def _at(occurrences: Sequence[Occurrence]) -> str:
     version = version_text(occurrences[0].finding)
-    at = "" if version is None else f"version {version}"
-    return at if len(occurrences) == 1 else f"{at}, and {len(occurrences) - 1:,} more"
+    if len(occurrences) == 1:
+        return "" if version is None else f"version {version}"
+    return f"{len(occurrences):,} findings{'' if version is None else f', the first in version {version}'}"
 
 
 def finding_section(finding: Finding, follows: Sequence[Finding]) -> Section:

@@ -104,6 +104,11 @@ class Problem:
         """The occurrence that is shown as the example."""
         return self.occurrences[0]
 
+    @property
+    def examples(self) -> tuple[Occurrence, ...]:
+        """The occurrences that are described: all if they are in one table, which may have several causes."""
+        return self.occurrences if len(self.tables) == 1 else self.occurrences[:1]
+
     @cached_property
     def tables(self) -> Mapping[str, tuple[Occurrence, ...]]:
         found: defaultdict[str, list[Occurrence]] = defaultdict(list)

@@ -41,7 +41,7 @@ _MAX_WELL = 10
 _MAX_TABLES = 50
 #: Maximum number of tables at the highest level of detail.
 _MANY_TABLES = 5000
-#: Maximum number of tables of one rule; the rest is counted.
+#: Maximum number of tables of one rule, and of its findings in one table; the rest is counted.
 _MAX_OF_RULE = 10
 _MAX_RULES = 40
 #: Maximum number of codes that are named for rules without room.
@@ -111,7 +111,7 @@ def _problem(problem: Problem, shown_as: Presentation) -> Iterator[str]:
     severity = style.paint(f"{problem.severity.value} {problem.code}", TONE_OF_SEVERITY[problem.severity])
     heading = severity if not wording.title else f"{severity}  {style.paint(wording.title, Tone.HEADING)}"
     yield f"{heading}  ({problem.extent})"
-    most = len(problem.tables) if shown_as.detail is Detail.MUCH else _MAX_OF_RULE
+    most = len(problem.occurrences) if shown_as.detail is Detail.MUCH else _MAX_OF_RULE
     yield from text_lines(problem_section(problem, most).blocks, shown_as.width, 4)
     if link := shown_as.rules.shown(problem.code):
         yield style.paint(f"        {link}", Tone.ASIDE)

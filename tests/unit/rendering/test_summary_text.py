@@ -54,7 +54,7 @@ def test_version_is_said_once_of_a_single_finding_and_of_each_table_of_several()
     ]
     lines = render(report_of(violated("a", found(), found(version=4)), violated("b"))).splitlines()
     assert lines[4:7] == [
-        "    a  version 3, and 1 more",
+        "    a  2 findings, the first in version 3",
         "    b  version 3",
         "        The first: version 3 · WRITE by Delta Spark 3.2.0 · fingerprint ffffffffffffffff",
     ]
@@ -169,3 +169,21 @@ def test_duration_is_said_where_it_is_known(finished: str, said: str) -> None:
 def test_changed_tables_are_counted() -> None:
     changed = TableReport.judged("t", version=2, version_before=1, changed=True)
     assert totals(report_of(changed, kind="enable-feature")) == ("1 table", "1 pass", "1 changed", "4.1 s")
+
+
+def test_causes_of_one_table_are_all_shown_with_what_they_share_once() -> None:
+    causes = [found("CP01", f"{n} cannot read t.", version=None, subject=n) for n in ("DuckDB", "Trino")]
+    text = render(report_of(violated("t", *causes)))
+    assert "(2 in 1 table)" in text
+    assert "    t  2 findings\n" in text
+    assert [text.count(sentence) for sentence in ("DuckDB cannot read t.", "Trino cannot read t.")] == [1, 1]
+    assert text.count("The engine refuses the table") == 1
+    assert text.index("Trino cannot") < text.index("The engine refuses the table")
+
+
+def test_effects_of_their_own_stay_with_their_findings_and_many_are_counted() -> None:
+    causes = [found("CP01", f"E{n}.", subject=str(n), effect=f"Effect {n}.") for n in range(12)]
+    text = render(report_of(violated("t", *causes)))
+    assert text.index("E1.") < text.index("Effect 1.") < text.index("E2.")
+    assert "… and 2 more findings" in text
+    assert "Effect 11." in render(report_of(violated("t", *causes)), Presentation(detail=Detail.MUCH))
