@@ -72,15 +72,27 @@ def kept_engines(
 ) -> tuple[tuple[Member, Finding], ...]:
     """Return the engines that a fleet file keeps and a change locks out or may lock out.
 
-    If an engine only has to keep reading, its writes do not count.
+    It keeps the engines of its policy, and recent writers about which the policy does not decide. If an engine only has
+    to keep reading, its writes do not count.
     """
-    known = {subject.key: subject for subject in _subjects(fleet, writers)}
     found = []
-    for subject in _kept(fleet):
-        reasons = [r for r in _reasons(known[subject.key], before, after) if r.access in subject.must]
-        if reasons:
-            found.append((subject.member, _found(subject, reasons, None, must=True, is_change=True)))
+    for subject in _subjects(fleet, writers) if fleet.from_file else ():
+        reasons = [reason for reason in _reasons(subject, before, after) if reason.access in subject.must]
+        if reasons and subject.member.declared:
+            finding = _found(replace(subject, writer=None), reasons, None, must=True, is_change=True)
+            found.append((subject.member, finding))
+        elif reasons:
+            finding = _found(subject, reasons, None, must=True, is_change=True)
+            found.append((subject.member, _to_declare(finding)))
     return tuple(found)
+
+
+def _to_declare(finding: Finding) -> Finding:
+    """Return a finding about a writer that a fleet file does not declare, whose remedy says so."""
+    rule = next(rule for rule in _RULES.values() if rule.code == finding.code)
+    known = rule.remedy if finding.remedy is None else finding.remedy
+    declare = "Or declare it in the fleet file: the policy for the table then decides whether it must keep its access."
+    return rule.worded(replace(finding, remedy=f"{known} {declare}"))
 
 
 def unreadable_demands(why: object, fleet: TableFleet) -> tuple[tuple[Member, Finding], ...]:
@@ -226,13 +238,22 @@ def _writing(fleet: TableFleet, writers: RecentWriters) -> Iterator[_Subject]:
             profile, version = found
             later = _later(writer, version, profile.name, fleet, writers.writers)
             yield _Subject(
-                member=Member(name=writer.name or "", profile=profile.that_writes(version), version=version),
+                member=Member(
+                    name=writer.name or "", profile=profile.that_writes(version), version=version, declared=False
+                ),
                 uses=_BOTH,
-                must=frozenset() if later else _BOTH,
+                must=frozenset() if later or _is_left_out(profile, version, fleet) else _BOTH,
                 writer=writer,
                 days=writers.days,
                 replaced_by=later,
             )
+
+
+def _is_left_out(profile: Profile, version: str | None, fleet: TableFleet) -> bool:
+    """Return True if the fleet file declares a writer, and its policy for the table decides about it."""
+    return fleet.has_policy and any(
+        member.profile.name == profile.name and member.version in (None, version) for member in fleet.members
+    )
 
 
 def _later(

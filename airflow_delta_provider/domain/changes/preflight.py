@@ -173,7 +173,7 @@ class Preflight:
     """The engines that a plan locks out, or may lock out.
 
     :param found: findings about all engines that are known
-    :param kept: findings about the engines that a fleet file keeps, each with its engine
+    :param kept: findings about the engines that must keep their access because of a fleet file, each with its engine
     """
 
     found: tuple[Finding, ...] = ()
@@ -237,7 +237,7 @@ def with_lockouts(
         if any(member.is_called(name) for name in accepted):
             notes.append(f"The request accepts that the support of {member.name} is unknown.")
         else:
-            undecided.append(_to_accept(finding))
+            undecided.append(_to_accept(finding) if member.declared else finding)
     forbidden = tuple(finding for _, finding in preflight.kept if finding.code != UNKNOWN_SUPPORT.code)
     noted = replace(plan, notes=(*plan.notes, *sentences, *notes))
     return Cleared(noted, (*named, *forbidden), tuple(undecided))

@@ -74,6 +74,7 @@ class Member:
     :param writes: whether it writes the table
     :param must_read: whether the table must stay readable for it
     :param must_write: whether the table must stay writable for it
+    :param declared: False if only the log names it
     """
 
     name: str
@@ -83,6 +84,7 @@ class Member:
     writes: bool = False
     must_read: bool = False
     must_write: bool = False
+    declared: bool = True
 
     def is_called(self, name: str) -> bool:
         """Return True if a policy or an option may use this name for the engine."""
@@ -94,10 +96,14 @@ class TableFleet:
     """The fleet of one table.
 
     :param profiles: profiles by name, from this package and from the fleet file
+    :param from_file: True if it is from a fleet file; its changes must keep undeclared recent writers, too
+    :param has_policy: True if a policy of the file matches the table, and decides about the engines that it declares
     """
 
     members: tuple[Member, ...] = ()
     profiles: Mapping[str, Profile] = field(default_factory=lambda: PROFILES)
+    from_file: bool = False
+    has_policy: bool = False
 
     @classmethod
     def of_known_engines(cls) -> TableFleet:
@@ -211,7 +217,7 @@ class Fleet:
                         must_write=must_write,
                     )
                 )
-        return TableFleet(members=tuple(members), profiles=self.profiles)
+        return TableFleet(members=tuple(members), profiles=self.profiles, from_file=True, has_policy=bool(policies))
 
 
 def _engines(where: tuple[str | int, ...], entry: Any, profiles: Mapping[str, Profile]) -> Iterator[_Engine]:

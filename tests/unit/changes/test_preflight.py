@@ -8,8 +8,9 @@ import time
 import pytest
 
 from airflow_delta_provider.domain.changes.enable_features import plan_enabling
+from airflow_delta_provider.domain.changes.lockouts import lockouts
 from airflow_delta_provider.domain.changes.plan import Plan
-from airflow_delta_provider.domain.changes.preflight import Preflight, affects_engines, with_lockouts
+from airflow_delta_provider.domain.changes.preflight import Preflight, affects_engines, demands_after, with_lockouts
 from airflow_delta_provider.domain.changes.steps import ColumnType, InOneCommit, SetProperties, WidenColumns
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_features import demands_of
@@ -22,6 +23,7 @@ from tests.unit.log_builder import Table
 from tests.unit.states import ENGINE, LEGACY, TABLE, WIDENING, field, state_of, struct
 
 STATE = state_of(struct(field("a", "integer")), protocol=LEGACY)
+NOW = demands_of(STATE.protocol, STATE.metadata)
 NOBODY = RecentWriters(days=7)
 LEGACY_4 = ["appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns"]
 POLICY = {"must_stay_writable_by": ["deltalake 1.4.0"]}
@@ -69,6 +71,32 @@ def test_what_is_allowed_goes_on_with_a_note_unless_a_policy_forbids_it():
     plan, (refusal,) = checked(planned("rowTracking", allow=True), NOBODY, fleet(POLICY))
     assert (refusal.code, refusal.subject) == ("CP02", "delta-rs 1.4.0")
     assert checked(planned("appendOnly", "changeDataFeed", allow=True), NOBODY, fleet(POLICY))[1] == ()
+
+
+def test_with_a_fleet_file_a_recent_writer_keeps_its_access_unless_the_policy_leaves_it_out():
+    made, old = planned("rowTracking", allow=True), recent("delta-rs 1.4.0")
+    plan, (refusal,) = checked(made, old, fleet({"must_stay_readable_by": ["Trino"]}))
+    assert (refusal.code, refusal.subject) == ("CP02", "delta-rs 1.4.0")
+    assert refusal.evidence.startswith("delta-rs 1.4.0 wrote 3 commits in the last 7 days")
+    assert "Or declare it in the fleet file" in refusal.message
+    for version in ({"version": "1.4.0"}, {}):
+        declared = {"engine": "deltalake", "writes": True, **version}
+        assert [f.code for f in checked(made, old, fleet({"engines": [declared]}))[1]][:1] == ["CP02"]
+        left_out = fleet({"engines": [declared], "must_stay_readable_by": ["Trino"]})
+        plan, refusals = checked(made, old, left_out)
+        assert refusals == ()
+        assert any("deltalake" in note or "delta-rs 1.4.0" in note for note in plan.notes)
+        found = lockouts(NOW, demands_after(made.plan, STATE), left_out, old)
+        assert {f.severity for f in found} == {Severity.WARNING}, "as check-compatibility reports"
+
+
+def test_unknown_support_of_an_undeclared_recent_writer_withholds_the_change():
+    made = planned("typeWidening", allow=True)
+    known = fleet({"must_stay_readable_by": ["Delta Spark 4.4.0"]})
+    preflight = Preflight.of(made.plan, STATE, known, recent("Delta Spark 0.1"))
+    (finding,) = with_lockouts(made.plan, (), preflight).undecided
+    assert (finding.code, finding.subject) == ("CP04", "Delta Spark 0.1")
+    assert "Or declare it in the fleet file" in finding.message
 
 
 def test_a_declared_engine_that_need_not_stay_is_noted():
