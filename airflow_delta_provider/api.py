@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.rendering.presentation import FORMATS, Presentation
 from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity, TableReport, Verdict
 from airflow_delta_provider.domain.request.check_options import AuditOptions
@@ -23,7 +24,18 @@ from airflow_delta_provider.jobs.storage.storages import Storages
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Finding", "JobReport", "Severity", "TableReport", "Verdict", "audit", "detail", "plan", "render"]
+__all__ = [
+    "Finding",
+    "JobReport",
+    "RequestError",
+    "Severity",
+    "TableReport",
+    "Verdict",
+    "audit",
+    "detail",
+    "plan",
+    "render",
+]
 
 
 def audit(
@@ -138,6 +150,11 @@ def _run(
     spark: SparkSession | None,
     progress: Progress,
 ) -> JobReport:
+    if spark is None and options.needs_rows:
+        raise RequestError(
+            "{kind} reads rows with these arguments, which needs Spark. Pass spark=, a SparkSession with Delta Lake.",
+            kind=options.kind,
+        )
     return run(JobRequest(tuple(tables), options), _session(storage, spark), progress)
 
 

@@ -284,7 +284,7 @@ def test_table_whose_own_expression_could_read_more_than_the_row_is_not_rewritte
 def test_plan_whose_approval_was_emptied_is_refused_unless_the_policy_at_apply_time_lets_it_pass(table, apply, plan):
     path = table(plain)
     made = plan(path, {"comment": "New"})
-    assert made["approval"] == ["There is no policy, and only a policy allows plans without approval."]
+    assert made["approval"] == ["There is no policy file, and only a policy file allows plans without approval."]
     forged = {**made, "approval": []}
     forged["checksum"] = checksum_of(forged)
     version = log.newest(path)

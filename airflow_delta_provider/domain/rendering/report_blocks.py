@@ -308,6 +308,17 @@ def _complete(wire: Mapping[str, Any]) -> str:
     return f"{versions}, {'no feed' if feed is None else f'feed from version {feed:,}'}"
 
 
+def _same_rows(tried: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the engines that read the same rows, together, and the others that read the table."""
+    groups: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
+    for engine in tried:
+        if engine["outcome"] == "read":
+            name = " ".join(filter(None, (engine["engine"], engine.get("version"))))
+            groups[engine["rows"], engine["digest"]].append(name)
+    for (rows, _), names in groups.items():
+        yield f"{', '.join(names)} read {'the same ' if len(names) > 1 else ''}{counted(rows, 'row')}"
+
+
 def _evidence(evidence: Mapping[str, Any], *, much: bool) -> Iterator[Block]:
     """Yield the outcome for each engine that uses a table, the other engines that are locked out, and the rest."""
     found: list[Entry] = []
@@ -323,6 +334,7 @@ def _evidence(evidence: Mapping[str, Any], *, much: bool) -> Iterator[Block]:
         tried = " ".join(filter(None, (probe["engine"], probe["version"])))
         facts = labelled(Probe, probe, {"engine", "version", "reads"}) if much else ()
         found.append(Entry(f"tried: {tried} {said}", facts=facts))
+    found += map(Entry, _same_rows(evidence.get("tried", ())))
     for hidden in evidence.get("hidden_rows", ()):
         counts = (
             "could not be tried" if "found" not in hidden else f"finds {hidden['found']:,} of {hidden['rows']:,} rows"

@@ -144,7 +144,7 @@ def why_ask(
     :param has_policy: False if no policy was given
     """
     if not has_policy:
-        return ("There is no policy, and only a policy allows plans without approval.",)
+        return ("There is no policy file, and only a policy file allows plans without approval.",)
     return tuple(_reasons(plan, findings, policy, locks_out=locks_out, may_lock_out=may_lock_out))
 
 

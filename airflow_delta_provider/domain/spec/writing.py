@@ -321,11 +321,13 @@ def file_text(tables: Sequence[Written], *, as_json: bool = False, head: bool = 
 
 
 def _head(tables: Sequence[Written]) -> Iterable[str]:
-    yield ("Anything that this file does not name stays as it is. Drop columns by listing them under drop, rename")
-    yield "them by renamed_from: a column that is only removed from this file stays in the table."
+    yield "The declared state of the table. Edit it, then: delta-provider plan-migration --spec FILE"
+    yield "A column that is removed from this file stays in the table. To drop it, list it under drop. To rename it,"
+    yield "change its name, and give the old one as renamed_from."
     for each in tables:
         yield ""
-        yield f"{each.spec.get('table', 'The table')}: as of version {each.version}"
+        yield f"{each.spec.get('table', 'The table')}, as it was at version {each.version}"
         if each.table_id:
-            yield f"  table_id: {each.table_id} would refuse another table in its place."
+            yield "  To refuse another table that is created in its place, add this line:"
+            yield f"  table_id: {each.table_id}"
         yield from (f"  {sentence}" for sentence in each.left_out)

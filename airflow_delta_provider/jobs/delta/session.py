@@ -22,6 +22,7 @@ from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.delta.table_log import TableLog
+from airflow_delta_provider.jobs.storage.local_storage import local_path
 from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
 from airflow_delta_provider.jobs.storage.storages import Storages
 from airflow_delta_provider.jobs.tables.session import TableError, TableSession, parse_table_name
@@ -172,7 +173,7 @@ class DeltaSession(TableSession):
             return requests.NO_SUCH_TABLE.found(
                 "There is no table at {table}: no such directory.",
                 remedy=check_the_path(self.storage, location),
-                table=text,
+                table=local_path(location) or text,
             )
         if found not in (None, DELTA):
             return requests.NOT_DELTA.found(

@@ -19,6 +19,7 @@ from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTr
 from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 from airflow_delta_provider.jobs.process import Progress
+from airflow_delta_provider.jobs.storage.local_storage import local_path
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from airflow_delta_provider.jobs.tables.session import TableError, TableSession
 from airflow_delta_provider.jobs.tables.table import DELTA, PAIMON, check_the_path, format_of
@@ -101,7 +102,7 @@ def open_paimon_table(session: TableSession, name: TableName) -> PaimonTable:
             requests.NO_SUCH_TABLE.found(
                 "There is no table at {name}: no such directory.",
                 remedy=check_the_path(session.storage, location),
-                name=name.text,
+                name=local_path(location) or name.text,
             )
         ) from None
     source = MetadataSource(session.files_of(location), location, session.codecs())

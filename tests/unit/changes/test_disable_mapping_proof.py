@@ -176,9 +176,11 @@ def test_rename_back_is_a_remedy_only_for_what_was_renamed() -> None:
     made_up = table(mapped(struct(field("a", "long")), lambda *_: f"col-{UUID}"))
     (renamed,) = prove_disabling(table(RENAMED), KnownColumns(), None).missing
     (created,) = prove_disabling(made_up, KnownColumns(), None).missing
-    assert "s.z is s.x there." in renamed.message
-    assert "Rename each of them back to its name in data files, or repeat the request" in renamed.message
-    assert f"a is col-{UUID} there." in created.message
+    assert "In data files, s.z is s.x." in renamed.message
+    assert (
+        "Rename each of them back to its name in data files (alter-columns), or repeat the request" in renamed.message
+    )
+    assert f"In data files, a is col-{UUID}." in created.message
     assert "An engine generated such names when it added the columns: repeat" in created.message
 
 

@@ -32,7 +32,7 @@ def test_file_of_a_table_declares_it_as_it_is(lake, capsys):
     (report,) = JobReport.from_json(json.loads(capsys.readouterr().out)).tables
     text = lake.joinpath("t.yaml").read_text(encoding="utf-8")
     (spec,) = parse_file(text, "t.yaml")
-    assert text.startswith("# Anything that this file does not name stays as it is.")
+    assert text.startswith("# The declared state of the table. Edit it, then:")
     assert TableSpec.from_json(report.spec) == spec
     assert spec.table == report.table == "./t"
     replay = Replay(with_files=False)

@@ -45,9 +45,9 @@ def test_constraint_that_names_no_column_is_found_with_its_place(capsys):
     assert "The CHECK constraint b (nope > 0; spec.yaml, line 4, column 6) names nope, but there is no such" in said
 
 
-def test_missing_table_that_another_is_to_be_like_is_named_with_its_place(capsys):
+def test_missing_table_that_another_is_to_be_like_is_named_with_its_place(lake, capsys):
     said = plan(capsys, "table: ./t\nlike: ./gone")
-    assert "The spec (spec.yaml, line 2, column 7) says like: ./gone. There is no table at ./gone" in said
+    assert f"The spec (spec.yaml, line 2, column 7) says like: ./gone. There is no table at {lake}/gone" in said
 
 
 def test_damaged_log_is_that_of_the_table_that_another_is_to_be_like(lake, capsys):
@@ -86,7 +86,7 @@ def test_request_keeps_where_its_specs_were_written():
 
 def test_report_of_a_plan_says_whether_it_needs_approval_and_why(lake, capsys):
     spec = "table: ./t\ncolumns: [{name: note, type: string}]"
-    assert "needs approval: There is no policy, and only a policy allows" in plan(capsys, spec)
+    assert "needs approval: There is no policy file, and only a policy file allows" in plan(capsys, spec)
     policy = "tables: [{table: '*', approve_without_asking: [%s]}]"
     lake.joinpath("policy.yaml").write_text(policy % "additive", encoding="utf-8")
     assert "needs no approval" in plan(capsys, spec, "--policy", "policy.yaml")
@@ -94,7 +94,7 @@ def test_report_of_a_plan_says_whether_it_needs_approval_and_why(lake, capsys):
     said = plan(capsys, spec, "--policy", "other.yaml")
     assert "needs approval: The policy allows no plan for this table without approval." in said
     markdown = plan(capsys, spec, "--format", "markdown")
-    assert "**Needs approval:** There is no policy" in markdown
+    assert "**Needs approval:** There is no policy file" in markdown
     lake.joinpath("policy.yaml").write_text(policy % "no_warnings", encoding="utf-8")
     warned = "table: ./t\ncolumns: [{name: select, type: string}]"
     assert "needs approval: There are warnings." in plan(capsys, warned, "--policy", "policy.yaml")

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_delta_provider.api import Severity, Verdict, audit, detail, plan, render
-from airflow_delta_provider.domain.errors import RequestError
+from airflow_delta_provider.api import RequestError, Severity, Verdict, audit, detail, plan, render
 from airflow_delta_provider.domain.report.report import JobReport
 from tests.unit.command_line.tables import damaged, sound
 
@@ -105,3 +104,8 @@ def test_import_needs_neither_airflow_nor_spark(lake):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "VIOLATED\n"
+
+
+def test_request_that_needs_rows_names_the_argument(tmp_path):
+    with pytest.raises(RequestError, match=r"audit reads rows with these arguments, which needs Spark. Pass spark="):
+        audit(str(tmp_path), level="data")

@@ -187,3 +187,17 @@ def test_effects_of_their_own_stay_with_their_findings_and_many_are_counted() ->
     assert text.index("E1.") < text.index("Effect 1.") < text.index("E2.")
     assert "… and 2 more findings" in text
     assert "Effect 11." in render(report_of(violated("t", *causes)), Presentation(detail=Detail.MUCH))
+
+
+def test_engines_that_read_the_same_rows_are_named() -> None:
+    known = {"outcome": "read", "rows": 3, "message": ""}
+    tried = [
+        {"engine": "Delta Spark", "version": "4.4.0", "digest": "a", **known},
+        {"engine": "DuckDB", "version": None, "digest": "b", **known},
+        {"engine": "deltalake", "version": "1.6.6", "digest": "a", **known},
+        {"engine": "Polars", "version": "2.0", "outcome": "refused", "rows": None, "digest": None, "message": "no"},
+    ]
+    text = render(report_of(sound(evidence={"tried": tried})))
+    assert "Delta Spark 4.4.0, deltalake 1.6.6 read the same 3 rows" in text
+    assert "DuckDB read 3 rows" in text
+    assert "Polars" not in text

@@ -37,7 +37,7 @@ DELETION_VECTOR_WITHOUT_FEATURE = _commit.error(
     "deletion vector without the feature",
     name="deletion-vector-without-feature",
     effect="Readers that do not know the feature open the table and return the deleted rows.",
-    remedy="Enable the feature: DeltaEnableFeatureOperator(features=['deletionVectors']).",
+    remedy="Enable the feature: enable-feature --feature deletionVectors (DeltaEnableFeatureOperator).",
     healing=Healing(_vector_is_not_allowed, by_files=True),
     cures=(Cure.LISTED_FEATURES,),
 )

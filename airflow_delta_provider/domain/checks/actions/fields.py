@@ -225,7 +225,7 @@ DOMAIN_WITHOUT_FEATURE = _of_domain.error(
     "domainMetadata without the feature",
     name="domain-metadata-without-feature",
     effect="Writers may silently lose the domain.",
-    remedy="Enable the feature: DeltaEnableFeatureOperator(features=['domainMetadata']).",
+    remedy="Enable the feature: enable-feature --feature domainMetadata (DeltaEnableFeatureOperator).",
     source="PROTOCOL.md, Domain Metadata",
     healing=Healing(_domain_is_not_allowed),
     shows="domainMetadata",

@@ -32,4 +32,4 @@ FAMILY = RuleFamily(
     cures=(Cure.EARLIER_VALUES, Cure.LISTED_FEATURES),
 )
 
-ENABLE = f"Enable the feature with DeltaEnableFeatureOperator. {OR_BY_COMMIT}"
+ENABLE = f"Enable the feature with enable-feature (DeltaEnableFeatureOperator). {OR_BY_COMMIT}"

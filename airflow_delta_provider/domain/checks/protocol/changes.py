@@ -28,7 +28,8 @@ from airflow_delta_provider.domain.delta.table_state import Transition
 from airflow_delta_provider.domain.report.report import Finding
 
 _ENABLE_AGAIN = (
-    "Enable the feature again with DeltaEnableFeatureOperator; to remove it permanently: ALTER TABLE … DROP FEATURE. "
+    "Enable the feature again with enable-feature (DeltaEnableFeatureOperator); to remove it permanently: "
+    "ALTER TABLE … DROP FEATURE. "
     f"{OR_BY_COMMIT}"
 )
 #: Maximum number of protocols of one commit that are shown.

@@ -80,7 +80,8 @@ ORPHAN_PROPERTY = _state.error(
     "property of a feature that the table lacks",
     name="property-of-missing-feature",
     effect="Some engines follow the property and others the protocol, and some refuse the table.",
-    remedy=f"Enable the feature with DeltaEnableFeatureOperator, or unset the property. {OR_BY_COMMIT}",
+    remedy="Enable the feature with enable-feature (DeltaEnableFeatureOperator), or unset the property. "
+    f"{OR_BY_COMMIT}",
     threads=("trinodb/trino#23622",),
     shows="metaData",
     cures=(Cure.EARLIER_VALUES, Cure.LISTED_FEATURES, Cure.UNSET_PROPERTY),

@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.report.report import Finding
 
 #: Maximum number of characters shown of a wrong value.
 _MOST_TEXT = 200
-_TRACK = "Enable the feature rowTracking, for example with DeltaEnableFeatureOperator(features=['rowTracking'])."
+_TRACK = "Enable the feature: enable-feature --feature rowTracking (DeltaEnableFeatureOperator)."
 _state = FAMILY.of(Scope.STATE)
 
 

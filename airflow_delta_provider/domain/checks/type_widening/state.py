@@ -60,7 +60,8 @@ ENABLED_WITHOUT_FEATURE = _state.error(
     name="type-widening-without-feature",
     effect="Writers may widen types, and readers that do not know the feature then fail on older files or read them "
     "wrongly.",
-    remedy="Enable the feature (DeltaEnableFeatureOperator(features=['typeWidening'])), or unset the property. "
+    remedy="Enable the feature with enable-feature --feature typeWidening (DeltaEnableFeatureOperator), or unset the "
+    "property. "
     f"{OR_BY_COMMIT}",
     source=SPEC,
     cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES, Cure.UNSET_PROPERTY),
@@ -70,7 +71,7 @@ RECORD_WITHOUT_FEATURE = _state.warning(
     "delta.typeChanges without the feature",
     name="type-changes-without-feature",
     effect=UNKNOWING,
-    remedy="Enable the feature: DeltaEnableFeatureOperator(features=['typeWidening']).",
+    remedy="Enable the feature: enable-feature --feature typeWidening (DeltaEnableFeatureOperator).",
     source=SPEC,
     cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES, Cure.UNSET_PROPERTY),
 )
@@ -129,7 +130,7 @@ TIMESTAMP_WITHOUT_FEATURE = _state.error(
     "widened to timestamp_ntz without timestampNtz",
     name="widened-to-timestamp-ntz-without-feature",
     effect="Readers that do not know the type try to read the table, and fail.",
-    remedy=f"Enable the feature: DeltaEnableFeatureOperator(features=['timestampNtz']). {OR_BY_COMMIT}",
+    remedy=f"Enable the feature: enable-feature --feature timestampNtz (DeltaEnableFeatureOperator). {OR_BY_COMMIT}",
     source="PROTOCOL.md, Timestamp without timezone",
     cures=(Cure.EARLIER_VALUES, Cure.LISTED_FEATURES),
 )
