@@ -19,11 +19,18 @@ def get_provider_info() -> dict[str, Any]:
             {
                 "integration-name": _INTEGRATION,
                 "external-doc-url": "https://github.com/delta-io/delta/blob/master/PROTOCOL.md",
+                "logo": "/docs/images/logo.svg",
+                "how-to-guide": [
+                    f"/docs/guides/{guide}.md"
+                    for guide in ("audit", "row-tracking", "migrations", "widen-types", "watch-tables", "alerts")
+                ],
                 "tags": ["software"],
             },
             {
                 "integration-name": _PAIMON,
                 "external-doc-url": "https://paimon.apache.org/docs/master/append-table/row-tracking/",
+                "logo": "/docs/images/logo.svg",
+                "how-to-guide": ["/docs/guides/paimon.md"],
                 "tags": ["apache"],
             },
         ],
@@ -80,6 +87,14 @@ def get_provider_info() -> dict[str, Any]:
                 "integration-name": _PAIMON,
                 "python-modules": ["airflow_delta_provider.triggers.paimon_snapshot"],
             },
+        ],
+        "asset-uris": [
+            {
+                "schemes": ["x-delta"],
+                "handler": "airflow_delta_provider.assets.sanitize_uri",
+                "factory": "airflow_delta_provider.assets.table_asset",
+                "to_openlineage_converter": "airflow_delta_provider.assets.convert_asset_to_openlineage",
+            }
         ],
         "hooks": [
             {"integration-name": _INTEGRATION, "python-modules": ["airflow_delta_provider.hooks.delta_spark_submit"]}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from airflow.providers.common.compat.sdk import BaseOperator, Context
+from airflow.providers.common.compat.sdk import BaseHook, BaseOperator, Context
 from airflow.sdk import XComArg
 from typing_extensions import Unpack
 
@@ -38,12 +38,15 @@ class DeltaReportOperator(Reporting, BaseOperator):
     :param on_undetermined: outcome if something could not be decided: ``"warn"``, ``"fail"`` or ``"ignore"``
     :param report_path: folder where each try keeps the report as it read it: a path, or a URI of object storage. The
         default is ``[delta_provider] report_path``, or else a folder next to the logs. (templated)
+    :param databricks_conn_id: connection of the Databricks workspace where the job ran. Asset events of tables with
+        names of three parts are then for ``databricks://HOST/main/sales/orders``, as in Airflow's provider for
+        Databricks. (templated)
     :raises DeltaRequestError: if an argument is wrong, the location is not allowed, or the file is not a report or was
         written by another version of this package
     :raises DeltaReportUnavailableError: if there is no such report yet; the task is retried
     """
 
-    template_fields: Sequence[str] = ("report_uri", "not_before", "report_path")
+    template_fields: Sequence[str] = ("report_uri", "not_before", "report_path", "databricks_conn_id")
 
     def __init__(
         self,
@@ -53,11 +56,13 @@ class DeltaReportOperator(Reporting, BaseOperator):
         on_violation: OnViolation = "fail",
         on_undetermined: OnUndetermined = "warn",
         report_path: Text | None = None,
+        databricks_conn_id: Text | None = None,
         **kwargs: Unpack[TaskArguments],
     ) -> None:
         super().__init__(**cast("dict[str, Any]", kwargs))
         self.report_uri = cast("str", report_uri)
         self.not_before = not_before
+        self.databricks_conn_id = cast("str | None", databricks_conn_id)
         self._report_with(on_violation, on_undetermined, report_path)
         if is_literal(report_uri):
             check_report_path(report_uri, "report_uri")
@@ -93,6 +98,9 @@ class DeltaReportOperator(Reporting, BaseOperator):
         except OSError as error:
             why = f"{type(error).__name__}: {error}"
         raise DeltaReportUnavailableError(f"No report at {self._place}: {why}.")
+
+    def _databricks_host(self) -> str | None:
+        return BaseHook.get_connection(self.databricks_conn_id).host if self.databricks_conn_id else None
 
     @property
     def _place(self) -> str:

@@ -13,6 +13,7 @@ from inspect import signature
 from typing import Any
 from urllib.parse import urlsplit
 
+from airflow_delta_provider.assets import catalog_dataset
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport, Verdict
 from airflow_delta_provider.domain.table_name import TableName, TableNameError
@@ -56,6 +57,7 @@ class TableDataset:
     :param namespace: address of its store
     :param columns: names and SQL types; empty if the report does not have them
     :param change: ``ALTER`` or ``CREATE``; None if it was only read
+    :param also: namespace and name by which a catalog knows it; None if it is named by its location
     """
 
     namespace: str
@@ -64,6 +66,7 @@ class TableDataset:
     version: int | None = None
     assertions: tuple[Assertion, ...] = ()
     change: str | None = None
+    also: tuple[str, str] | None = None
 
 
 def dataset_name(table: str, location: str | None = None) -> tuple[str, str] | None:
@@ -100,7 +103,7 @@ def datasets(report: JobReport) -> tuple[list[TableDataset], list[TableDataset]]
             continue
         columns = tuple((known.get("columns") or {}).items())
         change = ("CREATE" if report.kind == _CREATES else "ALTER") if table.changed else None
-        dataset = TableDataset(*named, columns, table.version, _checked(report.kind, table), change)
+        dataset = TableDataset(*named, columns, table.version, _checked(report.kind, table), change, _in_catalog(table))
         (changed if table.changed else read).append(dataset)
     return read, changed
 
@@ -113,6 +116,14 @@ def results_without_dataset(report: JobReport) -> list[tuple[str, Assertion]]:
 
 def _named(table: TableReport) -> tuple[str, str] | None:
     return dataset_name(table.table, (table.detail or {}).get("location"))
+
+
+def _in_catalog(table: TableReport) -> tuple[str, str] | None:
+    try:
+        identifier = TableName.parse(table.table).identifier
+    except TableNameError:
+        return None
+    return None if identifier is None else catalog_dataset(identifier)
 
 
 def _checked(kind: str, table: TableReport) -> tuple[Assertion, ...]:
@@ -218,7 +229,19 @@ def _facets(dataset: TableDataset) -> Mapping[str, Any]:
         facets["lifecycleStateChange"] = lifecycle_state_change_dataset.LifecycleStateChangeDatasetFacet(
             lifecycleStateChange=changes[dataset.change]
         )
+    if dataset.also is not None and (symlinks := _symlinks(*dataset.also)) is not None:
+        facets["symlinks"] = symlinks
     if dataset.columns:
         fields = [schema_dataset.SchemaDatasetFacetFields(name=name, type=kind) for name, kind in dataset.columns]
         facets["schema"] = schema_dataset.SchemaDatasetFacet(fields=fields)
     return facets
+
+
+def _symlinks(namespace: str, name: str) -> Any:
+    """Return the facet with a dataset's name in a catalog; None if the client has no such facet."""
+    try:
+        from openlineage.client.facet_v2 import symlinks_dataset
+    except ImportError:  # an older client
+        return None
+    named = symlinks_dataset.Identifier(namespace=namespace, name=name, type="TABLE")
+    return symlinks_dataset.SymlinksDatasetFacet(identifiers=[named])

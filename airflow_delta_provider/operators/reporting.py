@@ -119,6 +119,10 @@ class Reporting:
         def output(self) -> Any:
             """An ``XComArg``, typed as Any: Airflow's type is not accepted by typed tasks, and has no index by key."""
 
+    def _databricks_host(self) -> str | None:
+        """Return the workspace whose Unity Catalog has the tables with names of three parts; None if there is none."""
+        return None
+
     def _report_with(
         self, on_violation: OnViolation, on_undetermined: OnUndetermined, report_path: Text | None
     ) -> None:
@@ -172,7 +176,7 @@ class Reporting:
             with logged(self.log, "The findings could not be counted"):
                 count_findings(new)
         with pushes.step("asset events"):
-            add_asset_events(context, self.outlets, report, self.log)
+            add_asset_events(context, self.outlets, report, self.log, self._databricks_host())
         delivery = Delivery(context, report, self._received)
         outcome: Exception | None = None
         try:
@@ -282,17 +286,25 @@ def count_findings(report: JobReport) -> None:
 MAX_CODES = 20
 
 
-def add_asset_events(context: Context, outlets: Iterable[Any], report: JobReport, log: logging.Logger) -> None:
+def add_asset_events(
+    context: Context,
+    outlets: Iterable[Any],
+    report: JobReport,
+    log: logging.Logger,
+    databricks_host: str | None = None,
+) -> None:
     """Add an event to every ``AssetAlias`` in ``outlets`` for each table that was violated, resolved or changed.
 
     Airflow emits the events if the task succeeds, and drops them if it fails.
+
+    :param databricks_host: workspace whose Unity Catalog has the tables with names of three parts; None without one
     """
     aliases = [outlet for outlet in outlets if isinstance(outlet, AssetAlias)]
     if not aliases:
         return
     for table in filter(_is_news, report.tables):
         try:
-            asset = table_asset(table.table)
+            asset = table_asset(table.table, databricks_host=databricks_host)
         except (TableNameError, ValueError) as error:
             log.warning("No asset event for %s: %s", visible(table.table), visible(str(error)))
             continue

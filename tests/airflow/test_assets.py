@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import logging
 import os
+from importlib.util import find_spec
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from airflow.providers.common.compat.sdk import Asset, AssetAlias, Stats
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
-from airflow_delta_provider.assets import table_asset
+from airflow_delta_provider.assets import convert_asset_to_openlineage, sanitize_uri, table_asset
 from airflow_delta_provider.domain.report.report import Finding, Severity, Status, Waiver
 from airflow_delta_provider.domain.table_name import TableNameError
 from airflow_delta_provider.exceptions import DeltaRetryableError
@@ -19,6 +21,11 @@ from airflow_delta_provider.operators.reporting import MAX_CODES, add_asset_even
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
 from tests.airflow.reports import finding, report
 from tests.airflow.test_operators import Run, Store, enable
+
+try:
+    from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
+except ImportError:  # Airflow 3.1
+    from airflow.providers_manager import ProvidersManager as ProvidersManagerTaskRuntime
 
 __all__ = ["spark_submit"]
 LOG = logging.getLogger(__name__)
@@ -42,6 +49,33 @@ LOG = logging.getLogger(__name__)
 def test_table_is_the_asset_of_its_uri(table: str, uri: str) -> None:
     assert table_asset(table).uri == uri
     assert Asset(uri).uri == uri, "Airflow's own spelling, which a DAG may be scheduled on"
+
+
+@pytest.mark.parametrize("host", ["adb-1.azuredatabricks.net", "https://ADB-1.azuredatabricks.net/"])
+def test_table_of_unity_catalog_is_the_asset_of_the_databricks_provider(host: str) -> None:
+    uri = "databricks://adb-1.azuredatabricks.net/main/sales/orders"
+    assert table_asset("main.sales.Orders", databricks_host=host).uri == uri
+    assert table_asset("sales.orders", databricks_host=host).uri == "x-delta://sales/orders"
+    assert table_asset("s3a://lake/orders", databricks_host=host).uri == "s3://lake/orders"
+
+
+def test_provider_registers_its_scheme_with_airflow() -> None:
+    runtime = ProvidersManagerTaskRuntime()
+    found = runtime.asset_uri_handlers["x-delta"]
+    assert found is sanitize_uri
+    assert runtime.asset_factories["x-delta"] is table_asset
+    assert runtime.asset_to_openlineage_converters["x-delta"] is convert_asset_to_openlineage
+    assert found(urlsplit("x-delta://main/sales/orders")).netloc == "main"
+    for wrong in ("x-delta:///orders", "x-delta://main//orders"):
+        with pytest.raises(ValueError, match="parts of a table's name"):
+            found(urlsplit(wrong))
+
+
+@pytest.mark.skipif(find_spec("openlineage") is None, reason="OpenLineage is not there: make lineage installs it")
+@pytest.mark.parametrize("table", ["main.sales.orders", "main.`my.schema`.`50%`"])
+def test_asset_of_a_catalog_name_is_a_dataset(table: str) -> None:
+    dataset = convert_asset_to_openlineage(table_asset(table), None)
+    assert (dataset.namespace, dataset.name) == ("x-delta", table.replace("`", ""))
 
 
 @pytest.mark.parametrize("table", ["lake/orders", "./lake", "", "a..b"])

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.providers.common.compat.sdk import AssetAlias
 from airflow.sdk import DAG
+from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from airflow_delta_provider.domain.report.report import JobReport, Severity
 from airflow_delta_provider.exceptions import (
@@ -123,3 +126,18 @@ def test_a_location_that_is_not_allowed_is_refused(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("AIRFLOW__DELTA_PROVIDER__ALLOWED_LOCATIONS", "s3://lake")
     with pytest.raises(DeltaRequestError, match="report_uri"):
         Judged(written(tmp_path, report())).execute()
+
+
+def test_tables_of_unity_catalog_have_events_of_the_assets_of_databricks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_DBX", '{"conn_type": "databricks", "host": "https://adb-1.azuredatabricks.net/"}')
+    made = report(finding())
+    made = replace(made, tables=tuple(replace(table, table="main.sales.orders") for table in made.tables))
+    judged = Judged(
+        written(tmp_path, made), databricks_conn_id="dbx", on_violation="warn", outlets=[AssetAlias("tables")]
+    )
+    judged.context["outlet_events"] = OutletEventAccessors()
+    judged.execute()
+    (event,) = judged.context["outlet_events"][AssetAlias("tables")].asset_alias_events
+    assert event.dest_asset_key.uri == "databricks://adb-1.azuredatabricks.net/main/sales/orders"

@@ -9,7 +9,12 @@ import pytest
 
 from airflow_delta_provider.domain.report.report import Severity
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
-from airflow_delta_provider.operators.lineage import Assertion, dataset_name, datasets, results_without_dataset
+from airflow_delta_provider.operators.lineage import (
+    Assertion,
+    dataset_name,
+    datasets,
+    results_without_dataset,
+)
 from tests.airflow.reports import finding
 from tests.unit.rendering.reports import WAIVER, of_everything, report_of, sound, undecided, violated
 
@@ -98,3 +103,10 @@ def test_operator_without_a_report_tells_nothing() -> None:
     audit = DeltaAuditProtocolOperator(task_id="t", table="/lake/t")
     assert audit.get_openlineage_facets_on_complete(None) is None
     assert audit.get_openlineage_facets_on_failure(None) is None
+
+
+def test_table_with_a_location_keeps_its_name_in_the_catalog() -> None:
+    located = sound("main.sales.orders", detail={"location": "s3a://lake/orders"})
+    [named, by_path], _ = datasets(report_of(located, sound("s3a://lake/returns")))
+    assert (named.namespace, named.name, named.also) == ("s3://lake", "orders", ("x-delta", "main.sales.orders"))
+    assert by_path.also is None

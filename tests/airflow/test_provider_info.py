@@ -16,6 +16,7 @@ from airflow.providers_manager import ProvidersManager
 
 from airflow_delta_provider.get_provider_info import get_provider_info
 from airflow_delta_provider.operators.approve_migration import DeltaApproveMigrationOperator
+from scripts.sample_blocks import CHECKOUT
 
 try:
     from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
@@ -93,3 +94,9 @@ def test_connection_type_spark_stays_with_the_spark_provider() -> None:
     hook = ProvidersManagerTaskRuntime().hooks["spark"]
     assert hook is not None
     assert hook.package_name == "apache-airflow-providers-apache-spark"
+
+
+def test_guides_and_logos_are_in_the_repository() -> None:
+    for integration in get_provider_info()["integrations"]:
+        for place in (integration["logo"], *integration["how-to-guide"]):
+            assert (CHECKOUT / place.lstrip("/")).is_file(), place

@@ -108,3 +108,11 @@ def test_table_without_a_known_location_is_a_test_of_the_run_and_a_changed_one_i
     [output] = lineage.outputs
     assert json.loads(Serde.to_json(output.facets["lifecycleStateChange"]))["lifecycleStateChange"] == "ALTER"
     assert operator_lineage(report_of(table_report("/lake/t"))).run_facets == {}
+
+
+def test_name_in_the_catalog_is_a_symlink() -> None:
+    located = table_report("main.sales.orders", detail={"location": "s3a://lake/orders"})
+    [dataset] = operator_lineage(report_of(located)).inputs
+    [link] = dataset.facets["symlinks"].identifiers
+    assert (dataset.namespace, dataset.name) == ("s3://lake", "orders")
+    assert (link.namespace, link.name, link.type) == ("x-delta", "main.sales.orders", "TABLE")
