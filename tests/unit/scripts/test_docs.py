@@ -73,6 +73,14 @@ def command_of(kind: Kind) -> str:
     return next(name for name in parser.names() if parser.kind_of(name) is kind)
 
 
+@pytest.mark.parametrize("guide", ["databricks", "dataproc", "emr", "livy", "managed-airflow"])
+def test_guide_of_a_platform_begins_with_what_its_spark_can_do(guide: str):
+    readme, text = (CHECKOUT / "README.md").read_text(), (CHECKOUT / "docs" / "guides" / f"{guide}.md").read_text()
+    [table] = re.findall(r"^\| \| Delta 3\.2.*?(?=\n\n)", readme, re.DOTALL | re.MULTILINE)
+    assert table in text, "the table of README's section What your Spark can do"
+    assert text.index(table) < min(text.index("```"), text.index("\n## "))
+
+
 @each_page
 def test_links_lead_to_files_and_headings(page: Path):
     text = page.read_text(encoding="utf-8")
