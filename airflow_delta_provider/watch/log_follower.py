@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
 )
 from airflow_delta_provider.domain.delta.table_events import Position, Progress
-from airflow_delta_provider.domain.delta.table_head import NewestFirst, TableHead
+from airflow_delta_provider.domain.delta.table_head import NewestFirst, TableHead, changed_partitions
 from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
 from airflow_delta_provider.watch.metadata_folder import newest_after
 
@@ -155,9 +155,11 @@ def heads_from(table_log: ObjectStorageLog, head: TableHead, newest: int) -> lis
     try:
         for version in range(head.version + 1, newest + 1):
             found = NewestFirst()
-            found.take(table_log.read_commit(commit_name(version)))
+            actions = table_log.read_commit(commit_name(version))
+            found.take(actions)
             found.settle(heads[-1].protocol, heads[-1].metadata)
-            heads.append(found.head(version))
+            read = found.head(version)
+            heads.append(replace(read, partitions=changed_partitions(actions, read.metadata)))
     except (BrokenLogError, FileNotFoundError):
         if len(heads) == 1:
             raise

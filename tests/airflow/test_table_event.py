@@ -178,6 +178,7 @@ class TestWhatIsTold:
             "from_version": 0,
             "to_version": 1,
             "commits": 1,
+            "partitions": None,
             "recreated": False,
             "gap": False,
             "timestamp": "2023-11-14T22:13:21.000+00:00",
@@ -203,6 +204,20 @@ class TestWhatIsTold:
             "codes": [],
         }
         json.dumps(event)
+
+    def test_partitions_whose_rows_commits_changed(self, log: TableLog) -> None:
+        """The table becomes a partitioned one, which is a commit; the next two are polled together."""
+        metadata = json.loads(json.dumps(schema("id", "day")))
+        metadata["metaData"]["partitionColumns"] = ["day"]
+
+        def two() -> None:
+            commit(log, 2, {"add": {"path": "a", "partitionValues": {"day": "1"}, "dataChange": True}})
+            commit(log, 3, {"add": {"path": "b", "partitionValues": {"day": ""}, "dataChange": True}})
+
+        one = lambda: commit(log, 1, metadata)  # noqa: E731
+        first, second = told(trigger(log), one, two)
+        assert first["partitions"] == {"changed": [], "more": 0}
+        assert second["partitions"] == {"changed": [{"day": "1"}, {"day": None}], "more": 0}
 
     def test_only_what_was_asked_for(self, log: TableLog) -> None:
         def happen() -> None:

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.delta.commit import provenance_of
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructType, sql_name
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import ChangeKind, MappedField, MappedSchema, column_changes
-from airflow_delta_provider.domain.delta.table_head import NOTHING, HeadMark, TableHead
+from airflow_delta_provider.domain.delta.table_head import NOTHING, HeadMark, Partition, TableHead
 from airflow_delta_provider.domain.text import short_digest
 
 #: Maximum number of listed columns and properties.
@@ -240,7 +240,8 @@ def events_since(
     broken = progress.recreated or progress.gap
     if kind is EventKind.COMMIT:
         if heads:
-            yield _event(kind, table, position, before, heads[-1], progress, commits=len(heads))
+            partitions = None if broken else _partitions(heads)
+            yield _event(kind, table, position, before, heads[-1], progress, commits=len(heads), partitions=partitions)
         return
     for head in heads:
         changed = _changed(kind, position.mark, before, head)
@@ -249,6 +250,17 @@ def events_since(
             yield event
             position = event.position
         before, broken = head, False
+
+
+def _partitions(heads: Sequence[TableHead]) -> dict[str, Any] | None:
+    """Return the partitions whose rows commits changed; None if those of a commit are unknown."""
+    found: set[Partition] = set()
+    for head in heads:
+        if head.partitions is None:
+            return None
+        found |= head.partitions
+    listed = sorted(found, key=str)
+    return {"changed": [dict(each) for each in listed[:MOST_LISTED]], "more": max(0, len(listed) - MOST_LISTED)}
 
 
 def violation_event(

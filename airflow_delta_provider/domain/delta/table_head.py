@@ -14,9 +14,42 @@ from typing import Any
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.features.log import IN_COMMIT_TIMESTAMP
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.text import short_digest
+
+#: Pairs of partition column and value, in the order of the columns; a value is as in the log, or None for NULL.
+Partition = tuple[tuple[str, str | None], ...]
+
+
+def _value(value: Any) -> str | None:
+    """Return a partition value; the log writes NULL as null or as an empty string."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError
+    return value or None
+
+
+def changed_partitions(actions: Iterable[Action], metadata: Metadata) -> frozenset[Partition] | None:
+    """Return the partitions whose rows a commit changed; None if unknown, or if the table has no partitions.
+
+    :param actions: actions of the commit
+    :param metadata: metadata after the commit
+    """
+    if not metadata.partition_columns:
+        return None
+    mode = metadata.properties.mapping_mode
+    try:
+        fields = {field.name.lower(): field for field in metadata.schema.fields}
+        stored = [(name, physical_name(fields[name.lower()], mode)) for name in metadata.partition_columns]
+        found = {
+            tuple((name, _value(file["partitionValues"][key])) for name, key in stored)
+            for action in actions
+            for file in (action.get("add"), action.get("remove"))
+            if file is not None and file.get("dataChange") is not False
+        }
+    except (BrokenLogError, KeyError, TypeError, AttributeError):  # such as a remove action without its values
+        return None
+    return frozenset(found)
 
 
 @dataclass(frozen=True)
@@ -28,6 +61,8 @@ class TableHead:
         if unknown
     :param before: latest time in commits shortly before it, in milliseconds since the epoch; read only if the clock of
         this commit's writer seems to be slow
+    :param partitions: partitions whose rows the commit changed, each as pairs of column and value; None if unknown, or
+        if the table has no partitions
     """
 
     version: int
@@ -36,6 +71,7 @@ class TableHead:
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
     written: float | None = field(default=None, compare=False)
     before: int | None = field(default=None, compare=False)
+    partitions: frozenset[Partition] | None = field(default=None, compare=False)
 
     @property
     def committed_at(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from airflow_delta_provider.domain.delta.table_events import (
     events_since,
     head_changes,
 )
-from airflow_delta_provider.domain.delta.table_head import NOTHING, TableHead
+from airflow_delta_provider.domain.delta.table_head import NOTHING, TableHead, changed_partitions
 
 Field = dict[str, Any]
 LEGACY = Protocol(1, 2)
@@ -165,3 +166,42 @@ def test_gap_is_told_by_the_state_that_it_led_to() -> None:
 )
 def test_table_is_the_one_that_was_known(found: TableHead, fits: bool) -> None:
     assert Position.of(PLAIN).fits(found) is fits
+
+
+class TestPartitions:
+    MAPPED = Metadata(
+        "a",
+        json.dumps(struct(field("Day", "string", 1), field("v", "long", 2))),
+        ("day",),
+        configuration={"delta.columnMapping.mode": "name"},
+    )
+
+    def test_names_are_those_of_the_columns_and_rewrites_do_not_count(self) -> None:
+        actions = [
+            {"commitInfo": {}},
+            {"add": {"path": "x", "partitionValues": {"p1": "1"}, "dataChange": True}},
+            {"remove": {"path": "y", "partitionValues": {"p1": None}, "dataChange": True}},
+            {"add": {"path": "z", "partitionValues": {"p1": "3"}, "dataChange": False}},
+        ]
+        assert changed_partitions(actions, self.MAPPED) == {(("day", "1"),), (("day", None),)}
+        assert changed_partitions(actions, head(1, field("v")).metadata) is None
+
+    @pytest.mark.parametrize(
+        "action",
+        [
+            {"remove": {"path": "y", "dataChange": True}},
+            {"add": {"path": "x", "partitionValues": {"p2": "1"}}},
+            {"add": {"path": "x", "partitionValues": {"p1": {}}}},
+            {"add": []},
+        ],
+    )
+    def test_what_the_log_does_not_say_is_not_known(self, action: dict[str, Any]) -> None:
+        assert changed_partitions([action], self.MAPPED) is None
+
+    def test_many_are_counted_and_one_unknown_commit_makes_all_unknown(self) -> None:
+        many = frozenset((("day", f"{number:03}"),) for number in range(MOST_LISTED + 5))
+        heads = [head(0), replace(head(1), partitions=many), replace(head(2), partitions=frozenset())]
+        (event,) = events_since(EventKind.COMMIT, "/t", Position.of(heads[0]), Progress(heads))
+        assert (len(event.payload["partitions"]["changed"]), event.payload["partitions"]["more"]) == (MOST_LISTED, 5)
+        (event,) = events_since(EventKind.COMMIT, "/t", Position.of(heads[0]), Progress([*heads, head(3)]))
+        assert event.payload["partitions"] is None
