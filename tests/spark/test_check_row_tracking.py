@@ -162,7 +162,7 @@ def test_table_whose_row_ids_cannot_be_relied_upon_is_undecided_with_the_remedy(
         report = check(built(builder), level)
         assert (report.verdict, codes(report)) == (Verdict.UNDETERMINED, [code])
         assert report.findings[0].severity is Severity.UNDECIDED
-        assert "DeltaEnableFeatureOperator(features=['rowTracking'])" in report.findings[0].message
+        assert "enable-feature --feature rowTracking (DeltaEnableFeatureOperator)" in report.findings[0].message
 
 
 def test_table_of_ten_thousand_columns_passes(tmp_path, check):

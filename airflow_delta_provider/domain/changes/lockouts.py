@@ -317,6 +317,7 @@ def _found(
 ) -> Finding:
     outcome = outcome_of(reasons)
     deciding = _deciding(outcome, reasons)
+    unversioned = outcome is Outcome.UNKNOWN and subject.member.version is None and subject.member.profile.has_releases
     rule: Rule = _RULES[outcome]
     facts: dict[str, Any] = {"engine": subject.member.name}
     parts = []
@@ -336,7 +337,7 @@ def _found(
     by_feature = [reason for reason in deciding if not reason.effect]
     cases = [_case(reason, outcome, is_change=is_change) for reason in deciding if reason.effect]
     if by_feature or not cases:
-        parts.append(_SENTENCES[outcome, is_change])
+        parts.append(_UNVERSIONED if unversioned else _SENTENCES[outcome, is_change])
         parts.append(" ({sources}).")
         features = list(dict.fromkeys(reason.subject for reason in by_feature if reason.subject))
         facts["features"] = features or ["the protocol"]
@@ -344,8 +345,7 @@ def _found(
     if cases:
         parts.append(" {cases}" if by_feature else "{cases}")
         facts["cases"] = Prose(" ".join(dict.fromkeys(cases)))
-    unversioned = outcome is Outcome.UNKNOWN and subject.member.version is None and subject.member.profile.has_releases
-    if unversioned:
+    if unversioned and cases and not by_feature:
         parts.append(" Its version is not known, and releases differ.")
     remedy = DECLARE_VERSION if unversioned else _remedy(rule, deciding)
     return rule.found("".join(parts), severity=severity, remedy=remedy, subject=subject.member.name, **facts)
@@ -374,6 +374,7 @@ def _remedy(rule: Rule, deciding: Collection[Reason]) -> str | None:
     return " ".join(dict.fromkeys(remedies))
 
 
+_UNVERSIONED = "Its version is not known, and not every release is known to support {features}"
 #: Sentence for an outcome; the flag is True for a change.
 _SENTENCES = {
     (Outcome.READ_LOCKED, True): "It would be locked out of reading by {features}",

@@ -157,6 +157,9 @@ def test_unknown_support_of_an_engine_that_must_stay_withholds_the_change_until_
     (finding,) = cleared.undecided
     assert (cleared.refusals, finding.code, finding.severity) == ((), "CP04", Severity.UNDECIDED)
     assert f"{finding.subject} must stay able to read" in finding.message
+    assert ("Its version is not known, and not every release" in finding.message) == (
+        engine in ("delta-rs", "nightly export")
+    )
     assert f"accept_unknown=['{finding.subject}']" in finding.message
     assert with_lockouts(made.plan, made.refusals, preflight, ["another"]).undecided == cleared.undecided
     cleared = with_lockouts(made.plan, made.refusals, preflight, [accepted])
