@@ -244,3 +244,20 @@ def test_a_writer_that_is_faster_does_not_lose_its_commit(
         report = apply(session, hiding, planned)
     assert (report.verdict, report.version) == (Verdict.PASS, 3)
     assert DeltaTable(str(hiding)).metadata().configuration["owner"] == "somebody"
+
+
+def test_a_table_goes_back_to_an_earlier_version_if_nothing_else_helps(
+    session: SparkDeltaSession, tmp_path: Path
+) -> None:
+    path = tmp_path / "parts"
+    write_deltalake(str(path), pa.table({"id": [1, 2], "p": pa.array([1, 2], pa.int32())}), partition_by=["p"])
+    write_deltalake(str(path), pa.table({"id": [3], "p": pa.array([3], pa.int32())}), mode="append")
+    commit = path / "_delta_log" / f"{1:020d}.json"
+    commit.write_text(commit.read_text().replace('"p":"3"', '"p":"three"'))
+    (found,) = [finding for finding in audit(path).findings if finding.code == "AC12"]
+    (left,) = [each for each in plan(path)["left_open"] if each["code"] == "AC12"]
+    assert "All rows that versions 1 to 1 wrote: 1 data file." in left["why"]
+    report = apply(session, path, plan(path, found.fingerprint or ""))
+    assert report.changed, report.findings
+    assert sorted(row.id for row in session.spark.read.format("delta").load(str(path)).collect()) == [1, 2]
+    assert audit(path).verdict is Verdict.PASS

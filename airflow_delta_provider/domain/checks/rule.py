@@ -341,6 +341,10 @@ class Cure(Enum):
     """A data file is copied and committed as a new one, so that its rows get new row ids."""
     MISSING_FILE = "reference to a missing file"
     """The reference to a data file that is gone is removed."""
+    IDENTITY_MARK = "high water mark of an identity column"
+    """The high water mark of an identity column is set past all known values."""
+    EARLIER_VERSION = "earlier version"
+    """The table goes back to the version before the finding, as by RESTORE: rows written since are lost."""
     DERIVED_FILE = "derived file"
     """A file that the commits make dispensable is moved aside: a checkpoint, a checksum, a compaction."""
 
@@ -404,7 +408,8 @@ class Rule:
     @property
     def all_cures(self) -> tuple[Cure, ...]:
         """Ways to repair the table, in the order in which they are tried."""
-        return self.family.cures if self.cures is None else self.cures
+        own = self.family.cures if self.cures is None else self.cures
+        return (*own, Cure.EARLIER_VERSION) if isinstance(self.remedy, Restore) else own
 
     def found(
         self,

@@ -84,6 +84,9 @@ class Past(Interface):
     def heads(self, version: int) -> LoggedTable | None:
         """Return a version without its files; None if the log cannot reconstruct it."""
 
+    def version(self, version: int) -> LoggedTable | None:
+        """Return a version with all its files; None if the log cannot reconstruct it."""
+
     def added(self, path: str, version: int) -> Json | None:
         """Return the body of the last ``add`` action of a path up to a version; None if there is none."""
 
@@ -147,6 +150,7 @@ class Correction:
     :param removed: keys of files whose reference is removed
     :param copied: keys of files that are copied under a new path
     :param again: keys of files that are committed again as they are
+    :param back_to: earlier version that the table goes back to, and the table then
     :param loses: information that is lost: sentences
     :param sees: differences that readers see afterwards: sentences
     """
@@ -156,6 +160,7 @@ class Correction:
     removed: tuple[FileKey, ...] = ()
     copied: tuple[FileKey, ...] = ()
     again: tuple[FileKey, ...] = ()
+    back_to: tuple[int, LoggedTable] | None = None
     loses: tuple[str, ...] = ()
     sees: tuple[str, ...] = ()
 
@@ -164,6 +169,8 @@ class Correction:
 
         :raises KeyError: if the table does not have a value that the correction starts from
         """
+        if self.back_to is not None:
+            return self.back_to[1]
         changed = table.changed(self.changes)
         copied = {key: changed.files[key] for key in self.copied}
         return replace(
@@ -525,6 +532,57 @@ def _timestamp_start(situation: Situation) -> Iterator[Correction]:
     changes = (Change(place, value_at(table.metadata, place[1:]), (due[name],)) for name, place in places.items())
     if wrong := tuple(change for change in changes if change.before != change.after):
         yield Correction(Cure.TIMESTAMP_START, wrong)
+
+
+@cures(Cure.IDENTITY_MARK)
+def _identity_mark(situation: Situation) -> Iterator[Correction]:
+    """Set the high water mark of an identity column to the next value of its sequence past a known one."""
+    value, column = situation.facts.get("value"), situation.finding.column
+    if column is None or type(value) is not int:
+        return
+    place = (*field_place(parse_path(column), ["field"] * len(parse_path(column))), "metadata")
+    keys = value_at(situation.table.values(), place)
+    known = keys[0] if keys and isinstance(keys[0], Mapping) else {}
+    start, step, mark = (known.get(f"delta.identity.{key}") for key in ("start", "step", "highWaterMark"))
+    if type(start) is not int or type(step) is not int or step == 0:
+        return
+    values = [value, *([mark] if type(mark) is int else [])]
+    furthest = max(values) if step > 0 else min(values)
+    after = start + -(-(furthest - start) // step) * step
+    if after != mark:
+        whole = (*place, "delta.identity.highWaterMark")
+        change = Change(whole, value_at(situation.table.values(), whole), (after,))
+        yield Correction(Cure.IDENTITY_MARK, (change,))
+
+
+@cures(Cure.EARLIER_VERSION)
+def _earlier_version(situation: Situation) -> Iterator[Correction]:
+    """Go back to the version before the finding. Protocol and high water marks stay, as RESTORE leaves them."""
+    finding, now = situation.finding, situation.table
+    if not finding.version or finding.at_or_before:
+        return
+    before = situation.past.version(finding.version - 1)
+    if before is None:
+        return
+    live = now.files.keys() - now.removed
+    if any(situation.past.stored(path) is None for path, _ in before.files.keys() - live):
+        return  # a data file of that version is gone, or it is not known to be there
+    try:
+        features = [Protocol.from_json(table.protocol).features for table in (before, now)]
+        protocol = _with_features(Protocol.from_json(now.protocol), features[0] | features[1]).to_json()
+    except (KeyError, ValueError):
+        return
+    metadata = {**before.metadata, CONFIGURATION: {**(before.metadata.get(CONFIGURATION) or {})}}
+    ids = [_integer((table.metadata.get(CONFIGURATION) or {}).get(MAX_COLUMN_ID)) for table in (before, now)]
+    if MAX_COLUMN_ID in metadata[CONFIGURATION]:
+        metadata[CONFIGURATION][MAX_COLUMN_ID] = str(max(number for number in ids if number is not None))
+    marks = {ROW_TRACKING_DOMAIN: now.domains[ROW_TRACKING_DOMAIN]} if ROW_TRACKING_DOMAIN in now.domains else {}
+    gone = frozenset(live - before.files.keys())
+    after = LoggedTable(protocol, metadata, {**before.domains, **marks}, {**now.files, **before.files}, gone)
+    last, files = situation.state.version, len(gone)
+    loses = f"All rows that versions {finding.version} to {last} wrote: {files} data file{'s' * (files != 1)}."
+    sees = f"The table is as in version {finding.version - 1}."
+    yield Correction(Cure.EARLIER_VERSION, back_to=(finding.version - 1, after), loses=(loses,), sees=(sees,))
 
 
 def visible_columns(metadata: Json) -> dict[str, tuple[str, ...]]:

@@ -287,7 +287,7 @@ def commit_actions(before: LoggedTable, after: LoggedTable, now: int) -> list[Ac
             continue
         if file_key(add) != key:
             actions.append({"remove": _removed(before.files[key], now, data_change=False)})
-        actions.append({FILE: {**add, "dataChange": False}})
+        actions.append({FILE: {**add, "dataChange": key not in before.files}})
     actions += ({FILE: add} for add in copies.values())
     return actions
 

@@ -57,6 +57,8 @@ class Correct:
         if len(made.changes) > _MOST_CHANGES:
             parts.append(f"{len(made.changes) - _MOST_CHANGES} more values")
         sentences = [f"{made.cure.value[:1].upper()}{made.cure.value[1:]}: {'; '.join(parts)}." if parts else ""]
+        if made.back_to is not None:
+            sentences.append(f"Go back to version {made.back_to[0]}, as RESTORE does.")
         sentences += [f"Copy {path} to {copy_name(path)}, and commit the copy instead." for path, _ in made.copied]
         sentences += [f"Remove the reference to {path}." for path, _ in made.removed]
         sentences += [f"Commit {path} again as it is." for path, _ in made.again]
@@ -184,7 +186,8 @@ def _canonical(step: Step) -> Any:
     changes = [
         [list(change.place), None if change.is_fresh else [change.before, change.after]] for change in made.changes
     ]
-    return ["correct", made.cure.value, changes, list(made.removed), list(made.copied), list(made.again)]
+    back_to = None if made.back_to is None else made.back_to[0]
+    return ["correct", made.cure.value, changes, list(made.removed), list(made.copied), list(made.again), back_to]
 
 
 def _step(step: Step) -> PlanStep:

@@ -79,6 +79,9 @@ class Planner:
                 if found is not None:
                     table, after, correction = found
                     fixed = tuple(other for other in open_now if _key(other) not in set(map(_key, after)))
+                    if correction.back_to is not None:  # earlier corrections no longer matter
+                        fixed = (*(other for each in repaired for other in each.fixes), *fixed)
+                        repaired.clear()
                     repaired.append(Repaired(correction, fixed))
                     open_now, progress = list(after), True
         places = {_key(finding): place for place, finding in enumerate(open_now)}

@@ -329,6 +329,15 @@ class _Trials:
             return None
         return LoggedTable(dict(base.protocol), dict(base.metadata), dict(base.state.domains))
 
+    def version(self, version: int) -> LoggedTable | None:
+        try:
+            base = self._log.read_commit_base(version)
+            files = {file_key(add): dict(add) for add in self._log.live_adds(base.state, complete=True)}
+        except (BrokenLogError, MissingFileError):
+            return None
+        files = {key: add for key, add in files.items() if key in (base.state.files or {})}
+        return LoggedTable(dict(base.protocol), dict(base.metadata), dict(base.state.domains), files)
+
     def added(self, path: str, version: int) -> Json | None:
         try:
             segment = select_segment(self._names, version)

@@ -47,6 +47,9 @@ class Kept:
     def heads(self, version: int) -> LoggedTable | None:
         return logged(self._commits[: version + 1]) if version >= 0 else None
 
+    def version(self, version: int) -> LoggedTable | None:
+        return self.heads(version)
+
     def added(self, path: str, version: int) -> Json | None:
         adds = [
             a["add"] for c in self._commits[: version + 1] for a in c if "add" in a and a["add"].get("path") == path
