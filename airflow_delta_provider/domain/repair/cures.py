@@ -93,8 +93,11 @@ class Past(Interface):
     def commit_of(self, version: int) -> Sequence[Mapping[str, Any]]:
         """Return the actions of a commit; empty if it is no longer kept."""
 
-    def paths_of(self, finding: Finding) -> Collection[str]:
-        """Return the paths of all files that have the same problem as the one that a finding names."""
+    def paths_of(self, finding: Finding, *, of_rule: bool) -> Collection[str]:
+        """Return the paths of the files that a finding stands for.
+
+        :param of_rule: True for all files that break its rule, by whichever commit
+        """
 
     def stored(self, path: str) -> Stored | None:
         """Return what the storage knows of a data file; None if it is missing, or if nothing is read."""

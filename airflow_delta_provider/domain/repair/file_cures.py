@@ -23,9 +23,12 @@ from airflow_delta_provider.domain.report.answers import ABSENT, RightStatistics
 _STATS = "stats"
 
 
-def _files(situation: Situation) -> Iterator[tuple[FileKey, Json]]:
-    """Yield the live files that a finding names, with their ``add`` actions."""
-    paths = {situation.finding.path, *situation.past.paths_of(situation.finding)}
+def _files(situation: Situation, *, of_rule: bool = False) -> Iterator[tuple[FileKey, Json]]:
+    """Yield the live files that a finding is about, with their ``add`` actions.
+
+    :param of_rule: True for all files that break its rule: what loses nothing is corrected in all of them at once
+    """
+    paths = {situation.finding.path, *situation.past.paths_of(situation.finding, of_rule=of_rule)}
     for key, add in situation.table.files.items():
         if key[0] in paths and key not in situation.table.removed and key not in situation.table.copied:
             yield key, add
@@ -47,7 +50,7 @@ def _for_all(
 
     :param better: yields fields of an ``add`` action with better values
     """
-    files = [(key, add, list(better(add))) for key, add in _files(situation)]
+    files = [(key, add, list(better(add))) for key, add in _files(situation, of_rule=True)]
     for number in range(max((len(found) for _, _, found in files), default=0)):
         each = ((key, add, found[min(number, len(found) - 1)]) for key, add, found in files if found)
         if changes := tuple(change for key, add, values in each for change in _set(key, add, values)):

@@ -122,6 +122,11 @@ class Planning:
         open_now = [finding for finding in found.findings if finding.is_open]
         steps, open_now = self._moved_aside(open_now)
         hidden = tuple(name for step in steps for name in step.files)
+        if not steps and not any(rule_of(finding).all_cures for finding in open_now):
+            state = self.table.log.read_state()
+            now = LoggedTable(state.protocol.to_json(), {})
+            left = tuple((finding, why_left(finding, needs_permission=())) for finding in open_now)
+            return RepairPlan(self._name, state, now, now, (), left, tuple(self.permit), self.level)
         base = self._base(hidden)
         before = self._logged(base, hidden)
         trials = _Trials(self, base, before, hidden, open_now)
@@ -355,17 +360,14 @@ class _Trials:
             return self._log.read_commit(commit_name(version))
         return ()
 
-    def paths_of(self, finding: Finding) -> Collection[str]:
+    def paths_of(self, finding: Finding, *, of_rule: bool) -> Collection[str]:
         if rule_of(finding).scope is Scope.DATA:
             return tuple(self._planning._right) if _is_of_statistics(finding) else ()
         standing = self._memory.facts.standing if self._memory.facts else ()
-        kind = (finding.code, finding.version, finding.column, finding.subject)
-        return {
-            path
-            for each in standing
-            for path in each.paths
-            if (each.finding.code, each.finding.version, each.finding.column, each.finding.subject) == kind
-        }
+        same = (each for each in standing if each.finding.code == finding.code)
+        if not of_rule:
+            same = (each for each in same if _group(each.finding) == _group(finding))
+        return {path for each in same for path in each.paths}
 
     def stored(self, path: str) -> Stored | None:
         if path not in self._stored:
@@ -386,6 +388,11 @@ class _Trials:
         with suppress(MissingFileError, FooterError, UnreadFileError, StorageError, OSError):
             rows = data.footer(LiveFile(path, size, None, None)).num_rows
         return Stored(size, written, rows, None, planning._right.get(path))
+
+
+def _group(finding: Finding) -> tuple[object, ...]:
+    """Return the identity of findings that are reported as one."""
+    return finding.code, finding.version, finding.column, finding.subject
 
 
 def _is_of_statistics(finding: Finding) -> bool:

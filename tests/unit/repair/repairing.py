@@ -59,7 +59,7 @@ class Kept:
     def commit_of(self, version: int) -> Sequence[Mapping[str, Any]]:
         return self._commits[version]
 
-    def paths_of(self, finding: Finding) -> tuple[str, ...]:
+    def paths_of(self, finding: Finding, *, of_rule: bool) -> tuple[str, ...]:
         return ()
 
     def stored(self, path: str) -> Stored | None:
