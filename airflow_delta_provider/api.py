@@ -49,6 +49,7 @@ def audit(
     waivers: Sequence[Mapping[str, Any]] = (),
     ownership: Sequence[Mapping[str, Any]] = (),
     state_path: str | None = None,
+    findings_table: str | None = None,
     seconds_per_table: float | None = None,
     storage: Mapping[str, str] | None = None,
     spark: SparkSession | None = None,
@@ -66,6 +67,7 @@ def audit(
     :param waivers: accepted findings, as mappings
     :param ownership: entries with table, owner and severities, as mappings
     :param state_path: directory for incremental state
+    :param findings_table: Delta table to append the findings to
     :param seconds_per_table: time limit per table
     :param storage: options of object stores, such as ``region`` and ``endpoint``; never a secret
     :param spark: session that reads the tables; None to read them in this process
@@ -82,6 +84,7 @@ def audit(
         waivers=tuple(waivers),
         ownership=tuple(ownership),
         state_path=state_path,
+        findings_table=findings_table,
         seconds_per_table=seconds_per_table,
     )
     return _run(options, tables, storage, spark, progress)

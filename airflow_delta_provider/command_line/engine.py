@@ -72,6 +72,8 @@ def _why_spark(kind: Kind, options: Options, tables: Iterable[str]) -> str | Non
         return f"{kind.name} changes tables"
     if options.needs_rows:
         return f"{kind.name} reads rows with these options"
+    if options.records_in_catalog:
+        return f"{options.findings_table} is a name in a catalog; {_nearest_path(options.findings_table or '')}"
     named = next(filter(is_catalog_name, tables), None)
     return None if named is None else f"{named} is a name in a catalog; {_nearest_path(named)}"
 

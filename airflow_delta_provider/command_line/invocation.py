@@ -305,11 +305,15 @@ def _options(kind: Kind, parsed: argparse.Namespace, config: Config, fail_on: st
         if place is not None and name in options.declared() and name not in parsed:
             called[name] = f"{config.name}: {name}"
             setattr(parsed, name, _document(options, name, place, config))
+    if config.findings_table and "findings_table" in options.declared() and "findings_table" not in parsed:
+        called["findings_table"] = f"{config.name}: findings_table"
+        parsed.findings_table = config.findings_table
     for name in ("waivers", "ownership"):
         if name in parsed:
             setattr(parsed, name, renamed_entries(content_of(getattr(parsed, name)), project.written))
-    if getattr(parsed, "state_path", None):
-        parsed.state_path = project.typed_folder(parsed.state_path)
+    for name in ("state_path", "findings_table"):
+        if place := getattr(parsed, name, None):
+            setattr(parsed, name, project.typed_folder(place) if "/" in place or name == "state_path" else place)
     try:
         read = read_options(parsed, options)
         read.check_names()

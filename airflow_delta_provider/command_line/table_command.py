@@ -42,7 +42,9 @@ def run_table_command(command: str, kind: Kind, words: Sequence[str], *, as_jobs
         terminal.note(f"this package does not know a table feature {feature!r}; the engine may.")
     choice = choose(kind, invocation.options, invocation.tables, parsed, invocation.config)
     terminal.detail(f"engine {choice.name}: {choice.why}")
-    delta = invocation.options.needs_delta(by_name=any(map(is_catalog_name, invocation.tables)))
+    options = invocation.options
+    by_name = any(map(is_catalog_name, invocation.tables))
+    delta = options.findings_table is not None or options.needs_delta(by_name=by_name)
     try:
         with opened(choice, invocation, terminal, delta=delta) as session:
             output.check(session)
@@ -99,6 +101,8 @@ def _run(
         known = isinstance(failure, RuntimeError)
         terminal.error(str(failure) if known else session.understand(failure).message)
         return ExitCode.FAULT
+    for warning in report.warnings:
+        terminal.error(warning)
     if not output.write(report, session):
         return ExitCode.FAULT
     if spec_file is not None and (spec_file.place or output.is_aside):

@@ -294,9 +294,14 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
     def _storage_settings(self, workspace: Workspace) -> dict[str, str]:
         if not self._storage_conn_id:
             return {}
+        options = self._request.options
         return storage_settings(
             self.get_connection(self._storage_conn_id),
-            [*self._request.tables, *(folder for _, folder in self._request.options.folders)],
+            [
+                *self._request.tables,
+                *(folder for _, folder in options.folders),
+                *filter(None, [options.findings_table]),
+            ],
             local=is_local(self._connection["master"]),
             keep=workspace.write_secret,
         )

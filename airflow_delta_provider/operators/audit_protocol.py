@@ -30,14 +30,14 @@ from airflow_delta_provider.operators.arguments import (
     read_config_file,
     read_entries,
 )
-from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
+from airflow_delta_provider.operators.delta_task import CheckArguments, DeltaCheckOperator
 
 #: Options that the configuration file may set.
-_CONFIGURED = ("level", "fail_on", "state_path")
+_CONFIGURED = ("level", "fail_on", "state_path", "findings_table")
 _DEFAULTS = {"level": "log", "fail_on": "error"}
 
 
-class DeltaAuditProtocolOperator(DeltaReadOperator):
+class DeltaAuditProtocolOperator(DeltaCheckOperator):
     """Check the full history of Delta tables against every rule of the protocol.
 
     Changes nothing, and names the commits that broke a rule. Reads the log itself, even for tables that an engine
@@ -51,8 +51,8 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         to ``error``, ``warning``, ``undecided`` or ``off``. (templated)
     :param schema: catalog schema whose Delta tables are all checked, instead of ``table`` and ``tables``. (templated)
     :param config: path of a ``delta-provider.toml``, relative to the DAG's file: the same file that the command line
-        uses. It provides ``tables`` with their owners, ``exclude``, ``waivers``, ``state_path``, ``fail_on``, ``level``
-        and ``engine`` if these arguments are left out; its other keys belong to the command line
+        uses. It provides ``tables`` with their owners, ``exclude``, ``waivers``, ``state_path``, ``findings_table``,
+        ``fail_on``, ``level`` and ``engine`` if these arguments are left out; its other keys belong to the command line
     :param exclude: patterns of tables to leave out. A pattern with a slash matches paths; another one matches the last
         part of a path, or a whole name. (templated)
     :param level: ``"log"`` applies the rules of the log; ``"footers"`` also reads the footers of data files; ``"data"``
@@ -76,11 +76,11 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
     :param show_hidden_rows: True to count, with Delta Spark and ``deltalake``, the rows that queries lose by wrong
         statistics; needs level ``"data"``. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaCheckOperator`.
     """
 
     options_type = AuditOptions
-    template_fields: Sequence[str] = (*DeltaReadOperator.template_fields, *AuditOptions.templated(), "exclude")
+    template_fields: Sequence[str] = (*DeltaCheckOperator.template_fields, *AuditOptions.templated(), "exclude")
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         seconds_per_table: float | None = None,
         fleet: Document = None,
         show_hidden_rows: Flag = False,
-        **kwargs: Unpack[ReadArguments],
+        **kwargs: Unpack[CheckArguments],
     ) -> None:
         if schema is not None:
             if kwargs.get("table") is not None or kwargs.get("tables") is not None:
@@ -163,7 +163,9 @@ class DeltaAuditProtocolOperator(DeltaReadOperator):
         wanted = self.engine or self._configured.engine or "spark"
         if wanted != "auto":
             return wanted
-        return "spark" if options.needs_rows or any(map(is_catalog_name, tables)) else "python"
+        if options.needs_rows or options.records_in_catalog or any(map(is_catalog_name, tables)):
+            return "spark"
+        return "python"
 
     def _names_tables_elsewhere(self) -> bool:
         return self.table is None and self.tables is None and bool(self._configured.tables)

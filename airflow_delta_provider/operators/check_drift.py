@@ -6,10 +6,10 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.migration_options import CheckDriftOptions
 from airflow_delta_provider.operators.arguments import Document, Specs
-from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
+from airflow_delta_provider.operators.delta_task import CheckArguments, DeltaCheckOperator
 
 
-class DeltaCheckDriftOperator(DeltaReadOperator):
+class DeltaCheckDriftOperator(DeltaCheckOperator):
     """Compare Delta tables with their specs, and name the commits that changed them.
 
     Changes nothing, and reads no rows. A table is VIOLATED if a plan would change it. Each difference is a finding with
@@ -23,12 +23,12 @@ class DeltaCheckDriftOperator(DeltaReadOperator):
         YAML file, as for :class:`~airflow_delta_provider.operators.plan_migration.DeltaPlanMigrationOperator`.
         (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaCheckOperator`.
     """
 
     options_type = CheckDriftOptions
 
-    def __init__(self, *, spec: Specs, policy: Document = None, **kwargs: Unpack[ReadArguments]) -> None:
+    def __init__(self, *, spec: Specs, policy: Document = None, **kwargs: Unpack[CheckArguments]) -> None:
         super().__init__(**kwargs)
         self.spec = spec
         self.policy = policy

@@ -14,15 +14,15 @@ from airflow_delta_provider.operators.arguments import (
     Text,
     Version,
 )
-from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
+from airflow_delta_provider.operators.delta_task import CheckArguments, DeltaCheckOperator
 
 
-class PaimonCheckRowTrackingOperator(DeltaReadOperator):
+class PaimonCheckRowTrackingOperator(DeltaCheckOperator):
     """Check that ``_ROW_ID`` and ``_SEQUENCE_NUMBER`` of Apache Paimon tables can be relied upon.
 
-    Changes nothing, and needs neither Paimon's nor Delta's jars: it reads a table's files on any store that Spark can
-    read. A table that breaks a rule is VIOLATED. The finding names the commit that broke the rule, with its kind,
-    operation and user. ``version`` of a report and of a finding is the id of a snapshot.
+    Changes nothing, and needs no jars of Paimon, and of Delta only for ``findings_table``: it reads a table's files on
+    any store that Spark can read. A table that breaks a rule is VIOLATED. The finding names the commit that broke the
+    rule, with its kind, operation and user. ``version`` of a report and of a finding is the id of a snapshot.
 
     - ``"metadata"``: options and schemas, snapshots, manifests and their entries for data files, for every snapshot
       that is kept. Data files are not read.
@@ -45,7 +45,7 @@ class PaimonCheckRowTrackingOperator(DeltaReadOperator):
     :param fail_on_reassigned: True to report an error, not a warning, if Paimon itself gave unchanged rows new ids.
         Sort compaction and clustering do so. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaCheckOperator`.
     """
 
     options_type = PaimonCheckRowTrackingOptions
@@ -59,9 +59,10 @@ class PaimonCheckRowTrackingOperator(DeltaReadOperator):
         source: PaimonSource = "auto",
         state_path: Text | None = None,
         fail_on_reassigned: Flag = False,
-        **kwargs: Unpack[ReadArguments],
+        **kwargs: Unpack[CheckArguments],
     ) -> None:
-        kwargs.setdefault("delta_jars", PROVIDED)
+        if kwargs.get("findings_table") is None:
+            kwargs.setdefault("delta_jars", PROVIDED)
         super().__init__(**kwargs)
         self.level = level
         self.since_snapshot = since_snapshot

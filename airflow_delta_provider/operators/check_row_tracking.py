@@ -6,10 +6,10 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
 from airflow_delta_provider.operators.arguments import Level, Names, Version
-from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
+from airflow_delta_provider.operators.delta_task import CheckArguments, DeltaCheckOperator
 
 
-class DeltaCheckRowTrackingOperator(DeltaReadOperator):
+class DeltaCheckRowTrackingOperator(DeltaCheckOperator):
     """Check that the row ids of Delta tables are unique, and stable since a version.
 
     Changes nothing. The only table data that it reads are ``key_columns`` and the row ids that rewritten files keep in
@@ -36,7 +36,7 @@ class DeltaCheckRowTrackingOperator(DeltaReadOperator):
     :param key_columns: columns whose values identify a row: a key must keep its row id from ``compare_to_version`` to
         the latest version. These columns are read. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaCheckOperator`.
     """
 
     options_type = CheckRowTrackingOptions
@@ -47,7 +47,7 @@ class DeltaCheckRowTrackingOperator(DeltaReadOperator):
         level: Level = "data",
         compare_to_version: Version = None,
         key_columns: Names | None = None,
-        **kwargs: Unpack[ReadArguments],
+        **kwargs: Unpack[CheckArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.level = level

@@ -6,10 +6,10 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.check_options import RECENT_DAYS, CheckCompatibilityOptions
 from airflow_delta_provider.operators.arguments import Document, Flag, Names, Text, Types
-from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
+from airflow_delta_provider.operators.delta_task import CheckArguments, DeltaCheckOperator
 
 
-class DeltaCompatibilityCheckOperator(DeltaReadOperator):
+class DeltaCompatibilityCheckOperator(DeltaCheckOperator):
     """Show which engines cannot use Delta tables, now or with more features.
 
     Changes nothing, and reads no rows. It checks the engines that wrote to the table in the last ``days``, according to
@@ -27,7 +27,7 @@ class DeltaCompatibilityCheckOperator(DeltaReadOperator):
     :param probe: True to also open each table with the ``deltalake`` package that is installed where the job runs, and
         read one row. (templated)
 
-    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaCheckOperator`.
     """
 
     options_type = CheckCompatibilityOptions
@@ -40,7 +40,7 @@ class DeltaCompatibilityCheckOperator(DeltaReadOperator):
         days: float | Text = RECENT_DAYS,
         fleet: Document = None,
         probe: Flag = False,
-        **kwargs: Unpack[ReadArguments],
+        **kwargs: Unpack[CheckArguments],
     ) -> None:
         super().__init__(**kwargs)
         self.features = features

@@ -193,6 +193,10 @@ class DeltaJobOperator(Reporting, AttachingOperator):
                 access.check_table(table)
             if request.options.state_path:
                 access.check_path("state_path", request.options.state_path, tables=request.tables)
+            if request.options.findings_table:
+                access.check_table(request.options.findings_table)
+                if (place := TableName.parse(request.options.findings_table).location) is not None:
+                    access.check_path("findings_table", place, tables=request.tables)
             if self.report_path:
                 folder = ReportPlace(check_report_path(self.report_path)).bare
                 access.check_path("report_path", folder, tables=request.tables, used_here=True)
@@ -210,6 +214,7 @@ class DeltaJobOperator(Reporting, AttachingOperator):
                 labels=_labels(context),
                 allowed_locations=allowed,
                 exclude=self._excluded(),
+                **_attempt(context),
             )
         finally:
             self._context = None
@@ -292,6 +297,13 @@ class DeltaJobOperator(Reporting, AttachingOperator):
                         "path or a URI.",
                         path=folder,
                     )
+            place = options.findings_table
+            if place and not options.records_in_catalog and is_relative(TableName.parse(place).location or ""):
+                raise RequestError(
+                    "{findings_table} is {path!r}, which is relative to the folder of the driver. Give an absolute "
+                    "path or a URI.",
+                    path=place,
+                )
         check_tables(tables, patterns=self.options_type.takes_patterns, relative=False)
 
     def _tables(self) -> tuple[str, ...]:
@@ -320,6 +332,14 @@ def in_order(request: JobRequest, report: JobReport | None, earlier: dict[str, T
     if report is None:
         return JobReport(request.kind, now, now, tables, {"spark": None, "delta": None})
     return replace(report, tables=tables)
+
+
+def _attempt(context: Context) -> dict[str, Any]:
+    """Return the id and the number of the task's try."""
+    instance: Any = context["ti"]
+    place = (instance.dag_id, instance.run_id, instance.task_id, instance.map_index, instance.try_number)
+    named = getattr(instance, "id", None) or "/".join(map(str, place))
+    return {"attempt": str(named), "try_number": instance.try_number}
 
 
 def _labels(context: Context) -> dict[str, Any]:

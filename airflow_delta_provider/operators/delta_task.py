@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.request import option as values
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.operators.arguments import EngineName, Flag, JobArguments, is_literal
+from airflow_delta_provider.operators.arguments import EngineName, Flag, JobArguments, Text, is_literal
 from airflow_delta_provider.operators.delta_job import DeltaJobOperator
 
 _ENGINES = get_args(EngineName)
@@ -64,10 +64,38 @@ class DeltaReadOperator(DeltaJobOperator):
                 "{engine} is 'python', which reads no rows and asks no catalog, and the other arguments ask for that. "
                 "Leave out {engine}, or use a {level} below 'data'."
             )
+        if options is not None and options.records_in_catalog and self._engine(options, tables) == "python":
+            raise RequestError(
+                "{findings_table} is {table!r}, a name in a catalog, and {engine} is 'python', which asks no catalog. "
+                "Leave out {engine}, or name the table by its path or URI.",
+                table=options.findings_table,
+            )
 
     def _engine(self, options: Options, tables: Sequence[str]) -> str:
         del options, tables
         return self.engine or "spark"
+
+
+class CheckArguments(ReadArguments, total=False):
+    """The arguments of all operators that check tables."""
+
+    findings_table: Text | None
+
+
+class DeltaCheckOperator(DeltaReadOperator):
+    """Base of the operators that check tables.
+
+    :param findings_table: Delta table to which the job appends a row for each table and each finding, once per try: a
+        path, a URI, or with Spark a catalog name. It is created if it does not exist. If it cannot be written, the log
+        has a warning, and the outcome of the task stays the same. With engine ``"python"``, the worker needs the
+        package ``deltalake``. ``docs/guides/findings-table.md`` has the columns. (templated)
+
+    For the other arguments see :class:`~airflow_delta_provider.operators.delta_task.DeltaReadOperator`.
+    """
+
+    def __init__(self, *, findings_table: Text | None = None, **kwargs: Unpack[ReadArguments]) -> None:
+        super().__init__(**kwargs)
+        self.findings_table = findings_table
 
 
 class DeltaChangeOperator(DeltaJobOperator):

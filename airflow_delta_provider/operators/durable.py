@@ -67,7 +67,7 @@ def digest_of(request: JobRequest, *without: str) -> str:
 
     :param without: keys of its wire form to leave out, in addition to the keys that differ by try
     """
-    left_out = dict.fromkeys(("receipt", "received", "retry_since", *without))
+    left_out = dict.fromkeys(("receipt", "received", "retry_since", "attempt", "try_number", *without))
     return hashlib.sha256(json.dumps({**request.to_json(), **left_out}, sort_keys=True).encode()).hexdigest()
 
 

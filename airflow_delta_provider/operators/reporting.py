@@ -25,7 +25,7 @@ from airflow_delta_provider.domain.report.pages import REPORT_KEY, TABLES_KEY, E
 from airflow_delta_provider.domain.report.report import Finding, JobReport, ReportPlace, Status, TableReport, Verdict
 from airflow_delta_provider.domain.report.summary import findings_of, summarise
 from airflow_delta_provider.domain.table_name import TableNameError
-from airflow_delta_provider.domain.text import visible
+from airflow_delta_provider.domain.text import shown_lines, visible
 from airflow_delta_provider.exceptions import (
     DeltaFaultError,
     DeltaRequestError,
@@ -167,6 +167,8 @@ class Reporting:
 
         :param new: report of this try alone; the findings of earlier tries are already counted
         """
+        for warning in report.warnings:
+            self.log.warning("%s", shown_lines(warning))
         place = self._keep(context, report)
         pushes = Postponed(self.log)
         summary: dict[str, Any] = {}

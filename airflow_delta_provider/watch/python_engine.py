@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from logging import Logger
 from typing import Any
 
@@ -12,6 +13,7 @@ from airflow_delta_provider.domain.text import shown_lines
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.storages import Storages
+from airflow_delta_provider.watch.delta_options import delta_options
 from airflow_delta_provider.watch.metadata_folder import StorageAddress, filesystem_of
 
 
@@ -25,13 +27,15 @@ def run_here(request: JobRequest, storage_conn_id: str | None, log: Logger) -> J
     :raises StorageSetupError: if Airflow has no filesystem for a location here
     """
     storages = Storages(filesystems=_filesystems(request, storage_conn_id) if storage_conn_id else None)
-    return run(request, python_session(storages), lambda line: log.info("%s", shown_lines(line)))
+    options = partial(delta_options, storage_conn_id) if storage_conn_id else None
+    return run(request, python_session(storages, options), lambda line: log.info("%s", shown_lines(line)))
 
 
 def _filesystems(request: JobRequest, conn_id: str) -> dict[str, Any]:
     """Return a connection's filesystems for the locations of a request, by scheme as written there."""
     found: dict[str, Any] = {}
-    for place in (*request.tables, *(folder for _, folder in request.options.folders)):
+    folders = (folder for _, folder in request.options.folders)
+    for place in (*request.tables, *folders, *filter(None, [request.options.findings_table])):
         scheme = place.partition("://")[0].lower()
         if scheme in ("", "file", place.lower()) or scheme in found:
             continue

@@ -409,7 +409,7 @@ def test_check_travels_in_the_request(
 ) -> None:
     spark_submit.does(
         "assert request['kind'] == 'check-row-tracking', request\n"
-        f"assert request['options'] == {options}, request\n"
+        f"assert request['options'] == {options | {'findings_table': None}}, request\n"
         "assert request['dry_run'] is False, request\n"
         "report()"
     )
@@ -428,6 +428,7 @@ def test_check_of_paimon_tables_travels_in_the_request_and_asks_for_no_jar_of_de
         "key_columns": [],
         "source": "auto",
         "state_path": None,
+        "findings_table": None,
         "fail_on_reassigned": True,
     }
     spark_submit.does(
@@ -441,6 +442,8 @@ def test_check_of_paimon_tables_travels_in_the_request_and_asks_for_no_jar_of_de
     operator.render_template_fields({"params": {"since": 7, "fail": True}})
     assert operator.execute(Run().context)["verdict"] == "PASS"
     assert operator.delta_jars == "provided"
+    recording = PaimonCheckRowTrackingOperator(task_id="u", table="/t", findings_table="/f")
+    assert recording.delta_jars is None  # Delta writes the findings
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import json
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
+from airflow_delta_provider.domain.report.findings_table import FindingsTableError
+from airflow_delta_provider.domain.request.check_options import AuditOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.exceptions import DeltaFaultError, DeltaRequestError, DeltaViolationError
+from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.run.runner import run as run_job
+from airflow_delta_provider.jobs.storage.storages import Storages
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.operators.check_paimon_row_tracking import PaimonCheckRowTrackingOperator
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from airflow_delta_provider.operators.column_mapping_usage import DeltaColumnMappingUsageOperator
 from airflow_delta_provider.operators.delta_task import DeltaReadOperator
 from airflow_delta_provider.operators.table_detail import DeltaTableDetailOperator
+from airflow_delta_provider.watch.delta_options import delta_options
 from airflow_delta_provider.watch.metadata_folder import DeltaLogUnreadableError
 from tests.airflow.table_logs import RecordingFileSystem, TableLog, attach_store, metadata, protocol
 from tests.airflow.test_operators import Run
+from tests.small_s3 import SmallS3
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Table
 from tests.unit.states import field
@@ -149,3 +159,81 @@ def test_storage_that_nothing_serves_is_a_fault_with_the_remedy() -> None:
 
     with pytest.raises(DeltaFaultError, match="nothing here reads lakefs:// without Spark"):
         audit.execute(Run().context)
+
+
+def test_findings_are_recorded_with_the_task_once_per_try(damaged: Path, tmp_path: Path) -> None:
+    table = tmp_path / "ops" / "findings"
+    audit = DeltaAuditProtocolOperator(task_id="t", table=str(damaged), engine="python", findings_table=str(table))
+
+    run = Run()
+    for _ in range(2):
+        with pytest.raises(DeltaViolationError, match="MD03"):
+            audit.execute(run.context)
+
+    found = DeltaTable(str(table)).to_pyarrow_table().to_pylist()
+    assert sorted((row["record"], row["code"]) for row in found) == [("finding", "MD03"), ("table", None)]
+    assert {(row["dag_id"], row["task_id"], row["try_number"]) for row in found} == {
+        (run.context["ti"].dag_id, "t", run.context["ti"].try_number)
+    }
+
+
+def test_findings_that_cannot_be_recorded_change_no_outcome(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    audit = DeltaAuditProtocolOperator(task_id="t", table=str(good), engine="python", findings_table=f"{tmp_path}/")
+    summary = audit.execute(Run().context)
+
+    assert summary["verdict"] == "PASS"
+    assert "The findings were not recorded" in capsys.readouterr().out
+
+
+def test_findings_in_a_catalog_need_spark(good: Path) -> None:
+    with pytest.raises(DeltaRequestError, match=r"findings_table is 'ops\.findings', a name in a catalog"):
+        DeltaAuditProtocolOperator(task_id="t", table=str(good), engine="python", findings_table="ops.findings")
+
+
+def test_findings_on_s3_are_written_with_the_connection(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SmallS3().running() as s3:
+        s3.load(good, "good")
+        extra = {"endpoint_url": s3.endpoint, "region_name": "us-east-1"}
+        connection = {"conn_type": "aws", "login": "access", "password": "hidden", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps(connection))
+
+        request = JobRequest((str(good),), AuditOptions(findings_table="s3://lake/ops/findings"), attempt="a")
+        options = partial(delta_options, "lake")
+        storages = Storages(
+            {"endpoint": s3.endpoint, "region": "us-east-1", "access_key_id": "access", "secret_access_key": "hidden"}
+        )
+        assert run_job(request, python_session(storages, options)).warnings == ()
+        assert "ops/findings/_delta_log/00000000000000000001.json" in s3.objects
+
+
+@pytest.mark.parametrize(
+    ("connection", "location", "said"),
+    [
+        ({"conn_type": "aws", "extra": {"role_arn": "arn"}}, "s3://lake/f", "has role_arn, which deltalake cannot use"),
+        ({"conn_type": "aws"}, "gs://lake/f", "is of type 'aws', which has no options for gs://"),
+    ],
+)
+def test_connection_that_cannot_be_used_is_named(
+    connection: dict[str, Any], location: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps(connection))
+    with pytest.raises(FindingsTableError, match=said):
+        delta_options("lake", location)
+
+
+def test_connections_of_azure_and_google_become_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    azure = {"conn_type": "adls", "login": "client", "password": "secret", "extra": {"tenant_id": "t"}}
+    monkeypatch.setenv("AIRFLOW_CONN_AZURE", json.dumps({**azure, "host": "acc.dfs.core.windows.net"}))
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_GOOGLE", json.dumps({"conn_type": "google_cloud_platform", "extra": {"keyfile_dict": {"a": 1}}})
+    )
+    assert delta_options("azure", "abfss://c@acc.dfs.core.windows.net/f") == {
+        "account_name": "acc",
+        "tenant_id": "t",
+        "client_id": "client",
+        "client_secret": "secret",
+    }
+    assert delta_options("google", "gs://lake/f") == {"google_service_account_key": '{"a": 1}'}
+    assert delta_options("google", "/lake/f") == {}

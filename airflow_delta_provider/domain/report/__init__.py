@@ -2,6 +2,7 @@
 
 - ``answers.py``: evidence, details, plans and usage, with the labels of their keys.
 - ``report.py``: findings, verdicts, and the reports of tables and jobs. ``report.schema.json`` is written from it.
+- ``findings_table.py``: columns and rows of the table in which checks record findings.
 - ``summary.py``, ``pages.py``: the parts of a report that fit into XCom.
 - ``confirmation.py``: findings that were reported earlier, and receipts; ``transport.py``: the way out of a driver.
 
@@ -12,5 +13,6 @@ the contract between Airflow and the jobs.
   ``docs/reference/report.md``; then run ``make docs``.
 - A new key of evidence, details, plans or usage: a field in ``answers.py``. Schema and texts follow.
 - A new value in the XCom of tasks: ``summarise`` in ``summary.py``.
+- A new column of the table of findings: the end of its part of ``COLUMNS`` in ``findings_table.py``; see the guide.
 - A new format for people belongs in ``domain/rendering``.
 """

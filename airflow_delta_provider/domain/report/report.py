@@ -396,6 +396,7 @@ class JobReport:
     :param finished_at: end of the job, ISO 8601, UTC
     :param tables: reports of the tables, in the order of the request
     :param engine: versions of the software that ran the job
+    :param warnings: problems of the run that do not affect the verdict, in sentences; absent if there are none
     """
 
     kind: str
@@ -403,6 +404,7 @@ class JobReport:
     finished_at: str = field(metadata=TIME)
     tables: tuple[TableReport, ...]
     engine: Mapping[str, str | None] = field(metadata=defined("engine"))
+    warnings: tuple[str, ...] = field(default=(), metadata=LATER)
 
     @property
     def verdict(self) -> Verdict:
@@ -422,6 +424,7 @@ class JobReport:
             "started_at": self.started_at,
             "finished_at": self.finished_at,
             "engine": dict(self.engine),
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
             "tables": [table.to_json() for table in self.tables],
         }
 
@@ -441,6 +444,7 @@ class JobReport:
                     finished_at=wire["finished_at"],
                     tables=tuple(TableReport.from_json(table) for table in wire["tables"]),
                     engine=wire.get("engine", {}),
+                    warnings=tuple(wire.get("warnings", ())),
                 )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DamagedReportError(f"it is not a whole report ({error!r})") from error

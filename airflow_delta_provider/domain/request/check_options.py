@@ -33,6 +33,7 @@ from airflow_delta_provider.domain.request.options import (
     FeatureNames,
     Names,
     ReadsFiles,
+    RecordsFindings,
     SavesState,
     SqlTypes,
 )
@@ -48,7 +49,7 @@ LEVELS = ("log", "footers", "data")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckRowTrackingOptions(ReadsFiles):
+class CheckRowTrackingOptions(RecordsFindings):
     """Options to check that row ids are unique and stable."""
 
     kind: ClassVar[str] = "check-row-tracking"
@@ -388,7 +389,7 @@ RECENT_DAYS = 7
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckCompatibilityOptions(ReadsFiles):
+class CheckCompatibilityOptions(RecordsFindings):
     """Options to find the engines that a table locks out, now or with more features."""
 
     kind: ClassVar[str] = "check-compatibility"

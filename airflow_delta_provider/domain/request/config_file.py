@@ -47,6 +47,7 @@ class Config:
     :param exclude: patterns of tables to leave out
     :param waivers: accepted findings
     :param state_path: folder where audits save state
+    :param findings_table: table to which checks append their findings
     :param policy: file with the policy for rules about plans and drift
     :param fleet: file of the engines that use the tables
     :param fail_on: lowest severity that fails: ``error``, ``warning`` or ``never``
@@ -64,6 +65,7 @@ class Config:
     exclude: tuple[str, ...] = ()
     waivers: tuple[Mapping[str, Any], ...] = ()
     state_path: str | None = None
+    findings_table: str | None = None
     policy: str | None = None
     fleet: str | None = None
     fail_on: str | None = None
@@ -116,6 +118,7 @@ _KEYS: Mapping[str, Any] = {
     "exclude": list,
     "waivers": list,
     "state_path": str,
+    "findings_table": str,
     "policy": str,
     "fleet": str,
     "fail_on": str,
@@ -126,6 +129,8 @@ _KEYS: Mapping[str, Any] = {
     "storage": dict,
     "spark": {"master": str, "packages": list, "conf": dict},
 }
+#: Keys whose values are places; relative paths start at the folder of the file.
+_PLACES = ("state_path", "findings_table", "policy", "fleet")
 _CHOICES: Mapping[str, Sequence[str]] = {
     "fail_on": ("error", "warning", "never"),
     "level": ("log", "footers", "data"),
@@ -200,7 +205,8 @@ class _Reader:
         entries = tuple(given.get("tables", ()))
         spark = given.get("spark", {})
         simple = {key: given[key] for key in _CHOICES if key in given}
-        places = {key: _below(self.folder, given[key]) for key in ("state_path", "policy", "fleet") if key in given}
+        places = {key: given[key] for key in _PLACES if key in given}
+        places = {key: self._place(key, place) for key, place in places.items()}
         return Config(
             tables=tuple(self._table(number, entry) for number, entry in enumerate(entries, start=1)),
             ownership=tuple(entry for entry in entries if not isinstance(entry, str)),
@@ -218,6 +224,10 @@ class _Reader:
             **simple,
             **places,
         )
+
+    def _place(self, key: str, place: str) -> str:
+        is_name = key == "findings_table" and "/" not in place  # a table of a catalog
+        return place if is_name else _below(self.folder, place)
 
     def _table(self, number: int, entry: Any) -> str:
         name = entry.get("table") if isinstance(entry, Mapping) else entry

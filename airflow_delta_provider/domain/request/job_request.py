@@ -29,6 +29,8 @@ class JobRequest:
     :param retry_since: start of the task run, ISO 8601, if it may have had an earlier attempt. Commits of that attempt
         under the same labels count as made by this one
     :param exclude: patterns of tables that the patterns in ``tables`` leave out
+    :param attempt: id of the task's try, under which findings are recorded; None outside Airflow
+    :param try_number: number of that try; None outside Airflow
     """
 
     tables: tuple[str, ...]
@@ -41,6 +43,8 @@ class JobRequest:
     received: Receipts = field(default_factory=dict)
     retry_since: str | None = None
     exclude: tuple[str, ...] = ()
+    attempt: str | None = None
+    try_number: int | None = None
 
     def __post_init__(self) -> None:
         for table in self.tables:
@@ -66,8 +70,10 @@ class JobRequest:
 
     @property
     def may_need_delta(self) -> bool:
-        """True if the job may need Delta on Spark's classpath, for its options or for a catalog name."""
-        return self.options.needs_delta(by_name=any(map(is_catalog_name, self.tables)))
+        """True if the job may need Delta on Spark's classpath: for options, a catalog name, or a table of findings."""
+        return self.options.findings_table is not None or self.options.needs_delta(
+            by_name=any(map(is_catalog_name, self.tables))
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -82,6 +88,8 @@ class JobRequest:
             "received": dict(self.received),
             "retry_since": self.retry_since,
             "exclude": list(self.exclude),
+            "attempt": self.attempt,
+            "try_number": self.try_number,
         }
 
     @classmethod
@@ -109,4 +117,6 @@ class JobRequest:
             received=dict(wire.get("received", {})),
             retry_since=wire.get("retry_since"),
             exclude=tuple(wire.get("exclude", ())),
+            attempt=wire.get("attempt"),
+            try_number=wire.get("try_number"),
         )

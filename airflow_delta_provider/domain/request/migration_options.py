@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.request.change_options import RewritesFiles, UpgradesProtocol
 from airflow_delta_provider.domain.request.check_options import FleetFile
 from airflow_delta_provider.domain.request.option import Directory, Document, Documents, Flag, Value, as_json, option
-from airflow_delta_provider.domain.request.options import Names, Options, ReadsFiles
+from airflow_delta_provider.domain.request.options import Names, Options, ReadsFiles, RecordsFindings
 from airflow_delta_provider.domain.spec.files import SUFFIXES, is_spec_file, parse_files, read_specs
 from airflow_delta_provider.domain.spec.policy import Policy, PolicyError
 from airflow_delta_provider.domain.spec.problem import SpecError
@@ -302,7 +302,7 @@ class ApplyMigrationOptions(JudgesPlans, UpgradesProtocol, RewritesFiles):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckDriftOptions(DeclaresTables, HasPolicy, ReadsFiles):
+class CheckDriftOptions(RecordsFindings, DeclaresTables, HasPolicy):
     """Options to compare tables with their specs."""
 
     kind: ClassVar[str] = "check-drift"

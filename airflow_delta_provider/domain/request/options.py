@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from typing import Any, ClassVar
@@ -21,6 +22,7 @@ from airflow_delta_provider.domain.request.option import (
     option,
     read_literal,
 )
+from airflow_delta_provider.domain.table_name import TableName, TableNameError, is_catalog_name, place_of
 from airflow_delta_provider.domain.text import did_you_mean
 
 
@@ -305,6 +307,16 @@ class Options:
         return (("state_path", self.state_path),) if self.state_path else ()
 
     @property
+    def findings_table(self) -> str | None:
+        """Table to which the job appends its findings; None if it appends them nowhere."""
+        return None
+
+    @property
+    def records_in_catalog(self) -> bool:
+        """True if the table of findings is named in a catalog, and so is written with Spark."""
+        return self.findings_table is not None and is_catalog_name(self.findings_table)
+
+    @property
     def needs_rows(self) -> bool:
         """True if the job reads rows or uses a catalog, and so needs Spark."""
         return True
@@ -368,8 +380,55 @@ class ReadsFiles(Options):
         return by_name
 
 
+class TablePlace(Value):
+    """The name of one table: a path, a URI or a name in a catalog; or none."""
+
+    def checked(self, option: str, value: Any) -> str | None:
+        if value is None:
+            return None
+        try:
+            name = TableName.parse(value)
+        except TableNameError as error:
+            raise RequestError("{option}: {error}", option=option, error=error) from None
+        if name.may_be_pattern:
+            raise RequestError("{option} is {value!r}, a pattern. Name one table.", option=option, value=value)
+        return name.text
+
+    def from_template(self, option: str, value: Any) -> Any:
+        """Return the name; an empty string means none."""
+        del option
+        return value or None
+
+
 @dataclass(frozen=True, kw_only=True)
-class SavesState(ReadsFiles):
+class RecordsFindings(ReadsFiles):
+    """Options of a kind that may append its findings to a table."""
+
+    findings_table: str | None = option(
+        TablePlace(),
+        "Delta table to append the findings to, a row for each: a path, a URI or, with Spark, a catalog name",
+        metavar="TABLE",
+    )
+
+    def check_tables(self, tables: Iterable[str]) -> None:
+        """Check that the table of findings is none of the tables to check."""
+        tables = tuple(tables)
+        super().check_tables(tables)
+        if self.findings_table is None:
+            return
+        own = place_of(TableName.parse(self.findings_table))
+        for table in tables:
+            with suppress(TableNameError):  # the table's own report has the error
+                if place_of(TableName.parse(table)) == own:
+                    raise RequestError(
+                        "{findings_table} is {table!r}, which is also one of the tables to check. Leave it out there, "
+                        "or name another table for the findings.",
+                        table=table,
+                    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavesState(RecordsFindings):
     """Options of a kind that may save state, in one file per table."""
 
     #: Options that select a part of a table or of the rules. They cannot be combined with a saved state.

@@ -4,6 +4,7 @@
 - ``table_log.py``, ``kept_log.py``: a log as values, and lookups in the commits that are kept.
 - ``checkpoint_files.py``, ``arrow_checkpoint.py``, ``python_checkpoint.py``: Parquet checkpoints, by several readers.
 - ``recent_writers.py``, ``engine_traits.py``: the engines that wrote lately; files, read for conditions of engines.
+- ``findings_writer.py``: appends findings to a table by the package ``deltalake``.
 
 Imports ``jobs/tables``, ``jobs/storage``, ``jobs/process.py`` and ``domain``; no Spark. ``jobs/paimon`` must not
 import it. The other folders of ``jobs`` above it do, and so do ``command_line`` and ``watch/health.py``. Files are

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
@@ -22,6 +22,7 @@ from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.delta.table_log import TableLog
+from airflow_delta_provider.jobs.process import Submitter
 from airflow_delta_provider.jobs.storage.local_storage import local_path
 from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
 from airflow_delta_provider.jobs.storage.storages import Storages
@@ -119,7 +120,19 @@ class OpenTable:
 
 
 class DeltaSession(TableSession):
-    """A session that opens Delta tables."""
+    """A session that opens Delta tables.
+
+    :param delta_options: returns the options with which the package ``deltalake`` reaches a location's store
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        submitter: Submitter | None = None,
+        delta_options: Callable[[str], Mapping[str, str]] = lambda _: {},
+    ) -> None:
+        super().__init__(storage, submitter)
+        self.delta_options = delta_options
 
     def require_delta(self) -> None:
         """Check that an engine for changing Delta tables is available.
@@ -197,9 +210,15 @@ class DeltaSession(TableSession):
         )
 
 
-def python_session(storage: Storage | None = None) -> DeltaSession:
+def python_session(
+    storage: Storage | None = None, delta_options: Callable[[str], Mapping[str, str]] | None = None
+) -> DeltaSession:
     """Return a session that reads files itself.
 
     :param storage: storage of the tables; default: local files and object stores
+    :param delta_options: see :class:`DeltaSession`; default: the options of ``storage``
     """
-    return DeltaSession(storage or Storages())
+    if storage is None or isinstance(storage, Storages):
+        storages = storage or Storages()
+        return DeltaSession(storages, delta_options=delta_options or storages.delta_options)
+    return DeltaSession(storage, delta_options=delta_options or (lambda _: {}))

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS, load
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.process import Progress, TableCount, silent
+from airflow_delta_provider.jobs.run.findings_recorder import FindingsRecorder, location_of_findings
 from airflow_delta_provider.jobs.run.tables import FolderNotListedError, NamedTables, expand
 from airflow_delta_provider.jobs.storage.errors import EngineError
 from airflow_delta_provider.jobs.tables.session import Reach, TableError
@@ -41,7 +42,9 @@ def run(
     """
     started = _now()
     before = session.reach
-    session.reach = Reach(session.storage, request.allowed_locations, request.options.state_path)
+    session.reach = Reach(
+        session.storage, request.allowed_locations, request.options.state_path, location_of_findings(request, session)
+    )
     try:
         with session.working():
             return _run(request, session, progress, started, take, errors or {})
@@ -63,11 +66,13 @@ def _run(
     named = _named(request, session, progress)
     named = replace(named, errors={**named.errors, **errors})
     count = TableCount(len(named.tables), progress)
+    recorder = FindingsRecorder(request, session, started)
     tables = []
     for report in _run_tables(named, request, session, count.each_step):
         count.count(report)
+        recorder.take(report)
         tables.append(report if take is None else take(report))
-    return JobReport(request.kind, started, _now(), tuple(tables), engine)
+    return JobReport(request.kind, started, _now(), tuple(tables), engine, recorder.write(progress))
 
 
 def _named(request: JobRequest, session: DeltaSession, progress: Progress) -> NamedTables:

@@ -175,6 +175,24 @@ _OPENED_BY: Mapping[str, Callable[[StoreUri, Mapping[str, str]], Any]] = {
 SCHEMES = frozenset(_OPENED_BY)
 
 
+def delta_options(scheme: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options for the package ``deltalake``, which reads credentials and regions from the environment.
+
+    :param scheme: scheme of the location
+    :param options: options that were given, with obstore's names
+    """
+    prefixes = _AZURE if _OPENED_BY[scheme] is _open_azure else _GOOGLE if _OPENED_BY[scheme] is _open_google else _AWS
+    config = {name: value for name, value in _config(options, prefixes).items() if name not in _DEFAULTS}
+    endpoint = next((config[name] for name in ("endpoint", "endpoint_url") if name in config), "")
+    if prefixes is _AWS:
+        endpoint = endpoint or next(filter(None, map(os.environ.get, _AWS_ENDPOINTS)), "")
+    if prefixes is _AZURE:
+        config = {**_azure_environment(), **config}
+    if endpoint.startswith("http://"):
+        config.setdefault("allow_http", "true")
+    return {**_DEFAULTS, **config}
+
+
 #: Stores that list names in order, and from a given name on.
 _IN_ORDER = frozenset({"s3", "s3a", "s3n", "gs", "gcs"})
 #: Ending of the names of buckets that list in no order: Amazon's directory buckets.

@@ -71,6 +71,13 @@ class Storages(Storage):
                 self._by_scheme[scheme] = self._open(scheme)
             return self._by_scheme[scheme]
 
+    def delta_options(self, location: str) -> Mapping[str, str]:
+        """Return the options with which the package ``deltalake`` reaches a location's store."""
+        from airflow_delta_provider.jobs.storage.object_storage import SCHEMES, delta_options
+
+        scheme = location.partition("://")[0].lower()
+        return delta_options(scheme, self._options) if scheme in SCHEMES else {}
+
     def _open(self, scheme: str) -> Storage:
         from airflow_delta_provider.jobs.storage.object_storage import SCHEMES
 

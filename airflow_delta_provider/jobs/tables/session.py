@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.table_name import (
     check_found,
     check_outside_data,
     check_path,
+    normal_location,
 )
 from airflow_delta_provider.jobs.process import Submitter
 from airflow_delta_provider.jobs.storage.errors import EngineError, understand, unexpected
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from airflow_delta_provider.domain.formats.avro.file import Codec
 
 
-#: Name of the option in Airflow, and on the command line.
-_STATE_PATH = "state_path (--state-path)"
+#: Names of the options in Airflow, and on the command line.
+_STATE_PATH, _FINDINGS_TABLE = "state_path (--state-path)", "findings_table (--findings-table)"
 
 
 class Reach:
@@ -38,12 +39,20 @@ class Reach:
 
     :param allowed: entries of ``[delta_provider] allowed_locations``; empty allows all
     :param state_path: folder for the job's saved state
+    :param findings_table: location of the table of findings
     """
 
-    def __init__(self, storage: Storage, allowed: Sequence[str] = (), state_path: str | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        allowed: Sequence[str] = (),
+        state_path: str | None = None,
+        findings_table: str | None = None,
+    ) -> None:
         self._storage = storage
         self._allowed = allowed
-        self._state_path = state_path
+        named = {_STATE_PATH: state_path, _FINDINGS_TABLE: findings_table}
+        self._written = {argument: place for argument, place in named.items() if place is not None}
 
     @property
     def is_bounded(self) -> bool:
@@ -57,9 +66,15 @@ class Reach:
         """
         if self.is_bounded and (refusal := check_found(name, self._storage.real_location(location), self.roots)):
             return refusal
-        if self._state_path is None:
-            return None
-        return self._state_refusal or check_outside_data(_STATE_PATH, self._storage.qualify(self._state_path), location)
+        if self.written_refusal is not None:
+            return self.written_refusal
+        refusals = (
+            _itself(place, location)
+            if argument == _FINDINGS_TABLE and _is_same(self._storage, place, location)
+            else check_outside_data(argument, self._storage.qualify(place), location)
+            for argument, place in self._written.items()
+        )
+        return next((refusal for refusal in refusals if refusal is not None), None)
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
@@ -73,26 +88,42 @@ class Reach:
             return root
 
     @cached_property
-    def _state_refusal(self) -> Finding | None:
-        """The reason why state must not be saved at the requested path; None if it may."""
-        if self._state_path is None:
-            return None
-        path = self._storage.real_location(self._state_path)
+    def written_refusal(self) -> Finding | None:
+        """The reason why state or findings must not be written where the request says; None if they may."""
+        refusals = (self._refusal_of(argument, place) for argument, place in self._written.items())
+        return next((refusal for refusal in refusals if refusal is not None), None)
+
+    def _refusal_of(self, argument: str, place: str) -> Finding | None:
+        path = self._storage.real_location(place)
         # Catalog prefixes alone leave no place for state. Locations are compared with links resolved.
         allowed = self.roots if self.is_bounded else self._allowed
-        if refusal := check_path(_STATE_PATH, path, allowed):
+        if refusal := check_path(argument, path, allowed):
             return refusal
         if found := metadata_folder(self._storage, path):
             folder, table_format = found
             return requests.LOCATION_NOT_ALLOWED.found(
                 "{argument} is {place!r}, inside {folder}, which holds the metadata of an {format} table.",
                 remedy="Choose a folder of its own.",
-                argument=_STATE_PATH,
-                place=self._state_path,
+                argument=argument,
+                place=place,
                 folder=folder,
                 format=table_format,
             )
         return None
+
+
+def _is_same(storage: Storage, place: str, location: str) -> bool:
+    return normal_location(storage.real_location(place)) == normal_location(storage.real_location(location))
+
+
+def _itself(place: str, location: str) -> Finding:
+    return requests.LOCATION_NOT_ALLOWED.found(
+        "{argument} is {place!r}, which is the table {table} itself.",
+        remedy="Leave this table out (exclude, --exclude), or name another table for the findings.",
+        argument=_FINDINGS_TABLE,
+        place=place,
+        table=location,
+    )
 
 
 #: Number of files that make a log large in memory, and number of large logs read concurrently.

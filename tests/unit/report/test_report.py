@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import detail_of
 from airflow_delta_provider.domain.rendering.text import render_log
+from airflow_delta_provider.domain.report.findings_table import COLUMNS
 from airflow_delta_provider.domain.report.report import (
     DamagedReportError,
     Finding,
@@ -156,7 +158,7 @@ def test_schema_names_every_key_of_the_dataclasses_and_no_other():
     definitions = SCHEMA["$defs"]
     assert set(definitions["finding"]["properties"]) == {f.name for f in fields(Finding)}
     assert set(definitions["table"]["properties"]) == {f.name for f in fields(TableReport)}
-    assert set(SCHEMA["properties"]) == set(report_of().to_json())
+    assert set(SCHEMA["properties"]) == set(replace(report_of(), warnings=("said",)).to_json())
     assert definitions["verdict"]["enum"] == [verdict.value for verdict in Verdict]
     assert set(SCHEMA["properties"]["kind"]["enum"]) == set(KINDS)
 
@@ -429,3 +431,9 @@ def test_open_findings_come_first_and_errors_before_others():
 
     assert [finding.severity for finding in listed] == [*reversed(severities)] * 2
     assert [finding.is_open for finding in listed] == [True] * 3 + [False] * 3
+
+
+def test_columns_of_the_table_of_findings_are_described() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "guides" / "findings-table.md").read_text(encoding="utf-8")
+    rows = [f"| `{each.name}` | {each.type} | {each.record or 'both'} | {each.about} |" for each in COLUMNS]
+    assert "\n".join(rows) in guide
