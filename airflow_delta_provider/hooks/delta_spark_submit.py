@@ -295,6 +295,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         if not self._storage_conn_id:
             return {}
         options = self._request.options
+        folders = (folder for _, folder in options.folders)
         return storage_settings(
             self.get_connection(self._storage_conn_id),
             [

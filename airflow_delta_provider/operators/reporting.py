@@ -14,7 +14,6 @@ from airflow.providers.common.compat.sdk import (
     AssetAlias,
     BaseOperatorLink,
     Context,
-    Stats,
 )
 
 from airflow_delta_provider.assets import table_asset
@@ -37,6 +36,7 @@ from airflow_delta_provider.links.report import DeltaPageLink, DeltaReportLink, 
 from airflow_delta_provider.notifications.delivery import Delivery
 from airflow_delta_provider.operators.arguments import OnUndetermined, OnViolation, Text, is_literal
 from airflow_delta_provider.operators.lineage import operator_lineage
+from airflow_delta_provider.operators.metrics import count_findings, gauge_tables
 from airflow_delta_provider.report_store import KeptReport, ReportStore, check_report_path
 from airflow_delta_provider.version_compat import team_of
 
@@ -177,6 +177,8 @@ class Reporting:
         if new:
             with logged(self.log, "The findings could not be counted"):
                 count_findings(new)
+        with logged(self.log, "The state of the tables could not be measured"):
+            gauge_tables(report, context["ti"])
         with pushes.step("asset events"):
             add_asset_events(context, self.outlets, report, self.log, self._databricks_host())
         delivery = Delivery(context, report, self._received)
@@ -263,25 +265,6 @@ def _report_store(report_path: str | None, context: Context) -> ReportStore:
     if report_path:
         return ReportStore((check_report_path(report_path),), context["ti"])
     return ReportStore(report_folders(team_of(context)), context["ti"])
-
-
-#: Name of the counter of open findings; tags: ``kind``, ``code``, ``severity``.
-FINDINGS = "delta_provider.findings"
-
-
-def count_findings(report: JobReport) -> None:
-    """Count the open findings, by code and severity.
-
-    A backend without tags (plain StatsD) gets only their number.
-    """
-    found = Counter(
-        (finding.code, finding.severity.value)
-        for table in report.tables
-        for finding in table.findings
-        if finding.is_open
-    )
-    for (code, severity), count in found.items():
-        Stats.incr(FINDINGS, count, tags={"kind": report.kind, "code": code, "severity": severity})
 
 
 #: Most codes in the extra of an event.

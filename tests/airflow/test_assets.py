@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +19,8 @@ from airflow_delta_provider.assets import convert_asset_to_openlineage, sanitize
 from airflow_delta_provider.domain.report.report import Finding, Severity, Status, Waiver
 from airflow_delta_provider.domain.table_name import TableNameError
 from airflow_delta_provider.exceptions import DeltaRetryableError
-from airflow_delta_provider.operators.reporting import MAX_CODES, add_asset_events, count_findings
+from airflow_delta_provider.operators.metrics import count_findings, gauge_tables
+from airflow_delta_provider.operators.reporting import MAX_CODES, add_asset_events
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
 from tests.airflow.reports import finding, report
 from tests.airflow.test_operators import Run, Store, enable
@@ -149,6 +152,13 @@ class Counted(list[tuple[str, int, dict[str, str]]]):
         if stat.startswith("delta_provider."):
             self.append((stat, count, tags or {}))
 
+    def gauge(self, stat: str, value: float, rate: float = 1, *, tags: dict[str, str] | None = None, **_: Any) -> None:
+        if stat.startswith("delta_provider."):
+            self.gauges.append((stat, value, tags or {}))
+
+    def __init__(self) -> None:
+        self.gauges: list[tuple[str, float, dict[str, str]]] = []
+
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
@@ -171,6 +181,30 @@ def test_findings_that_stand_are_counted_by_code_and_severity(counted: Counted) 
     count_findings(report(finding(), finding(version=8), finding("RT05", Severity.WARNING), resolved, healed))
     name = "delta_provider.findings"
     assert counted == [(name, 2, tags("RT08", "ERROR")), (name, 1, tags("RT05", "WARNING"))]
+
+
+def test_gauges_show_the_state_of_the_tables_and_zero_if_there_is_none(counted: Counted) -> None:
+    old = (datetime.now(timezone.utc) - timedelta(hours=5)).isoformat()
+    found = report(
+        finding(timestamp=old), finding(timestamp="no time"), finding("RT05", healed_version=8, timestamp=old)
+    )
+    [table] = found.tables
+    behind = replace(table, version=7, evidence={"newest_version": 9})
+    run = Run()
+
+    gauge_tables(replace(found, tables=(behind,)), run.context["ti"])
+
+    task = {"kind": found.kind, "dag_id": run.context["ti"].dag_id, "task_id": run.context["ti"].task_id}
+    state = {(name, *(tags.items() - task.items())): value for name, value, tags in counted.gauges}
+    assert all(task.items() <= tags.items() for _, _, tags in counted.gauges)
+    oldest = state.pop(("delta_provider.oldest_open_finding", ("severity", "ERROR")))
+    assert 5 * 3600 <= oldest < 5 * 3600 + 60
+    assert {key: value for key, value in state.items() if value} == {
+        ("delta_provider.open_findings", ("severity", "ERROR")): 2,
+        ("delta_provider.tables", ("verdict", table.verdict.value)): 1,
+        ("delta_provider.commits_behind",): 2,
+    }
+    assert len(state) == 2 + 3 + 5 + 1
 
 
 def test_backend_that_is_not_configured_is_no_trouble() -> None:

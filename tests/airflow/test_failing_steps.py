@@ -9,7 +9,7 @@ import pytest
 
 from airflow_delta_provider import report_store
 from airflow_delta_provider.exceptions import DeltaViolationError
-from airflow_delta_provider.operators import durable, reporting
+from airflow_delta_provider.operators import durable, metrics, reporting
 from airflow_delta_provider.operators.check_row_tracking import DeltaCheckRowTrackingOperator
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
 from tests.airflow.test_kept_reports import TABLES, Night
@@ -37,7 +37,7 @@ def test_task_is_judged_if_a_step_fails_that_nothing_depends_on(
 ) -> None:
     night = Night(spark_submit, on_violation="fail")
     if step == "metrics":
-        monkeypatch.setattr(reporting.Stats, "incr", fails)
+        monkeypatch.setattr(metrics.Stats, "incr", fails)
     elif step == "kept report":
         monkeypatch.setattr(report_store, "_packed", fails)
     elif step == "submission":

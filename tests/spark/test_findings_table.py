@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.report.findings_table import COLUMNS
+from airflow_delta_provider.domain.report.findings_table import COLUMNS, Run
 from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.table_name import TableName
+from airflow_delta_provider.jobs.changes.findings_writer import append
 from airflow_delta_provider.jobs.delta.session import DeltaSession, python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from tests.unit.command_line.tables import damaged, sound
+from tests.unit.jobs.findings_queries import EXPECTED, QUERIES, ROWS, without_times
 
 
 @pytest.fixture
@@ -98,3 +101,11 @@ def test_name_in_a_catalog_is_created_and_appended_to(session: SparkDeltaSession
         assert "not recorded in none.findings" in audited(session, lake, "a", "none.findings").warnings[0]
     finally:
         session.spark.sql("DROP SCHEMA ops CASCADE")
+
+
+def test_queries_of_the_guide_run_in_spark(session: SparkDeltaSession, tmp_path: Path) -> None:
+    append(session, TableName.parse(str(tmp_path / "f")), f"file:{tmp_path}/f", ROWS, Run("all", None, {}))
+    session.spark.read.format("delta").load(str(tmp_path / "f")).createOrReplaceTempView("findings")
+    for name, query in QUERIES.items():
+        found = [without_times(name, tuple(row)) for row in session.spark.sql(query).collect()]
+        assert found == EXPECTED[name], name

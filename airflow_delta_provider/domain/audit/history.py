@@ -177,6 +177,7 @@ class HistoryAudit:
         values = list(read_actions(actions, where=where)) if lines is None else lines.values(where)
         commit = Commit.of(version, values)
         self._version = version
+        healed = self._violations.healed
         found, doing = self._violations.taken, None if lines is None else self._usual.doing(commit, lines, self._replay)
         if self._replay.is_complete:
             transition = apply_commit(self._replay, commit, values, self._previous)
@@ -185,6 +186,8 @@ class HistoryAudit:
                 self.events = self.events.and_then(events_of(transition))
         else:
             self._take_first(commit, values, actions)
+        if self._violations.healed > healed:
+            self._violations.date(version, commit.provenance["timestamp"])
         self._last = commit
         if lines is not None and doing is not None and self._violations.taken == found:
             self._usual.learn(lines, self._replay.head(version), doing)

@@ -89,6 +89,7 @@ class Violations:
         self._forgotten: frozenset[Violated] = frozenset()
         self._settled: frozenset[Violation] = frozenset()
         self._ids: list[tuple[int, str]] = []
+        self._times: dict[int, str] = {}
         self.taken = 0
         """Number of findings so far."""
 
@@ -98,6 +99,16 @@ class Violations:
         A violation is identified by the id that the table had at its version.
         """
         self._ids.append((version, table_id))
+
+    @property
+    def healed(self) -> int:
+        """Number of violations that are fixed."""
+        return len(self._healed)
+
+    def date(self, version: int, time: str | None) -> None:
+        """Record the time of a version that fixed violations, if its commit has one."""
+        if time is not None:
+            self._times[version] = time
 
     def look(
         self,
@@ -355,11 +366,13 @@ class Violations:
             if root.healed is not None and not healed and finding.evidence is not None:
                 cause = f" It follows from {root.finding.code}, which version {root.healed} fixed."
                 finding = replace(finding, evidence=finding.evidence.removesuffix(cause) + cause)
+            until = max(healed, default=None)
             reported = replace(
                 finding,
                 alike=alike[0],
                 alike_until=alike[1],
-                healed_version=max(healed, default=None),
+                healed_version=until,
+                healed_at=None if until is None else self._times.get(until),
                 fingerprint=self._fingerprint(finding),
                 caused_by=None if root is first else self._fingerprint(reported_as.get(id(root), root.finding)),
             )

@@ -388,6 +388,7 @@ class Evidence(Part):
         "Of audit and check-row-tracking: what a deeper level would have checked, in phrases."
     )
     owner: str = key("Of audit: owner of the table, by the request.")
+    newest_version: int = key("Of audit: newest version in the log, if it is later than the checked one.")
     row_id_high_water_mark: int | None = key("Mark in the log; null where there is none.", minimum=-1)
     engines: tuple[EngineOutcome, ...] = key(
         "Of check-compatibility: what becomes of each engine that is declared or wrote recently."

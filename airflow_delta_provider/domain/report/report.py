@@ -128,6 +128,7 @@ class Finding:
     :param timestamp: time of the commit, ISO 8601, UTC
     :param action: action that broke the rule, as JSON, shortened
     :param healed_version: version since which the rule holds again
+    :param healed_at: time of that version's commit, ISO 8601, UTC
     :param caused_by: fingerprint of the finding that causes this one
     :param fingerprint: identifier that stays the same as long as the violation does, even if the message changes
     :param status: state compared with the reports received earlier, for jobs that remember them; a RESOLVED finding was
@@ -159,6 +160,7 @@ class Finding:
     user: str | None = None
     action: str | None = None
     healed_version: int | None = field(default=None, metadata=NOT_NEGATIVE)
+    healed_at: str | None = None
     caused_by: str | None = None
     fingerprint: str | None = None
     status: Status | None = None

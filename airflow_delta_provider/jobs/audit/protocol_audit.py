@@ -285,6 +285,7 @@ class ProtocolAudit:
             first_version=judging.first if judging else None,
             commits=judging.commits if judging else 0,
             not_checked=tuple(not_checked(options.level, has_conditions=_has_conditions(now or before))),
+            newest_version=newest if (newest := newest_version(self._table.log_names)) > version >= 0 else ABSENT,
             owner=ABSENT if ownership is None or ownership.owner is None else ownership.owner,
             **(judging.checkpoints.left_out if judging else {}),
             **(looked or {}),

@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
-from airflow_delta_provider.domain.report.findings_table import COLUMNS
+from airflow_delta_provider.domain.report.findings_table import COLUMNS, Run
 from airflow_delta_provider.domain.report.report import JobReport, Verdict
 from airflow_delta_provider.domain.request.check_options import AuditOptions, CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.table_name import TableName
+from airflow_delta_provider.jobs.delta.findings_writer import append
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.storages import Storages
 from tests.small_s3 import SmallS3
-from tests.unit.command_line.tables import damaged, sound
+from tests.unit.command_line.tables import damaged, sound, write
+from tests.unit.damages import FIRST
+from tests.unit.jobs.findings_queries import BOARD, EXPECTED, QUERIES, ROOT, ROWS, without_times
 
 CODE = "AC08"
 
@@ -236,3 +242,57 @@ def test_object_store_is_written_with_the_options_of_the_tables(lake: Path, monk
             assert run(asked, python_session(Storages(options))).warnings == ()
     commits = [key for key in s3.objects if key.startswith("ops/findings/_delta_log/") and key.endswith(".json")]
     assert sorted(commits) == [f"ops/findings/_delta_log/{version:020d}.json" for version in (0, 1)]
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
+    place = tmp_path_factory.mktemp("history") / "findings"
+    append(python_session(), TableName.parse(str(place)), f"file:{place}", ROWS, Run("all", None, {}))
+    return DeltaTable(str(place))
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_query_of_the_guide_gives_its_answer(name: str, history: DeltaTable) -> None:
+    found = pyarrow.table(QueryBuilder().register("findings", history).execute(QUERIES[name]).read_all())
+    rows = [without_times(name, tuple(row.values())) for row in found.to_pylist()]
+    assert rows == EXPECTED[name]
+
+
+def test_board_runs_the_queries_of_the_guide_and_shows_metrics_that_exist() -> None:
+    board = json.loads(BOARD.read_text(encoding="utf-8"))
+    targets = [target for panel in board["panels"] for target in panel["targets"]]
+    asked = {target["rawSQL"].replace("$findings", "findings") for target in targets if "rawSQL" in target}
+    assert asked == set(QUERIES.values())
+    shown = {name for target in targets for name in re.findall(r"airflow_(delta_provider_\w+)", target.get("expr", ""))}
+    source = (ROOT / "airflow_delta_provider" / "operators" / "metrics.py").read_text(encoding="utf-8")
+    assert shown == {name.replace(".", "_") for name in re.findall(r'= "(delta_provider\.\w+)"', source)} - {
+        "delta_provider_findings"
+    }
+    places = [tuple(panel["gridPos"].values()) for panel in board["panels"]]
+    assert len(set(places)) == len(places) == 8
+
+
+def test_healed_finding_has_the_time_of_the_commit_that_fixed_it(lake: Path) -> None:
+    case = FIRST[CODE]
+    table = case.before().damaged(case.damage)
+    case.step(table)
+    write(lake / "healed", table)
+    live = [a["add"] for actions in table.commits for a in actions if "add" in a]
+    removed = {"path": live[-1]["path"], "deletionTimestamp": 1, "dataChange": True}
+    info = {"timestamp": 1_800_000_000_000, "operation": "DELETE", "operationParameters": {}}
+    commit = lake / "healed" / "_delta_log" / f"{len(table.commits):020d}.json"
+    commit.write_text("".join(json.dumps(a) + "\n" for a in ({"commitInfo": info}, {"remove": removed})))
+
+    [table_report] = audited(
+        JobRequest((str(lake / "healed"),), AuditOptions(findings_table=str(lake / "ops" / "findings")))
+    ).tables
+    [found] = [each for each in table_report.findings if each.code == CODE]
+    assert (found.healed_version, found.healed_at) == (len(table.commits), "2027-01-15T08:00:00.000+00:00")
+    [row] = [row for row in rows(lake / "ops" / "findings") if row["code"] == CODE]
+    assert row["healed_at"].isoformat() == "2027-01-15T08:00:00+00:00"
+
+
+def test_commits_that_an_audit_did_not_check_are_counted(lake: Path) -> None:
+    for version, expected in ((2, 4), (None, None)):
+        [table] = audited(JobRequest((str(lake / "good"),), AuditOptions(version=version))).tables
+        assert (table.evidence or {}).get("newest_version") == expected
