@@ -20,7 +20,7 @@ GCS := .stores-gcs
 GCS_SERVER := $(GCS)/server/fake-gcs-server
 AZURITE := $(STORES)/azurite/node_modules/.bin/azurite-blob
 
-.PHONY: setup test nightly unit airflow spark system soak kills images browser lineage migrations cluster s3 azure gcs catalogs matrix matrix-short measure platforms corpora lint docs site demo dist changelog benchmark benchmark-scale clean
+.PHONY: setup test nightly unit airflow spark system soak kills images browser lineage incidents migrations cluster s3 azure gcs catalogs matrix matrix-short measure platforms corpora lint docs site demo dist changelog benchmark benchmark-scale clean
 
 setup: $(STAMP)
 
@@ -76,6 +76,14 @@ browser: setup
 # Nor this: DAG runs with OpenLineage's provider, which is installed beside the environment.
 lineage: setup .lineage/.installed
 	PYTHONPATH=$(CURDIR)/.lineage$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m pytest -m soak tests/lineage
+
+# Nor this: incidents in services that a local server stands for, by Airflow's providers, beside the environment.
+incidents: setup .incidents/.installed
+	PYTHONPATH=$(CURDIR)/.incidents$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m pytest -m soak tests/incidents
+
+.incidents/.installed: tests/incidents/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .incidents --requirement $<
+	@touch $@
 
 .lineage/.installed: tests/lineage/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target .lineage --requirement $<
@@ -227,4 +235,4 @@ benchmark-scale: setup
 	$(BIN)/python -m benchmarks.scale 1000000
 
 clean:
-	rm -rf $(VENV) .lineage .kubernetes .minicluster .minicluster-m2 $(S3) $(STORES) $(GCS) $(PLATFORMS) .venv-matrix .demo build dist *.egg-info
+	rm -rf $(VENV) .lineage .incidents .kubernetes .minicluster .minicluster-m2 $(S3) $(STORES) $(GCS) $(PLATFORMS) .venv-matrix .demo build dist *.egg-info

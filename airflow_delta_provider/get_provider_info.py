@@ -104,7 +104,10 @@ def get_provider_info() -> dict[str, Any]:
             "airflow_delta_provider.links.report.DeltaPageLink",
             "airflow_delta_provider.links.report.DeltaTablesLink",
         ],
-        "notifications": ["airflow_delta_provider.notifications.violation.DeltaViolationNotifier"],
+        "notifications": [
+            "airflow_delta_provider.notifications.violation.DeltaViolationNotifier",
+            "airflow_delta_provider.notifications.incidents.DeltaIncidentNotifier",
+        ],
         "config": {
             "delta_provider": {
                 "description": "Settings of airflow-delta-provider.",

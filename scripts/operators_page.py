@@ -67,9 +67,14 @@ def sensors() -> str:
     )
 
 
+_TARGETS = "airflow_delta_provider.notifications.incident_targets"
+
+
 def notifiers() -> str:
     """Return the page of the notifier, and of the functions for tasks of your own."""
-    names = [*map(str, get_provider_info()["notifications"]), *_FUNCTIONS]
+    names = [str(name) for name in get_provider_info()["notifications"]]
+    names += [f"{_TARGETS}.{name}" for name in ("PagerDutyIncidents", "OpsgenieIncidents", "JiraIncidents")]
+    names += _FUNCTIONS
     return _page("Notifier and helpers", "For [alerts](../guides/alerts.md) and for tasks of your own.", names)
 
 

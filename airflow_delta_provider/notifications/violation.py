@@ -172,7 +172,7 @@ class DeltaViolationNotifier(BaseNotifier):
         self.notifiers = _checked_notifiers(notifiers)
         self.state_path = state_path
         self.remind_after = remind_after
-        self.severities = _checked_severities(severities)
+        self.severities = checked_severities(severities)
         self.max_findings = max_findings
         #: Id of this notifier's recipients, the same in every copy of the notifier.
         self.recipients = uuid.uuid4().hex
@@ -352,7 +352,7 @@ def _checked_notifiers(notifiers: Any) -> tuple[Callable[[Context], Any], ...]:
     return tuple(notifiers)
 
 
-def _checked_severities(severities: Collection[str]) -> frozenset[Severity]:
+def checked_severities(severities: Collection[str]) -> frozenset[Severity]:
     """Return the severities.
 
     :raises DeltaRequestError: if one is unknown, or there are none

@@ -56,7 +56,8 @@ def dags(airflow: AirflowHome) -> Path:
 
 
 def test_every_example_is_run_by_a_test() -> None:
-    source = "".join(file.read_text(encoding="utf-8") for file in Path(__file__).parent.glob("test_*.py"))
+    folders = (Path(__file__).parent, Path(__file__).parents[1] / "incidents")
+    source = "".join(file.read_text(encoding="utf-8") for folder in folders for file in folder.glob("test_*.py"))
     assert [f.stem for f in EXAMPLES.glob("*.py") if f'"{f.stem}"' not in source] == []
 
 
