@@ -66,6 +66,11 @@ def result_path(team: str | None = None) -> str:
     return _of_team("result_path", team)
 
 
+def findings_table() -> str:
+    """Return the table of findings that the page in Airflow's UI reads; empty if none is set."""
+    return conf.get(SECTION, "findings_table", fallback="") or ""
+
+
 def worker_cache() -> Path:
     """Return the folder for the worker's cache: resolved jars, archives of classes."""
     if configured := conf.get(SECTION, "worker_cache", fallback=""):

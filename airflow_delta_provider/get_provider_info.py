@@ -149,6 +149,18 @@ def get_provider_info() -> dict[str, Any]:
                         "example": "s3a://lake-ops/results",
                         "default": "",
                     },
+                    "findings_table": {
+                        "description": (
+                            "Delta table of findings that the page Delta findings in Airflow's UI reads: a path or an "
+                            "object storage URI, with a connection id before the @. The API server needs the package "
+                            "deltalake. Tasks write to it only if their argument findings_table names it. Empty means "
+                            "no page."
+                        ),
+                        "version_added": "0.1.0",
+                        "type": "string",
+                        "example": "s3://aws_default@lake-ops/findings",
+                        "default": "",
+                    },
                     "worker_cache": {
                         "description": (
                             "Cache directory on the worker, or in its image, for resolved jars and class archives, "

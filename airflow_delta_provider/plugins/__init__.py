@@ -2,11 +2,13 @@
 
 - ``delta_plugin.py``: ``DeltaPlugin``, which adds a tab and a page. Every process of Airflow imports it, so it is
   small.
+- ``findings_reader.py``: the open findings of the configured table.
 - ``application.py``: the web application: permissions, and XComs from the database. It is imported at the first
   request.
 
-Imports Airflow, FastAPI, SQLAlchemy, and of this package ``domain/rendering`` and ``domain/report`` only. Nothing
-imports it: Airflow loads it by its entry point. No ``jobs`` and no Spark.
+Imports Airflow, FastAPI, SQLAlchemy, and of this package ``domain/rendering``, ``domain/report``,
+``configuration`` and ``watch/delta_options.py`` only. Nothing imports it:
+Airflow loads it by its entry point. No ``jobs`` and no Spark.
 
 - A new page: its layout in ``domain/rendering/ui_pages.py`` (``domain/rendering/page.py`` has the report), its
   permission and its data in a function like ``show_rule``, its path in ``application()``.

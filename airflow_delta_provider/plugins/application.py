@@ -21,10 +21,12 @@ from fastapi.responses import HTMLResponse
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
+from airflow_delta_provider.configuration import findings_table
 from airflow_delta_provider.domain.rendering.html import Document
 from airflow_delta_provider.domain.rendering.ui_pages import (
     Reach,
     Search,
+    findings_page,
     message_page,
     rule_page,
     tables_page,
@@ -32,6 +34,7 @@ from airflow_delta_provider.domain.rendering.ui_pages import (
 )
 from airflow_delta_provider.domain.report.pages import REPORT_KEY, TABLES_KEY, Excerpt, Looks, Origin, TableRows
 from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.plugins.findings_reader import FindingsUnreadableError, read_open_findings
 
 _COLUMNS = (
     XComModel.dag_id,
@@ -136,6 +139,7 @@ def application() -> FastAPI:
         ("/dags/{dag_id}/runs/{run_id}/tasks/{task_id}", show_task, [MayReadXComs]),
         ("/dags/{dag_id}/rules/{code}", show_rule, [MayReadXComs]),
         ("/tables", show_tables, []),
+        ("/findings", show_findings, []),
     ):
         app.add_api_route(path, page, dependencies=needed, **pages)
     return app
@@ -194,7 +198,29 @@ def show_tables(
         looks = looks.and_older(read_older_rows(session, dag_ids, since, looks.oldest, MAX_OLDER))
     reach = Reach(DAYS, cut=looks.tasks == MAX_TASKS, crowded=looks.crowded)
     wanted = Verdict(verdict) if verdict in {known.value for known in Verdict} else None
-    return _answer(tables_page(looks.latest, Search(q, wanted, kind, page), reach))
+    return _answer(tables_page(looks.latest, Search(q, wanted, kind, page), reach, has_findings=bool(findings_table())))
+
+
+def show_findings(
+    user: GetUserDep,
+    q: Annotated[str, Query(max_length=500)] = "",
+    page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+) -> HTMLResponse:
+    """Return the open findings of DAGs whose XComs the user may read; of other runs, if the user may read all DAGs."""
+    place = findings_table()
+    if not place:
+        return _answer(
+            message_page("No table of findings", "Set findings_table of [delta_provider] in Airflow's configuration."),
+            status=404,
+        )
+    try:
+        found = read_open_findings(place)
+    except FindingsUnreadableError as error:
+        return _answer(message_page("The table of findings cannot be read", str(error)), status=503)
+    readable = {*_readable({each.dag_id for each in found if each.dag_id}, user)}
+    may_read_all = get_auth_manager().is_authorized_dag(method="GET", access_entity=DagAccessEntity.XCOM, user=user)
+    shown = [each for each in found if (each.dag_id in readable if each.dag_id else may_read_all)]
+    return _answer(findings_page(shown, q, page))
 
 
 def _readable(dag_ids: Iterable[str], user: Any) -> list[str]:

@@ -20,7 +20,11 @@ from fastapi.testclient import TestClient
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.pages import REPORT_KEY, TABLES_KEY
+from airflow_delta_provider.domain.request.check_options import AuditOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.exceptions import DeltaViolationError
+from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.run.runner import run as run_job
 from airflow_delta_provider.operators.audit_protocol import DeltaAuditProtocolOperator
 from airflow_delta_provider.plugins import application as plugin_application
 from airflow_delta_provider.plugins.application import application
@@ -28,6 +32,7 @@ from airflow_delta_provider.plugins.delta_plugin import PREFIX, DeltaPlugin
 from tests.airflow.airflow_database import make_database, push
 from tests.airflow.one_dag_auth_manager import MINE, OTHERS, OneDagAuthManager, token_of
 from tests.airflow.test_operators import Run
+from tests.unit.command_line.tables import damaged
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import WIDENING, Table
 from tests.unit.rendering.test_html_page import Page
@@ -96,7 +101,7 @@ def paths_of(dag_id: str, run_id: str) -> dict[str, str]:
 
 def test_every_route_but_the_list_is_about_a_dag() -> None:
     routes = {getattr(route, "path", "") for route in application().routes}
-    assert routes == {*paths_of("", ""), "/tables"}
+    assert routes == {*paths_of("", ""), "/tables", "/findings"}
 
 
 def test_airflow_loads_the_plugin(app: Any) -> None:
@@ -111,7 +116,7 @@ def test_airflow_loads_the_plugin(app: Any) -> None:
 @pytest.mark.parametrize("dag_id", [MINE, OTHERS, "~", "nowhere", "%20"])
 def test_nobody_who_is_not_signed_in_sees_anything(app: Any, pushed: dict[str, Any], dag_id: str) -> None:
     nobody, run_id = Browser(app, None), push(MINE, pushed)
-    for path in (*paths_of(dag_id, run_id).values(), "tables"):
+    for path in (*paths_of(dag_id, run_id).values(), "tables", "findings"):
         assert nobody.get(path).status_code == 401, path
 
 
@@ -271,3 +276,46 @@ def test_plugin_takes_no_time_to_import(tmp_path: Path) -> None:
     code = "import sys, airflow_delta_provider.plugins.delta_plugin; print([m for m in sys.modules if m == 'fastapi'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.strip().endswith("[]"), "workers import plugins, and serve no pages"
+
+
+@pytest.fixture
+def findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The configured table: a violation by each of two DAGs, and one from the command line."""
+    table, lake = tmp_path / "ops" / "findings", tmp_path / "lake"
+    damaged(lake / "orders", "AC08")
+    for dag_id in (MINE, OTHERS, None):
+        named = lake / f"orders_{dag_id}"
+        (lake / "orders").rename(named)
+        labels = {"dag_id": dag_id, "run_id": "r 1", "task_id": "audit", "map_index": 2} if dag_id else {}
+        options = AuditOptions(findings_table=str(table), ownership=({"table": "*", "owner": f"team of {dag_id}"},))
+        assert run_job(JobRequest((str(named),), options, labels=labels), python_session()).warnings == ()
+        named.rename(lake / "orders")
+    monkeypatch.setenv("AIRFLOW__DELTA_PROVIDER__FINDINGS_TABLE", str(table))
+    return table
+
+
+def test_open_findings_are_shown_of_readable_dags_alone(app: Any, ann: Browser, findings: Path) -> None:
+    shown = ann.get("findings")
+    text = Page(shown.text).text
+    assert shown.status_code == 200
+    assert "1 finding found" in text
+    assert "AC08" in text
+    assert f"team of {MINE}" in text
+    assert f"team of {OTHERS}" not in text
+    assert "team of None" not in text
+    assert f"dags/{MINE}/runs/r%201/tasks/audit?map_index=2" in shown.text
+    assert "0 findings found" in Page(Browser(app, "bob").get("findings").text).text
+    assert "3 findings found" in Page(Browser(app, "root").get("findings").text).text
+    assert "1 finding found" in Page(Browser(app, "root").get("findings?q=OTHERS+ac08").text).text
+    assert 'href="findings"' in ann.get("tables").text
+
+
+def test_without_a_table_of_findings_the_page_says_how_to_set_one(
+    ann: Browser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert "findings_table" in ann.get("findings").text
+    assert 'href="findings"' not in ann.get("tables").text
+    monkeypatch.setenv("AIRFLOW__DELTA_PROVIDER__FINDINGS_TABLE", str(tmp_path / "none"))
+    answer = ann.get("findings")
+    assert answer.status_code == 503
+    assert str(tmp_path) not in answer.text

@@ -14,8 +14,9 @@ from airflow_delta_provider.domain.rendering.html import THEME_SCRIPT, Document,
 from airflow_delta_provider.domain.rendering.links import RuleRoutes
 from airflow_delta_provider.domain.rendering.page_parts import badge
 from airflow_delta_provider.domain.rendering.presentation import Presentation, counted
+from airflow_delta_provider.domain.report.findings_table import OpenFinding
 from airflow_delta_provider.domain.report.pages import Excerpt, LatestLook, Origin
-from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.report.report import Severity, Verdict
 
 PAGE_SIZE = 50
 _TITLE = "Delta tables"
@@ -73,14 +74,22 @@ class Reach:
     crowded: bool = False
 
 
-def tables_page(looks: Sequence[LatestLook], search: Search, reach: Reach) -> Document:
-    """Return the page: worst verdict first, then newest look first."""
+def tables_page(looks: Sequence[LatestLook], search: Search, reach: Reach, *, has_findings: bool = False) -> Document:
+    """Return the page: worst verdict first, then newest look first.
+
+    :param has_findings: True if there is a page of open findings
+    """
     found = sorted(filter(search.fits, looks), key=lambda look: (-look.row.verdict.rank, -look.origin.at.timestamp()))
     last = max(1, -(-len(found) // PAGE_SIZE))
     number = min(max(search.page, 1), last)
     shown = found[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     body = joined(
-        element("header", element("h1", _TITLE), element("p", _about(looks, reach), class_="dim")),
+        element(
+            "header",
+            element("h1", _TITLE),
+            element("p", _about(looks, reach), class_="dim"),
+            element("p", element("a", "Open findings", href="findings")) if has_findings else "",
+        ),
         element(
             "main",
             _form(looks, search),
@@ -91,6 +100,93 @@ def tables_page(looks: Sequence[LatestLook], search: Search, reach: Reach) -> Do
         ),
     )
     return Document(_TITLE, body, (THEME_SCRIPT,), has_form=True)
+
+
+_FINDINGS_TITLE = "Delta findings"
+_FINDING_COLUMNS = ("Severity", "Rule", "Table", "Owner", "Since", "Version", "Engine", "Last check", "DAG and task")
+
+
+def findings_page(findings: Sequence[OpenFinding], words: str = "", number: int = 1) -> Document:
+    """Return the page of open findings: errors first, then the oldest first.
+
+    :param findings: findings that the user may see, in the order of their age
+    :param words: words that must all be in the rule, table, owner, engine, DAG or task, in any case
+    :param number: page number, from 1
+    """
+    found = [each for each in findings if all(word in _words_of(each) for word in words.lower().split())]
+    found.sort(key=lambda each: -Severity(each.severity).rank)
+    last = max(1, -(-len(found) // PAGE_SIZE))
+    search = Search(words, page=min(max(number, 1), last))
+    shown = found[(search.page - 1) * PAGE_SIZE : search.page * PAGE_SIZE]
+    head = element("tr", *(element("th", column, scope="col") for column in _FINDING_COLUMNS))
+    table = element(
+        "div",
+        element(
+            "table",
+            element("caption", "Open findings, errors first, the oldest first"),
+            element("thead", head),
+            element("tbody", *map(_finding_row, shown)),
+        ),
+        class_="wide",
+        tabindex=0,
+        role="region",
+        aria_label="Open findings",
+    )
+    asked = element("input", type="search", name="q", value=words)
+    body = joined(
+        element(
+            "header",
+            element("h1", _FINDINGS_TITLE),
+            element("p", "Open findings of the last run that could check a table.", class_="dim"),
+            element("p", element("a", _TITLE, href="tables")),
+        ),
+        element(
+            "main",
+            element(
+                "form",
+                element("label", "Rule, table, owner, engine, DAG or task", asked, class_="words"),
+                element("button", "Search", type="submit"),
+                method="get",
+                role="search",
+                class_="search",
+            ),
+            element("p", f"{counted(len(found), 'finding')} found", role="status"),
+            table if shown else "",
+            element("nav", _pages(search, search.page, last), class_="pages", aria_label="Pages") if last > 1 else "",
+        ),
+    )
+    return Document(_FINDINGS_TITLE, body, (THEME_SCRIPT,), has_form=True)
+
+
+def _words_of(found: OpenFinding) -> str:
+    rule = RULES.get(found.code)
+    parts = (found.code, rule and rule.title, found.table_name, found.owner, found.engine, found.dag_id, found.task_id)
+    return "\n".join(part for part in parts if part).lower()
+
+
+def _finding_row(found: OpenFinding) -> Markup:
+    rule = RULES.get(found.code)
+    named, task = breakable(found.table_name), ""
+    if found.dag_id and found.run_id and found.task_id:
+        index = -1 if found.map_index is None else found.map_index
+        named = element(
+            "a",
+            breakable(found.table_name),
+            href=report_href(Origin(found.dag_id, found.run_id, found.task_id, index, found.checked_at)),
+        )
+        task = f"{found.dag_id} · {found.task_id}{f' [{index}]' if index >= 0 else ''}"
+    return element(
+        "tr",
+        element("td", found.severity),
+        element("td", f"{found.code} {rule.title if rule else ''}".strip(), title=found.message or ""),
+        element("th", named, scope="row", class_="name"),
+        element("td", found.owner or ""),
+        element("td", "" if found.since is None else _time(found.since)),
+        element("td", "" if found.version is None else str(found.version)),
+        element("td", found.engine or ""),
+        element("td", _time(found.checked_at)),
+        element("td", task, class_="name"),
+    )
 
 
 def report_href(origin: Origin) -> str:

@@ -116,6 +116,45 @@ class Run:
         return {"run": self.id, "try_number": self.try_number, **known}
 
 
+@dataclass(frozen=True)
+class OpenFinding:
+    """A finding that is open in the last run that could check its table, with its task if there was one."""
+
+    table_name: str
+    code: str
+    severity: str
+    owner: str | None
+    since: datetime | None
+    version: int | None
+    engine: str | None
+    message: str | None
+    checked_at: datetime
+    dag_id: str | None
+    run_id: str | None
+    task_id: str | None
+    map_index: int | None
+
+
+#: Largest number of findings that the query returns, the oldest first.
+MAX_OPEN = 20_000
+#: Query for the fields of :class:`OpenFinding`, in order, on a table ``findings``.
+OPEN_FINDINGS = f"""
+WITH latest AS (
+  SELECT job, table_name, MAX(checked_at) AS checked_at
+  FROM findings
+  WHERE record = 'table' AND verdict IN ('PASS', 'VIOLATED', 'UNDETERMINED')
+  GROUP BY job, table_name
+)
+SELECT f.table_name, f.code, f.severity, f.owner, f.since, f.version, COALESCE(f.writer, f.engine) AS engine,
+  f.message, f.checked_at, f.dag_id, f.run_id, f.task_id, f.map_index
+FROM findings f
+JOIN latest l ON f.job = l.job AND f.table_name = l.table_name AND f.checked_at = l.checked_at
+WHERE f.record = 'finding' AND f.is_open
+ORDER BY f.since, f.table_name, f.code
+LIMIT {MAX_OPEN}
+"""
+
+
 def rows_of(report: TableReport, job: str, started_at: str, run: Run) -> Iterator[Row]:
     """Yield the rows of a checked table: its own, then one for each finding. Columns without a value are left out.
 

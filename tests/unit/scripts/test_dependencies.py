@@ -26,6 +26,7 @@ DISTRIBUTIONS = {
     "fastapi": "fastapi",
     "fsspec": "fsspec",
     "openlineage": "apache-airflow-providers-openlineage",  # by the extra
+    "deltalake": "deltalake",  # by the extra
     "psutil": "psutil",
     "pyarrow": "pyarrow",  # by the extra
     "requests": "requests",
@@ -67,6 +68,7 @@ def test_everything_that_is_imported_is_declared() -> None:
         *extras["sensor"],
         *extras["cli"],
         *extras["lineage"],
+        *extras["findings"],
     ]
     declared = {re.split(r"[\[<>=~! ]", requirement)[0].lower() for requirement in requirements}
     missing = {}
