@@ -64,6 +64,8 @@ class Storages(Storage):
 
         :raises NoStorageError: if no storage is available for its scheme
         """
+        if location.startswith("file:/"):
+            return self._by_scheme[_LOCAL]
         match = _SCHEME.match(location)
         scheme = match[1].lower() if match else _LOCAL
         with self._opening:

@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.parsed_fields import parsed_differences
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, parse_footer
-from airflow_delta_provider.domain.formats.parquet.statistics import ChunkStatistics
+from airflow_delta_provider.domain.formats.parquet.statistics import ChunkStatistics, GroupStatistics
 from airflow_delta_provider.domain.report.answers import ABSENT
 from tests.unit.states import field, struct, type_to_json
 
@@ -199,9 +199,10 @@ def test_footer_statistics_of_odd_forms_are_findings_or_not_compared() -> None:
     stats["minValues"] = {of: kind.form(kind.bound(values[of][0].as_py())) for of, kind in TYPES.items()}
     stats["maxValues"] = stats["minValues"]
     for _ in range(400):
-        groups = [[_odd(chunk, chance) for chunk in group] for group in sound]
+        chunks = [[_odd(chunk, chance) for chunk in group.chunks] for group in sound]
         if chance.random() < 0.1:
-            groups[1] = groups[1][: chance.randrange(len(groups[1]))]
+            chunks[1] = chunks[1][: chance.randrange(len(chunks[1]))]
+        groups = [GroupStatistics.of(group) for group in chunks]
         if chance.random() < 0.1:
             groups.pop()
         odd = writer._replace(
@@ -219,17 +220,19 @@ def test_shortcut_for_equal_statistics_finds_what_is_found_without_it(monkeypatc
     high = {"a": 2**53 + 1, "b": 6, "c": 0.5, "d": "é", "e": date(9999, 12, 31), "f": 0}
     rows = {name: pa.array([low[name], high[name], None], TYPES[of].arrow) for name, of in names.items()}
     footer = written(pa.table(rows))
-    (sound,), writer = footer.statistics()
+    (group,), writer = footer.statistics()
+    sound = group.chunks
     stats: dict[str, Any] = {"numRecords": 3, "nullCount": dict.fromkeys(names, 1)}
     for part, values in (("minValues", low), ("maxValues", high)):
         stats[part] = {name: TYPES[of].form(values[name]) for name, of in names.items()}
     assert check(footer, names, stats, 3) == StatisticsComparison((), 6)
     moved = [list(sound), list(sound)]  # the bytes of two neighbours, divided otherwise
-    for group, field_ in zip(moved, ("minimum", "maximum")):
+    for chunks, field_ in zip(moved, ("minimum", "maximum")):
         both = getattr(sound[0], field_) + getattr(sound[1], field_)
-        group[0], group[1] = sound[0]._replace(**{field_: both[:4]}), sound[1]._replace(**{field_: both[4:]})
+        chunks[0], chunks[1] = sound[0]._replace(**{field_: both[:4]}), sound[1]._replace(**{field_: both[4:]})
     odd = [*moved, *([_odd(chunk, chance) for chunk in sound] for _ in range(200)), sound[:3], sound[::-1]]
-    for group in odd:
+    for chunks in odd:
+        group = GroupStatistics.of(chunks)
         said = json.loads(json.dumps(stats))
         if chance.random() < 0.5:
             said[chance.choice(["minValues", "maxValues", "nullCount"])][chance.choice("abcdef")] = chance.choice(ODD)
@@ -266,7 +269,8 @@ def test_ten_thousand_columns_and_a_row_group_without_statistics() -> None:
     names = [f"c{number}" for number in range(10_000)]
     footer = written(pa.table({name: pa.array([1, 2], pa.int32()) for name in names}), row_group_size=1)
     groups, writer = footer.statistics()
-    groups[1] = [chunk._replace(minimum=None, maximum=None, null_count=None) for chunk in groups[1]]
+    nothing = (None,) * len(names)
+    groups[1] = groups[1]._replace(minima=nothing, maxima=nothing, null_counts=nothing)
     object.__setattr__(footer, "statistics", lambda: (groups, writer))
     stats: dict[str, Any] = {part: dict.fromkeys(names, 0) for part in ("minValues", "maxValues", "nullCount")}
     result = check(footer, dict.fromkeys(names, "integer"), {"numRecords": 2, **stats}, 2)

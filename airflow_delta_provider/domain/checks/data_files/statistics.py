@@ -32,7 +32,7 @@ from airflow_delta_provider.domain.delta.column_statistics import (
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
-from airflow_delta_provider.domain.formats.parquet.statistics import ChunkStatistics, Writer
+from airflow_delta_provider.domain.formats.parquet.statistics import ChunkStatistics, GroupStatistics, Writer
 from airflow_delta_provider.domain.report.answers import RightColumn
 from airflow_delta_provider.domain.report.report import Finding
 
@@ -114,6 +114,11 @@ class StatisticsCount:
 _COUNTED_BY_ROWS = ("string", "binary")
 
 
+_PARTS = (*BOUNDS, COUNTS)
+#: Types of the parts of statistics: JSON objects, or missing.
+_OBJECTS = frozenset({dict, type(None)})
+
+
 @on_demand(EXCLUDED, NULLS_HIDDEN, NULLS_DIFFER, WIDE)
 class FileStatistics:
     """Compares statistics of a table's files in the log with the footers.
@@ -144,18 +149,19 @@ class FileStatistics:
             return StatisticsComparison(left_out=(NO_FOOTER,))
         except (ValueError, RecursionError, ArithmeticError):
             return StatisticsComparison(left_out=(MALFORMED,))
-        parts = [stats.get(part) for part in (*BOUNDS, COUNTS)] if isinstance(stats, Mapping) else [()]
-        if not all(isinstance(part, (Mapping, type(None))) for part in parts):
+        parts = [stats.get(part) for part in _PARTS] if isinstance(stats, dict) else [()]
+        if not _OBJECTS.issuperset(map(type, parts)):
             return StatisticsComparison(left_out=(MALFORMED,))
         leaves: Sequence[StoredColumn] = self._columns.of_file(footer.layout)
         compared, of_file = 0, OfFile(file, stats, writer, has_vectors=self._has_vectors)
         if len(groups) == 1 and None not in parts and self._is_trusted(writer) and not of_file.needs_live_rows:
             if self._equal is None or self._equal.leaves is not leaves:
                 self._equal = _Equality(leaves)
-            rest = () if self._equal.holds(groups[0], *parts) else _not_equal(leaves, groups[0], *parts)
+            rest = () if self._equal.holds(groups[0], *parts) else _not_equal(leaves, groups[0].chunks, *parts)
             compared, leaves = len(leaves) - len(rest), rest
         if not leaves:
             return StatisticsComparison((), compared)
+        chunks = [group.chunks for group in groups]
         findings: list[Finding] = []
         right: list[RightColumn] = []
         left_out: list[str] = []
@@ -164,9 +170,9 @@ class FileStatistics:
             least, most, count = (_value(part, leaf.names) for part in parts)
             if least is None and most is None and count is None:
                 continue
-            found, problems = of_file.check(leaf, groups, least, most, count)
+            found, problems = of_file.check(leaf, chunks, least, most, count)
             findings += found
-            right += [from_footer(of_file, leaf, groups, footer.num_rows)] if found else ()
+            right += [from_footer(of_file, leaf, chunks, footer.num_rows)] if found else ()
             open_parts = [problem in DECIDED_BY_ROWS for problem in problems]
             reasons = [problem for problem in problems if problem is not None]
             if not reasons:
@@ -211,45 +217,57 @@ class _Equality:
         kinds = [leaf.packed for leaf in leaves]
         in_order = all(leaf.ordinal == number and len(leaf.names) == 1 for number, leaf in enumerate(leaves))
         self._is_usable = in_order and None not in kinds and len(leaves) > 1
-        self._packings = [kind for kind in kinds if kind is not None] if self._is_usable else []
-        self._least = [kind.least for kind in self._packings]
-        self._most = [kind.most for kind in self._packings]
+        packings = [kind for kind in kinds if kind is not None] if self._is_usable else []
         self._paths = tuple(leaf.path for leaf in leaves)
-        self._names = itemgetter(*(leaf.names[0] for leaf in leaves)) if leaves else None
-        coded = [number for number, kind in enumerate(self._packings) if kind.code]
-        self._coded = coded
-        self._others = [number for number, kind in enumerate(self._packings) if not kind.code]
-        self._fractions = [place for place, number in enumerate(coded) if self._packings[number].code in FRACTIONS]
-        self._struct = struct.Struct("<" + "".join(self._packings[number].code for number in coded))
-        self._sizes = [struct.calcsize(f"<{self._packings[number].code}") for number in coded]
+        names = [leaf.names[0] for leaf in leaves]
+        self._names = _getter(names)
+        coded = [number for number, kind in enumerate(packings) if kind.code]
+        others = [number for number, kind in enumerate(packings) if not kind.code]
+        self._coded, self._coded_names = _getter(coded), _getter([names[number] for number in coded])
+        self._others, self._other_names = _getter(others), _getter([names[number] for number in others])
+        self._least = [packings[number].least for number in others]
+        self._most = [packings[number].most for number in others]
+        codes = [packings[number].code for number in coded]
+        self._fractions = [place for place, code in enumerate(codes) if code in FRACTIONS]
+        self._struct = struct.Struct("<" + "".join(codes))
+        self._sizes = [struct.calcsize(f"<{code}") for code in codes]
 
-    def holds(self, chunks: Sequence[ChunkStatistics], low: Any, high: Any, counts: Any) -> bool:
+    def holds(self, group: GroupStatistics, low: Any, high: Any, counts: Any) -> bool:
         """Return True if the statistics of all columns are equal; False if they may differ."""
-        if not self._is_usable or self._names is None:
+        if not self._is_usable:
             return False
         try:
-            paths, values, nulls, least, most, exact, deprecated = zip(*chunks, strict=True)
+            paths, values, nulls, least, most, exact, deprecated = group
+            counted: Any = nulls  # None raises TypeError
             return (
                 paths == self._paths
                 and self._names(counts) == nulls
-                and min(nulls) >= 0
-                and all(map(ge, values, nulls))
-                and all(exact)
-                and not any(deprecated)
-                and self._are(self._names(low), least, upper=False)
-                and self._are(self._names(high), most, upper=True)
+                and min(counted) >= 0
+                and (max(counted) <= min(values) or all(map(ge, values, counted)))
+                and False not in exact
+                and True not in deprecated
+                and self._are(low, least, upper=False)
+                and self._are(high, most, upper=True)
             )
         except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, struct.error):
             return False
 
-    def _are(self, said: Sequence[Any], stored: Sequence[Any], *, upper: bool) -> bool:
-        values, coded = [said[number] for number in self._coded], [stored[number] for number in self._coded]
-        for place in () if upper else self._fractions:
-            values[place] = values[place] or -0.0  # as the packing of a minimum
+    def _are(self, said: Any, stored: Sequence[Any], *, upper: bool) -> bool:
+        values, coded = self._coded_names(said), self._coded(stored)
+        if self._fractions and not upper:
+            values = list(values)
+            for place in self._fractions:
+                values[place] = values[place] or -0.0  # as the packing of a minimum
         if self._struct.pack(*values) != b"".join(coded) or [*map(len, coded)] != self._sizes:
             return False
         packs = self._most if upper else self._least
-        return all(packs[number](said[number]) == stored[number] for number in self._others)
+        packed = [pack(value) for pack, value in zip(packs, self._other_names(said))]
+        return packed == [*self._others(stored)]
+
+
+def _getter(keys: Sequence[Any]) -> Callable[[Any], Sequence[Any]]:
+    """Return a function that returns the values of keys. Fast if there are several."""
+    return itemgetter(*keys) if len(keys) > 1 else lambda values: [values[key] for key in keys]
 
 
 def _not_equal(

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
     read_schema,
 )
 from airflow_delta_provider.domain.formats.parquet.statistics import (
-    ChunkStatistics,
+    GroupStatistics,
     KnownForms,
     Writer,
     read_row_groups,
@@ -141,7 +141,7 @@ class Footer:
         """The schema; files that share its bytes share the object."""
         return self._schema
 
-    def statistics(self) -> tuple[list[list[ChunkStatistics]], Writer]:
+    def statistics(self) -> tuple[list[GroupStatistics], Writer]:
         """Return the statistics of each row group's columns, and the properties of the writer that decide their use.
 
         :raises FooterError: if the row groups are damaged, or statistics are encrypted

@@ -7,9 +7,10 @@ type, and :class:`Writer` tells which of them readers trust.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.formats.parquet.chunk_shapes import Shape, shape_of
 from airflow_delta_provider.domain.formats.parquet.thrift import Cursor, ThriftError, WireType
@@ -93,11 +94,38 @@ _SPARK_VERSION = b"org.apache.spark.version"
 _KNOWN = frozenset({"parquet-mr", "parquet-cpp-arrow", "parquet-rs", "delta-rs", "DuckDB", "Polars"})
 
 
+class GroupStatistics(NamedTuple):
+    """Statistics of a row group, as columns of the fields of :class:`ChunkStatistics`."""
+
+    paths: tuple[bytes, ...] = ()
+    num_values: tuple[int, ...] = ()
+    null_counts: tuple[int | None, ...] = ()
+    minima: tuple[bytes | None, ...] = ()
+    maxima: tuple[bytes | None, ...] = ()
+    are_exact: tuple[bool, ...] = ()
+    are_deprecated: tuple[bool, ...] = ()
+
+    @classmethod
+    def of(cls, chunks: Iterable[ChunkStatistics]) -> GroupStatistics:
+        """Return the statistics of columns."""
+        return cls(*zip(*chunks, strict=True))
+
+    @property
+    def chunks(self) -> list[ChunkStatistics]:
+        """The statistics of each column."""
+        return [ChunkStatistics(*chunk) for chunk in zip(*self, strict=True)]
+
+
 class KnownForms:
-    """The forms that the columns and the ends of a table's footers had so far."""
+    """The forms that the row groups, their columns, and the ends of a table's footers had so far.
+
+    :ivar of_groups: shapes of row groups
+    """
 
     def __init__(self) -> None:
+        self.of_groups: list[Shape] = []
         self._shapes: list[list[Shape]] = []
+        self._last: list[Shape] = []
         self._groups = 0
         self._end = b""
         self._writer: Writer | None = None
@@ -112,7 +140,21 @@ class KnownForms:
         self._groups += 1
         if len(self._shapes) != count:
             self._shapes = [[] for _ in range(count)]
+            self.of_groups = []
         return self._shapes
+
+    def learn_group(self, shapes: list[Shape], head: bytes, chunks: Callable[[], list[bytes]]) -> None:
+        """Add the shape of a row group if many row groups were read, and the last two have it.
+
+        :param shapes: the shapes of its columns, without those that have none
+        :param head: the row group up to its first column chunk
+        :param chunks: returns its column chunks
+        """
+        repeats = 0 < len(shapes) == len(self._shapes) and shapes == self._last
+        self._last = shapes
+        if repeats and self._groups > _MANY_GROUPS and len(self.of_groups) < _MOST_SHAPES:
+            new = shape_of(chunks(), head, _ONLY_NUMBERS)
+            self.of_groups += () if new is None else (new,)
 
     def writer(self, data: bytes, position: int) -> Writer:
         """Return the properties of the writer. Most footers of a table end alike.
@@ -127,13 +169,13 @@ class KnownForms:
         return known
 
 
-#: Number of row groups that are read as Thrift before shapes are made, which takes as long.
-_FEW_GROUPS = 20
-#: Maximum number of shapes that are kept for a column.
+#: Numbers of row groups that are read before shapes are made of columns and of row groups, which takes as long.
+_FEW_GROUPS, _MANY_GROUPS = 20, 80
+#: Maximum number of shapes that are kept for a column, and for row groups.
 _MOST_SHAPES = 4
 
 
-def read_row_groups(data: bytes, position: int, known: KnownForms) -> tuple[list[list[ChunkStatistics]], int]:
+def read_row_groups(data: bytes, position: int, known: KnownForms) -> tuple[list[GroupStatistics], int]:
     """Return the statistics of all columns by row group, and the position after the list of row groups.
 
     :param known: the forms of other footers of the same table
@@ -142,21 +184,40 @@ def read_row_groups(data: bytes, position: int, known: KnownForms) -> tuple[list
     """
     cursor = Cursor(data, position)
     try:
-        return [_row_group(cursor, known) for _ in range(cursor.list_of(WireType.STRUCT))], cursor.position
+        groups = [
+            _known_group(cursor, known.of_groups) or _row_group(cursor, known)
+            for _ in range(cursor.list_of(WireType.STRUCT))
+        ]
     except IndexError:
         raise ThriftError("it ends within the row groups") from None
+    return groups, cursor.position
 
 
-def _row_group(cursor: Cursor, known: KnownForms) -> list[ChunkStatistics]:
-    found: list[ChunkStatistics] = []
-    field_id = 0
+def _known_group(cursor: Cursor, shapes: list[Shape]) -> GroupStatistics | None:
+    for shape in shapes:
+        read = shape.read(cursor.data, cursor.position)
+        if read is not None:
+            values, cursor.position = read
+            n = len(shape.are_exact)
+            counts, nulls = _integers(values[n : 2 * n]), _integers(values[2 * n : 3 * n])
+            bounds = values[3 * n : 4 * n], values[4 * n :]
+            columns = (values[:n], counts, nulls, *bounds, shape.are_exact, shape.are_deprecated)
+            return _new_tuple(GroupStatistics, columns)
+    return None
+
+
+def _row_group(cursor: Cursor, known: KnownForms) -> GroupStatistics:
+    found = GroupStatistics()
+    field_id, start = 0, cursor.position
     while True:
         field_id, wire_type = cursor.field(field_id)
         if not wire_type:
             return found
         if field_id == 1 and wire_type == _LIST:
-            found = _chunks(cursor, known)
-            if only_numbers := _ONLY_NUMBERS(cursor.data, cursor.position):
+            count = cursor.list_of(WireType.STRUCT)
+            head = cursor.data[start : cursor.position]
+            found = GroupStatistics.of(_chunks(cursor, known, head, count))
+            if only_numbers := _only_numbers(cursor.data, cursor.position):
                 cursor.position = only_numbers.end()
                 return found
         else:
@@ -164,42 +225,39 @@ def _row_group(cursor: Cursor, known: KnownForms) -> list[ChunkStatistics]:
 
 
 #: Matches the rest of a struct if it has only integers.
-_ONLY_NUMBERS = re.compile(rb"(?:[\x14-\x16\x24-\x26\x34-\x36][\x80-\xff]{0,9}[\x00-\x7f])*\x00").match
+_ONLY_NUMBERS = rb"(?:[\x14-\x16\x24-\x26\x34-\x36][\x80-\xff]{0,9}[\x00-\x7f])*\x00"
+_only_numbers = re.compile(_ONLY_NUMBERS).match
 
 
-def _chunks(cursor: Cursor, known: KnownForms) -> list[ChunkStatistics]:
-    count = cursor.list_of(WireType.STRUCT)
+def _chunks(cursor: Cursor, known: KnownForms, head: bytes, count: int) -> list[ChunkStatistics]:
+    """Read the column chunks of a row group.
+
+    :param head: the row group up to its first column chunk
+    """
     data, position = cursor.data, cursor.position
+    starts = [position]
+    matched: list[Shape] = []
     chunks: list[ChunkStatistics] = []
     for shapes in known.of_columns(count):
         for shape in shapes:
-            found = shape.match(data, position)
-            if found is None:
-                continue
-            if shape.rest is None:
-                position = found.end()
-                path, values, nulls, least, most = found.group(*shape.groups)
-                known_nulls = None if nulls is None else _integer(nulls)
-                statistics = (path, _integer(values), known_nulls, least, most, True, shape.is_deprecated)
-            else:
-                cursor.position = found.end()
-                read = _statistics(cursor)
-                rest = shape.rest(data, cursor.position)
-                if rest is None:
-                    continue
-                position = rest.end()
-                path, values = found.group(*shape.groups)
-                statistics = (path, _integer(values), *read)
-            chunks.append(_new_tuple(ChunkStatistics, statistics))
-            break
+            read = shape.read(data, position)
+            if read is not None:
+                (path, values, nulls, least, most), position = read
+                (is_exact,), (is_deprecated,) = shape.are_exact, shape.are_deprecated
+                statistics = (path, _integer(values), _integer(nulls), least, most, is_exact, is_deprecated)
+                chunks.append(_new_tuple(ChunkStatistics, statistics))
+                matched.append(shape)
+                break
         else:
             cursor.position = position
             chunks.append(_chunk(cursor))
             if known.is_learning and len(shapes) < _MOST_SHAPES:
-                new = shape_of(data[position : cursor.position], splits=bool(shapes))
+                new = shape_of([data[position : cursor.position]])
                 shapes.extend(() if new is None else (new,))
             position = cursor.position
+        starts.append(position)
     cursor.position = position
+    known.learn_group(matched, head, lambda: [data[start:end] for start, end in pairwise(starts)])
     return chunks
 
 
@@ -208,8 +266,15 @@ _new_tuple = tuple.__new__
 
 
 @lru_cache(maxsize=256)
-def _integer(encoded: bytes) -> int:
-    return Cursor(encoded).integer()
+def _integer(encoded: bytes | None) -> Any:
+    return None if encoded is None else Cursor(encoded).integer()
+
+
+def _integers(encoded: Sequence[bytes | None]) -> tuple[Any, ...]:
+    """Decode integers, which are mostly equal."""
+    if encoded.count(encoded[0]) == len(encoded):
+        return (_integer(encoded[0]),) * len(encoded)
+    return tuple(map(_integer, encoded))
 
 
 def _chunk(cursor: Cursor) -> ChunkStatistics:
