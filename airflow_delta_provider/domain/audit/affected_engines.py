@@ -1,4 +1,6 @@
-"""Names of the engines that findings about statistics of files concern: those that rely on these statistics.
+"""Names of the engines that findings about statistics and partition values of files concern.
+
+They rely on these statistics, or their reading of the value was measured.
 
 The names are part of the effect, so a changed fleet does not make a finding new or changed.
 """
@@ -8,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from airflow_delta_provider.domain.checks.actions.partition_values import AMBIGUOUS_PARTITION_VALUE
 from airflow_delta_provider.domain.checks.actions.statistics import CONTRADICTORY_STATISTICS, ROUNDED_BOUNDS
 from airflow_delta_provider.domain.checks.data_files.file_comparison import EXCLUDED, NULLS_DIFFER, NULLS_HIDDEN, WIDE
 from airflow_delta_provider.domain.checks.data_files.files import ROW_COUNT
+from airflow_delta_provider.domain.checks.log.checkpoints import LOST_STATISTICS
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.delta.column_statistics import Columns, columns_of
+from airflow_delta_provider.domain.delta.data_type import UnknownTypeError, parse_type
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.partition_value import measured_engines, readings
 from airflow_delta_provider.domain.engine.fleet import TableFleet
 from airflow_delta_provider.domain.engine.statistics_use import Reliance
 from airflow_delta_provider.domain.report.report import Finding, Severity
@@ -28,7 +34,10 @@ _USES: Mapping[Rule, tuple[Reliance, ...]] = {
     ROW_COUNT: (Reliance.ROWS,),
     CONTRADICTORY_STATISTICS: (Reliance.BOUNDS,),
     ROUNDED_BOUNDS: (Reliance.BOUNDS,),
+    LOST_STATISTICS: (Reliance.BOUNDS, Reliance.ROWS),
 }
+#: Ends the meanings of uses that depend on the type of one column.
+_OF_TYPE = " of this type"
 #: It answers no MIN and MAX from bounds if a file has a deletion vector. The rule's severity is then a warning.
 _NEEDS_NO_VECTORS = "Delta Spark"
 
@@ -38,6 +47,8 @@ def naming_engines(
 ) -> Iterator[Finding]:
     """Yield findings. The effect of open ones about statistics names the engines that rely on these statistics.
 
+    The effect of one about a partition value names the engines of the fleet whose reading is known.
+
     :param metadata: metadata of the table; None if unknown
     :param fleet: engines that use the table; None to name all known engines
     """
@@ -46,7 +57,9 @@ def naming_engines(
     for finding in findings:
         rule = RULES.get(finding.code)
         uses = () if rule is None or not finding.is_open else _USES.get(rule, ())
-        sentences = [] if rule is None else list(_sentences(finding, uses, columns, engines))
+        sentences = list(_sentences(finding, uses, columns, engines))
+        if finding.code == AMBIGUOUS_PARTITION_VALUE.code and finding.is_open and engines is not None:
+            sentences = list(_readers(finding, engines))
         if rule is None or not sentences:
             yield finding
             continue
@@ -71,16 +84,43 @@ def _sentences(
         members = tuple(member for member in engines.members if member.profile.name != _NEEDS_NO_VECTORS)
         engines = replace(engines, members=members)
     for use in uses:
-        of, is_field = columns.get(finding.column or "", ("", False)) if use.is_of_columns else ("", False)
-        if use.is_of_columns and not of:
+        if not use.is_of_columns:
+            types = [("", False)]
+        elif finding.code == LOST_STATISTICS.code:
+            types = list(columns.values())
+        else:
+            known = columns.get(finding.column or "")
+            types = [] if known is None else [known]
+        if not types:
             continue
-        names, unknown = engines.relying(use, of, is_field=is_field)
+        found = [engines.relying(use, of, is_field=is_field) for of, is_field in dict.fromkeys(types)]
+        names = list(dict.fromkeys(name for relying, _ in found for name in relying))
+        unknown = [name for name in dict.fromkeys(name for _, open_ in found for name in open_) if name not in names]
+        meaning = use.meaning if finding.column is not None else use.meaning.removesuffix(_OF_TYPE)
         if fleet is None:
             if names:
-                yield f"Engines known to {use.meaning}: {', '.join(names)}."
+                yield f"Engines known to {meaning}: {', '.join(names)}."
         elif names:
-            yield f"Engines of the fleet that {use.meaning}: {', '.join(names)}."
+            yield f"Engines of the fleet that {meaning}: {', '.join(names)}."
         else:
-            yield f"No engine of the fleet is known to {use.meaning}."
+            yield f"No engine of the fleet is known to {meaning}."
         if fleet is not None and unknown:
             yield f"Unknown for {', '.join(unknown)}."
+
+
+def _readers(finding: Finding, fleet: TableFleet) -> Iterator[str]:
+    """Yield the engines of the fleet whose reading of a partition value is known, and the others."""
+    facts = finding.facts or {}
+    try:
+        sentence = readings(str(facts.get("value")), parse_type(str(facts.get("type"))))
+    except UnknownTypeError:
+        return
+    if sentence is None:
+        return
+    measured = measured_engines(sentence)
+    names = [member.name for member in fleet.members if member.profile.name in measured]
+    others = [member.name for member in fleet.members if member.profile.name not in measured]
+    if names:
+        yield f"Engines of the fleet with a known reading: {', '.join(names)}."
+    if others:
+        yield f"The reading of {', '.join(others)} is unknown."

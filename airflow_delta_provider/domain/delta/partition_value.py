@@ -140,6 +140,19 @@ def readings(text: str, data_type: DataType) -> str | None:
     return next((read for types, is_ambiguous, read in _READINGS if name in types and is_ambiguous(text)), None)
 
 
+def measured_engines(sentence: str) -> frozenset[str]:
+    """Return the engines that a sentence of :func:`readings` names, by the names of their profiles."""
+    return frozenset(name for word, names in _MEASURED.items() if word in sentence for name in names)
+
+
+#: Names of engines in the sentences, with the names of their profiles.
+_MEASURED: Mapping[str, tuple[str, ...]] = {
+    "Delta Spark": ("Delta Spark",),
+    "deltalake": ("delta-rs", "deltalake to_pyarrow_table"),
+    "Polars": ("Polars",),
+    "Daft": ("Daft",),
+    "DuckDB": ("DuckDB",),
+}
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 #: Types, test of a string, and how engines read it. The first match counts.
 _READINGS: tuple[tuple[tuple[str, ...], Callable[[str], object], str], ...] = (

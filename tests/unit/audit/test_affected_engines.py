@@ -19,6 +19,8 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from tests.unit.audit.test_file_statistics import only
+from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
+from tests.unit.command_line.tables import history as damaged_table
 from tests.unit.command_line.tables import write
 from tests.unit.damages.histories import KEY
 from tests.unit.log_builder import Table
@@ -35,9 +37,9 @@ def damaged(path: Path, of: Any, values: pa.Array, **stats: Any) -> None:
     write(path, table)
 
 
-def audit(path: Path, fleet: Any = None, **options: Any) -> TableReport:
+def audit(path: Path, fleet: Any = None, *, on_level: str = "footers", **options: Any) -> TableReport:
     (report,) = run(
-        JobRequest((str(path),), AuditOptions(level="footers", fleet=fleet, **options)), python_session()
+        JobRequest((str(path),), AuditOptions(level=on_level, fleet=fleet, **options)), python_session()
     ).tables
     return report
 
@@ -49,7 +51,7 @@ def effect(finding: Finding) -> str:
 
 
 HIGH = {"minValues": {"x": 1}, "maxValues": {"x": 1}, "nullCount": {"x": 0}}
-FLEET = {
+FLEET: dict[str, Any] = {
     "engines": [
         {"engine": "Delta Spark", "version": "4.4.0"},
         {"engine": "DuckDB", "version": "1.5", "name": "reports"},
@@ -113,6 +115,35 @@ def test_another_fleet_does_not_change_a_known_finding(tmp_path: Path) -> None:
     second = only(audit(tmp_path / "t", FLEET, state_path=str(tmp_path / "state")))
     assert (first.status, second.status) == (Status.NEW, Status.KNOWN)
     assert second.effect != first.effect
+
+
+def test_engines_of_the_fleet_with_a_known_reading_of_a_partition_value_are_named(tmp_path: Path) -> None:
+    write(tmp_path, damaged_table("AC40"))
+    fleet = {"engines": [*FLEET["engines"], {"engine": "deltalake"}]}
+    (finding,) = audit(tmp_path, fleet, on_level="log").findings
+    assert effect(finding).endswith(
+        " Engines of the fleet with a known reading: Delta Spark 4.4.0, reports, delta-rs. The reading of Snowflake is "
+        "unknown."
+    )
+    (alone,) = audit(tmp_path, on_level="log").findings
+    assert (alone.code, alone.effect) == ("AC40", None)
+
+
+def test_engines_that_rely_on_statistics_that_a_checkpoint_lacks_are_named(tmp_path: Path) -> None:
+    table = Table(KEY, field("s", "string")).append(2).append().append()
+    write(tmp_path, table)
+    actions = json.loads(json.dumps(reconciled(table.commits[:3])))
+    for action in actions:
+        action.get("add", {}).pop("stats", None)
+    (tmp_path / "_delta_log" / classic_name(2)).write_bytes(as_parquet(actions))
+    (finding,) = audit(tmp_path, FLEET, on_level="log").findings
+    assert finding.code == "LG27"
+    assert effect(finding).endswith(
+        "Engines of the fleet that skip files by bounds: Delta Spark 4.4.0, reports. Unknown for Snowflake. Engines of "
+        "the fleet that answer COUNT(*) from numRecords: Delta Spark 4.4.0. Unknown for Snowflake."
+    )
+    (known,) = audit(tmp_path, on_level="log").findings
+    assert "Engines known to skip files by bounds: Delta Spark, " in effect(known)
 
 
 def test_versions_of_an_engine_differ() -> None:
