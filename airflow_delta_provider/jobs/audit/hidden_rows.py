@@ -87,7 +87,7 @@ def hidden_rows(
 def by_deltalake(
     queries: Sequence[Query], location: str, version: int, expected: Mapping[Query, int] = MappingProxyType({})
 ) -> Iterator[HiddenRows]:
-    """Yield the answers of ``deltalake``, as a PyArrow dataset; nothing if it or PyArrow is not installed.
+    """Yield the answers of ``deltalake``, as a PyArrow dataset and by SQL; none if it or PyArrow is not installed.
 
     :param expected: numbers of rows without skipping, by another engine
     """
@@ -97,24 +97,74 @@ def by_deltalake(
         engine = f"deltalake {importlib.metadata.version('deltalake')}"
     except (ImportError, importlib.metadata.PackageNotFoundError):
         return
-    dataset = None
+    known = dict(expected)
+    table = dataset = None
     for query in queries:
         try:
+            if table is None:
+                table = deltalake.DeltaTable(location, version=version)
             if dataset is None:
-                dataset = deltalake.DeltaTable(location, version=version).to_pyarrow_dataset()
+                dataset = table.to_pyarrow_dataset()
             names = split_name(query.column)
             wanted = _expression(query.predicate.removeprefix(sql_column(query.column)), dataset.schema, names)
             found = dataset.count_rows(filter=wanted)
             rows = sum(_count(batch, wanted) for batch in _whole(dataset).to_batches(columns=[names[0]]))
+            answer = query.counted(engine, rows, found)
+            if rows != known.setdefault(query, rows):
+                answer = query.failed(engine, f"{_OTHER_VALUES}: {rows} rows fit without skipping")
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a Rust panic is not an Exception
-            yield query.failed(engine, str(error) or type(error).__name__)
-            continue
-        if rows != expected.get(query, rows):
-            yield query.failed(engine, f"it reads other values: {rows} rows fit without skipping")
-        else:
-            yield query.counted(engine, rows, found)
+            answer = query.failed(engine, str(error) or type(error).__name__)
+        yield answer
+        if table is not None and hasattr(deltalake, "QueryBuilder"):
+            yield _by_sql(query, deltalake.QueryBuilder().register("t", table), f"{engine} SQL", known)
+
+
+def _by_sql(query: Query, builder: Any, engine: str, expected: Mapping[Query, int]) -> HiddenRows:
+    """Return the answer of ``deltalake`` by SQL."""
+    name, *fields = split_name(query.column)
+    column = "".join([f'"{_doubled(name, _DOUBLE)}"', *(f"['{_doubled(each, _SINGLE)}']" for each in fields)])
+    try:
+        condition = query.predicate.removeprefix(sql_column(query.column))
+        types = _batches(builder, f"SELECT arrow_typeof({column}) AS v FROM t LIMIT 1")
+        of = next(iter(types))["v"][0].as_py().replace("View", "")
+        compared = condition
+        if condition not in _OF_NULLS:
+            operator, text = _comparison(condition)
+            compared = f" {operator} arrow_cast('{_doubled(text, _SINGLE)}', '{of}')"
+        counts = _batches(builder, f"SELECT count(*) AS v FROM t WHERE {column}{compared}")
+        found = next(iter(counts))["v"][0].as_py()
+        values = _batches(builder, f"SELECT {column} AS v FROM t")
+        wanted = _expression(condition, values.schema, ("v",))
+        rows = sum(_count(batch, wanted) for batch in values)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a Rust panic is not an Exception
+        return query.failed(engine, str(error) or type(error).__name__)
+    if rows != expected.get(query, rows):
+        return query.failed(engine, f"{_OTHER_VALUES}: {rows} rows fit without skipping")
+    return query.counted(engine, rows, found)
+
+
+def _batches(builder: Any, sql: str) -> Any:
+    import pyarrow
+
+    answer = builder.execute(sql)
+    if hasattr(answer, "fetchall"):  # before deltalake 1.0
+        answer = pyarrow.Table.from_batches(answer.fetchall())
+    reader = pyarrow.RecordBatchReader.from_stream(answer)
+    if str(reader.schema.field("v").type) == "string_view":  # PyArrow filters no such columns
+        reader = reader.cast(pyarrow.schema([("v", pyarrow.string())]))
+    return reader
+
+
+_OTHER_VALUES = "it reads other values"
+_SINGLE, _DOUBLE = "'", '"'
+
+
+def _doubled(text: str, quote: str) -> str:
+    return text.replace(quote, 2 * quote)
 
 
 def _whole(dataset: Any) -> Any:
@@ -137,6 +187,21 @@ _COMPARISON = re.compile(
 )
 
 
+_OF_NULLS = (" IS NULL", " IS NOT NULL")
+
+
+def _comparison(condition: str) -> tuple[str, str]:
+    """Return the operator and the value of a comparison.
+
+    :raises ValueError: if it has another form
+    """
+    found = _COMPARISON.fullmatch(condition)
+    if found is None:
+        raise ValueError("the predicate has an unknown form")
+    text = re.sub(r"\\(.)", r"\1", found["value"], flags=re.DOTALL) if found["quote"] else found["value"]
+    return found["operator"], text
+
+
 def _expression(condition: str, schema: Any, names: tuple[str, ...]) -> Any:
     """Return the condition of a finding on a column as an expression of PyArrow.
 
@@ -148,12 +213,9 @@ def _expression(condition: str, schema: Any, names: tuple[str, ...]) -> Any:
     column, of = pyarrow.dataset.field(*names), schema.field(names[0]).type
     for name in names[1:]:
         of = of.field(name).type
-    if condition in (" IS NULL", " IS NOT NULL"):
-        return column.is_null() if condition == " IS NULL" else column.is_valid()
-    found = _COMPARISON.fullmatch(condition)
-    if found is None:
-        raise ValueError("the predicate has an unknown form")
-    text = re.sub(r"\\(.)", r"\1", found["value"], flags=re.DOTALL) if found["quote"] else found["value"]
+    if condition in _OF_NULLS:
+        return column.is_null() if condition == _OF_NULLS[0] else column.is_valid()
+    operator, text = _comparison(condition)
     value = pyarrow.scalar(text == "true") if pyarrow.types.is_boolean(of) else pyarrow.scalar(text).cast(of)
     compared = {">=": column >= value, "<=": column <= value, ">": column > value, "<": column < value}
-    return compared[found["operator"]]
+    return compared[operator]
