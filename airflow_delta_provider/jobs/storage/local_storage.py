@@ -48,12 +48,17 @@ class LocalStorage(Storage):
             return [entry.name for entry in entries if entry.is_dir()]
 
     def read(self, path: str) -> bytes:
-        with _Opened(path) as (descriptor, size):
-            try:
-                content = os.read(descriptor, size + 1)  # one byte more: usually one call suffices
-                return content if len(content) == size else content + _rest(descriptor)
-            except MemoryError:
-                raise OutOfMemoryError(f"{_path(path)} of {size:,} bytes") from None
+        descriptor, size = _opened(path)
+        try:
+            content = os.read(descriptor, size + 1)  # one byte more: usually one call suffices
+            return content if len(content) == size else content + _rest(descriptor)
+        except MemoryError:
+            raise OutOfMemoryError(f"{_path(path)} of {size:,} bytes") from None
+        except OSError as error:
+            _name(error, path)
+            raise
+        finally:
+            os.close(descriptor)
 
     def size(self, path: str) -> int:
         with _missing_reported(path):
@@ -65,12 +70,18 @@ class LocalStorage(Storage):
         return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
     def read_range(self, path: str, start: int, end: int) -> bytes:
-        with _Opened(path) as (descriptor, size):
+        descriptor, size = _opened(path)
+        try:
             end, pieces = min(end, size), []
             while start < end and (piece := os.pread(descriptor, end - start, start)):
                 pieces.append(piece)
                 start += len(piece)
             return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        except OSError as error:
+            _name(error, path)
+            raise
+        finally:
+            os.close(descriptor)
 
     def write(self, path: str, content: bytes) -> None:
         """Replace a file as a whole, and create missing directories."""
@@ -179,32 +190,28 @@ def _path(location: str) -> str:
     return path
 
 
-class _Opened:  # a context manager; one made from a generator takes as long as opening the file
-    """Opens a file for reading and returns its descriptor and size. Never waits for another process, as a pipe would.
+def _opened(path: str) -> tuple[int, int]:
+    """Open a file for reading. Return its descriptor and its size. Never waits for another process, as a pipe would.
 
     :raises MissingFileError: if there is no such file
     :raises OSError: if it is a pipe, a device or a folder
     """
+    local = _path(path)
+    try:
+        descriptor = os.open(local, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFileError(path) from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise OSError(errno.ENOTSUP, "Not a regular file", local)
+    return descriptor, found.st_size
 
-    def __init__(self, path: str) -> None:
-        self._path = path
 
-    def __enter__(self) -> tuple[int, int]:
-        local = _path(self._path)
-        try:
-            self._descriptor = os.open(local, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except (FileNotFoundError, NotADirectoryError):
-            raise MissingFileError(self._path) from None
-        found = os.fstat(self._descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            os.close(self._descriptor)
-            raise OSError(errno.ENOTSUP, "Not a regular file", local)
-        return self._descriptor, found.st_size
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        os.close(self._descriptor)
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = _path(self._path)  # errors of reads by descriptor name no file
+def _name(error: OSError, path: str) -> None:
+    """Add the file's name to an error of a read by descriptor, which has none."""
+    if error.filename is None:
+        error.filename = _path(path)
 
 
 def _rest(descriptor: int) -> bytes:

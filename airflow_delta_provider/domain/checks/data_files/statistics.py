@@ -132,6 +132,7 @@ class FileStatistics:
         self._has_vectors = has_vectors
         self._trusted: tuple[Writer | None, bool] = (None, False)
         self._equal: _Equality | None = None
+        self._sound = StatisticsComparison()
 
     def check(self, footer: Footer, file: LiveFile, said: object) -> StatisticsComparison:
         """Compare one file.
@@ -160,7 +161,9 @@ class FileStatistics:
             rest = () if self._equal.holds(groups[0], *parts) else _not_equal(leaves, groups[0].chunks, *parts)
             compared, leaves = len(leaves) - len(rest), rest
         if not leaves:
-            return StatisticsComparison((), compared)
+            if self._sound.compared != compared:
+                self._sound = StatisticsComparison((), compared)
+            return self._sound
         chunks = [group.chunks for group in groups]
         findings: list[Finding] = []
         right: list[RightColumn] = []
