@@ -298,11 +298,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         folders = (folder for _, folder in options.folders)
         return storage_settings(
             self.get_connection(self._storage_conn_id),
-            [
-                *self._request.tables,
-                *(folder for _, folder in options.folders),
-                *filter(None, [options.findings_table]),
-            ],
+            [*self._request.tables, *folders, *filter(None, [options.findings_table])],
             local=is_local(self._connection["master"]),
             keep=workspace.write_secret,
         )
