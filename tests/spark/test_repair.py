@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -133,8 +135,9 @@ def test_a_run_that_was_killed_after_files_were_moved_continues(
         failed = apply(session, hiding, planned)
     assert failed.verdict is Verdict.FAULT
     assert not checkpoint.exists()
-    report = apply(session, hiding, plan(hiding))
+    report = apply(session, hiding, planned)
     assert (report.verdict, report.version) == (Verdict.PASS, 2)
+    assert (hiding / "_delta_log" / f"{2:020d}.checkpoint.parquet").exists()
 
 
 def tracked(session: SparkDeltaSession, path: Path) -> None:
@@ -261,3 +264,24 @@ def test_a_table_goes_back_to_an_earlier_version_if_nothing_else_helps(
     assert report.changed, report.findings
     assert sorted(row.id for row in session.spark.read.format("delta").load(str(path)).collect()) == [1, 2]
     assert audit(path).verdict is Verdict.PASS
+
+
+@pytest.mark.soak
+def test_killed_at_every_point_a_rerun_makes_the_same_repair_once(session: SparkDeltaSession, hiding: Path) -> None:
+    DeltaTable(str(hiding)).create_checkpoint()
+    (hiding / "_delta_log" / f"{1:020d}.checkpoint.parquet").write_bytes(b"no parquet")
+    point, killed = 0, True
+    while killed:
+        path = Path(shutil.copytree(hiding, hiding.parent / str(point)))
+        planned = plan(path)
+        (path.parent / "plan.json").write_text(json.dumps(planned))
+        command = [sys.executable, "-m", "tests.spark.killed_repair", str(path), str(path.parent / "plan.json")]
+        done = subprocess.run([*command, str(point)], capture_output=True, text=True, timeout=600, check=False)
+        assert done.returncode in (0, -9), done.stderr
+        killed = done.returncode == -9
+        report = apply(session, path, planned)
+        assert (report.verdict, report.version) == (Verdict.PASS, 2), (point, report.findings)
+        assert audit(path).verdict is Verdict.PASS
+        assert session.spark.read.format("delta").load(str(path)).count() == 102
+        point += 1
+    assert point > 5

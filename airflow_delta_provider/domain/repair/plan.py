@@ -90,6 +90,7 @@ class RepairPlan:
     :param left: findings that stay open, each with the reason
     :param permitted: fingerprints of the findings whose repair may lose information
     :param level: level of the audit that proves the plan
+    :param moved_before: names of files of the log that an earlier try of this plan moved aside
     """
 
     table: str
@@ -100,6 +101,7 @@ class RepairPlan:
     left: tuple[tuple[Finding, str], ...]
     permitted: tuple[str, ...] = ()
     level: str = "log"
+    moved_before: tuple[str, ...] = ()
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -109,6 +111,11 @@ class RepairPlan:
     @property
     def corrections(self) -> tuple[Correction, ...]:
         return tuple(step.correction for step in self.steps if isinstance(step, Correct))
+
+    @property
+    def needs_checkpoint(self) -> bool:
+        """Return True if a checkpoint is moved aside, so that the engine writes a new one."""
+        return any(".checkpoint." in name for name in (*self.moved, *self.moved_before))
 
     @property
     def has_commit(self) -> bool:
@@ -133,8 +140,14 @@ class RepairPlan:
     @property
     def digest(self) -> str:
         """SHA-256 of the table and the steps. Values that are assigned when the commit is written do not count."""
-        parts = {"table": self.table, "id": self.state.metadata.id, "steps": [_canonical(step) for step in self.steps]}
-        text = json.dumps({**parts, "permitted": sorted(self.permitted)}, sort_keys=True, default=str)
+        parts = {
+            "table": self.table,
+            "id": self.state.metadata.id,
+            "moved": sorted({*self.moved, *self.moved_before}),
+            "corrections": [_canonical(correction) for correction in self.corrections],
+            "permitted": sorted(self.permitted),
+        }
+        text = json.dumps(parts, sort_keys=True, default=str)
         return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
@@ -177,12 +190,7 @@ class RepairPlan:
             yield "Readers see the same rows as before."
 
 
-def _canonical(step: Step) -> Any:
-    if isinstance(step, MoveAside):
-        return ["move", *step.files]
-    if isinstance(step, NewCheckpoint):
-        return ["checkpoint"]
-    made = step.correction
+def _canonical(made: Correction) -> list[Any]:
     changes = [
         [list(change.place), None if change.is_fresh else [change.before, change.after]] for change in made.changes
     ]

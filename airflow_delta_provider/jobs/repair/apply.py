@@ -11,7 +11,7 @@ from typing import Any, cast
 from airflow_delta_provider.domain.changes.own_commit import Stamp
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.rule import Prose
-from airflow_delta_provider.domain.repair.plan import SET_ASIDE, NewCheckpoint, RepairPlan, unexpected
+from airflow_delta_provider.domain.repair.plan import SET_ASIDE, RepairPlan, unexpected
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
 from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
@@ -69,7 +69,7 @@ class _Repair:
         known: dict[str, Any] = {"timings": timings}
         if (refusal := self._refusal(made)) is not None:
             return replace(report_of(made, **known), verdict=refusal.verdict, findings=refusal.findings)
-        if dry_run or not made.steps:
+        if dry_run or not (made.steps or made.moved_before):
             return report_of(made, **known)
         try:
             with timings.phase("apply"):
@@ -95,7 +95,18 @@ class _Repair:
     def _planned(self) -> RepairPlan | TableReport:
         permit = tuple(self.approved.get("permitted", ()))
         level = str(self.approved.get("level", "log"))
-        return Planning(self.session, self.table, level, permit, silent).plan()
+        made = Planning(self.session, self.table, level, permit, silent).plan()
+        return made if isinstance(made, TableReport) else replace(made, moved_before=self._moved_before())
+
+    def _moved_before(self) -> tuple[str, ...]:
+        """Return the names of files that an earlier try moved aside; one that is also in the log is moved again."""
+        with suppress(MissingFileError):
+            return tuple(sorted(self.session.files_of(self.table.location).list_names(self._aside)))
+        return ()
+
+    @property
+    def _aside(self) -> str:
+        return f"{self.table.location.rstrip('/')}/{SET_ASIDE}/{self.approved['digest'][:16]}"
 
     def _refusal(self, plan: RepairPlan) -> TableReport | None:
         if plan.state.metadata.id != self.approved["table_id"] or plan.digest != self.approved["digest"]:
@@ -135,7 +146,7 @@ class _Repair:
         root = self.table.location.rstrip("/")
         files = self.session.files_of(root)
         for name in plan.moved:
-            source, target = f"{root}/_delta_log/{name}", f"{root}/{SET_ASIDE}/{plan.digest[:16]}/{name}"
+            source, target = f"{root}/_delta_log/{name}", f"{self._aside}/{name}"
             with suppress(MissingFileError):
                 self.progress(f"{self._name}: moving {name} aside")
                 content = files.read(source)
@@ -149,7 +160,7 @@ class _Repair:
             (source,), (target,) = data.uris([path]), data.uris([copied])
             files.copy(source, target)
         version = self._commit(plan) if plan.has_commit else plan.state.version
-        if any(isinstance(step, NewCheckpoint) for step in plan.steps):
+        if plan.needs_checkpoint:
             self.progress(f"{self._name}: writing a checkpoint")
             spark = self.session.spark._jsparkSession
             jvm: Any = self.session.spark._jvm

@@ -166,7 +166,7 @@ class Planning:
             Correct(each.correction, tuple(f for f in each.fixes if _key(f) not in open_after)) for each in repaired
         ]
         steps: list[Step] = [*moves, *(c for c in corrections if c.fixes or c.correction.changes)]
-        if any(name.startswith(tuple("0123456789")) and "checkpoint" in name for name in hidden):
+        if any(".checkpoint." in name for name in hidden):
             steps.append(NewCheckpoint())
         return RepairPlan(
             self._name,
