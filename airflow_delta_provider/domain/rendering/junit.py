@@ -56,7 +56,7 @@ def render(report: JobReport, presentation: Presentation | None = None) -> str:
 
 
 def _case(suite: Element, table: TableReport, result: str | None, kind: str, rules: RuleLinks) -> None:
-    time = f"{sum(table.timings.values()):.3f}"
+    time = f"{sum(round(phase, 3) for phase in table.timings.values()):.3f}"  # as a kept report has them
     name = {"classname": _text(f"delta-provider.{kind}"), "name": _text(visible(table.table)), "time": time}
     case = SubElement(suite, "testcase", name)
     counting = [finding for finding in table.findings if finding.is_open]
