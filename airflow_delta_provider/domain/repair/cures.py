@@ -240,7 +240,7 @@ _MOST_SINGLE = 12
 
 
 def _distinct(found: Iterable[tuple[Change, ...]]) -> Iterator[tuple[Change, ...]]:
-    """Yield what is not empty, each once."""
+    """Yield the changes that are not empty, each once."""
     known: list[tuple[Change, ...]] = []
     for changes in found:
         if changes and changes not in known:
@@ -256,18 +256,24 @@ def _words(finding: Finding) -> Iterator[str]:
             yield from parse_path(finding.column)
     if finding.subject is not None:
         yield finding.subject
-    for fact in ("property", "feature", "required", "lost", "used", "only", "key"):
-        value = (finding.facts or {}).get(fact, ())
+    yield from _facts(finding, ("property", *_OF_FEATURES, "key"))
+
+
+#: Facts that name features.
+_OF_FEATURES = ("feature", "required", "lost", "used", "only")
+
+
+def _facts(finding: Finding, names: Iterable[str]) -> Iterator[str]:
+    """Yield the texts of facts, each of which is a text or a list of texts."""
+    for name in names:
+        value = (finding.facts or {}).get(name, ())
         yield from [value] if isinstance(value, str) else value
 
 
 @cures(Cure.LISTED_FEATURES)
 def _listed(situation: Situation) -> Iterator[Correction]:
     """List the features that the table has and uses where they belong, with the features that they require."""
-    needed: set[str] = set()
-    for fact in ("feature", "required", "lost", "used", "only"):
-        value = situation.facts.get(fact, ())
-        needed |= {value} if isinstance(value, str) else set(value)
+    needed = set(_facts(situation.finding, _OF_FEATURES))
     if (feature := _OF_RULES.get(rule_of(situation.finding))) is not None:
         needed.add(feature.name)
     if changes := _protocol_changes(situation.table, needed):
@@ -326,12 +332,12 @@ def _unset(situation: Situation) -> Iterator[Correction]:
 @cures(Cure.GREATEST_COLUMN_ID)
 def _column_id(situation: Situation) -> Iterator[Correction]:
     """Raise ``maxColumnId`` to the greatest id that a column has or had."""
-    configuration = situation.table.metadata.get(CONFIGURATION) or {}
+    configuration = _properties(situation.table)
     known = [_integer(configuration.get(MAX_COLUMN_ID)), *_ids_in(situation.table.values()[METADATA])]
     version = situation.finding.version
     if version is not None and not situation.finding.at_or_before:
         for heads in filter(None, map(situation.past.heads, (version - 1, version))):
-            known.append(_integer((heads.metadata.get(CONFIGURATION) or {}).get(MAX_COLUMN_ID)))
+            known.append(_integer(_properties(heads).get(MAX_COLUMN_ID)))
             known += _ids_in(heads.values()[METADATA])
     greatest = max((number for number in known if number is not None), default=None)
     place = (METADATA, CONFIGURATION, MAX_COLUMN_ID)
@@ -355,31 +361,36 @@ def _ids_in(values: Any) -> Iterator[int]:
             yield from _ids_in(value)
 
 
-def mark_change(situation: Situation, at_least: int = -1, *, again: bool = False) -> tuple[Change, ...]:
-    """Return the change that sets the high water mark of row ids to the highest known one, if it is not that.
-
-    :param at_least: highest row id that the repair assigns
-    :param again: True to set it also if it is that already
-    """
-    table, version = situation.table, situation.finding.version
-    marks = [at_least, high_water_mark_of(table.domains.get(ROW_TRACKING_DOMAIN))]
+def known_mark(situation: Situation) -> int:
+    """Return the highest row id that is known to be assigned; -1 if there is none."""
+    version = situation.finding.version
+    marks = [-1, high_water_mark_of(situation.table.domains.get(ROW_TRACKING_DOMAIN))]
     if version is not None and not situation.finding.at_or_before:
         heads = filter(None, map(situation.past.heads, (version - 1, version)))
         marks += [high_water_mark_of(head.domains.get(ROW_TRACKING_DOMAIN)) for head in heads]
     for file in situation.state.live_files:
         if file.base_row_id is not None and file.num_records is not None:
             marks.append(file.base_row_id + file.num_records - 1)
-    mark = max(number for number in marks if number is not None)
-    if mark < 0 or (mark == high_water_mark_of(table.domains.get(ROW_TRACKING_DOMAIN)) and not again):
+    return max(number for number in marks if number is not None)
+
+
+def mark_change(situation: Situation, mark: int, *, again: bool = False) -> tuple[Change, ...]:
+    """Return the change that sets the high water mark of row ids, if it is not that; none for -1.
+
+    :param again: True to set it also if it is that already
+    """
+    domains = situation.table.domains
+    if mark < 0 or (mark == high_water_mark_of(domains.get(ROW_TRACKING_DOMAIN)) and not again):
         return ()
     text = json.dumps({HIGH_WATER_MARK: mark}, separators=(",", ":"))
-    return (Change((DOMAIN, ROW_TRACKING_DOMAIN), value_at(table.domains, (ROW_TRACKING_DOMAIN,)), (text,)),)
+    return (Change((DOMAIN, ROW_TRACKING_DOMAIN), value_at(domains, (ROW_TRACKING_DOMAIN,)), (text,)),)
 
 
 @cures(Cure.HIGH_WATER_MARK)
 def _mark(situation: Situation) -> Iterator[Correction]:
     """Raise the high water mark of row ids to the highest id that was ever assigned."""
-    changes = mark_change(situation, again=situation.finding.subject == ROW_TRACKING_DOMAIN)
+    again = situation.finding.subject == ROW_TRACKING_DOMAIN
+    changes = mark_change(situation, known_mark(situation), again=again)
     if changes:
         yield Correction(Cure.HIGH_WATER_MARK, changes)
 
@@ -519,9 +530,7 @@ def _timestamp_start(situation: Situation) -> Iterator[Correction]:
     table = situation.table
     for version in range(situation.finding.version or 0, 0, -1):
         heads = [situation.past.heads(number) for number in (version - 1, version)]
-        before, after = (
-            (h.metadata.get(CONFIGURATION) or {}).get(ENABLE_IN_COMMIT_TIMESTAMPS) if h else None for h in heads
-        )
+        before, after = (_properties(head).get(ENABLE_IN_COMMIT_TIMESTAMPS) for head in heads)
         if after == "true" and before != "true":
             break
     else:
@@ -575,8 +584,8 @@ def _earlier_version(situation: Situation) -> Iterator[Correction]:
         protocol = _with_features(Protocol.from_json(now.protocol), features[0] | features[1]).to_json()
     except (KeyError, ValueError):
         return
-    metadata = {**before.metadata, CONFIGURATION: {**(before.metadata.get(CONFIGURATION) or {})}}
-    ids = [_integer((table.metadata.get(CONFIGURATION) or {}).get(MAX_COLUMN_ID)) for table in (before, now)]
+    metadata = {**before.metadata, CONFIGURATION: {**_properties(before)}}
+    ids = [_integer(_properties(table).get(MAX_COLUMN_ID)) for table in (before, now)]
     if MAX_COLUMN_ID in metadata[CONFIGURATION]:
         metadata[CONFIGURATION][MAX_COLUMN_ID] = str(max(number for number in ids if number is not None))
     marks = {ROW_TRACKING_DOMAIN: now.domains[ROW_TRACKING_DOMAIN]} if ROW_TRACKING_DOMAIN in now.domains else {}

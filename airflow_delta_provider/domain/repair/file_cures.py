@@ -11,12 +11,17 @@ from decimal import Decimal
 from typing import Any
 
 from airflow_delta_provider.domain.checks.rule import Cure
-from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError, DeletionVector, inline_bitmap
+from airflow_delta_provider.domain.delta.deletion_vector import (
+    BrokenDeletionVectorError,
+    DeletionVector,
+    deleted_rows,
+    inline_bitmap,
+)
 from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.repair.cures import Correction, Situation, cures, mark_change
+from airflow_delta_provider.domain.repair.cures import Correction, Situation, cures, known_mark, mark_change
 from airflow_delta_provider.domain.repair.logged_table import FILE, Change, Json, value_at
 from airflow_delta_provider.domain.report.answers import ABSENT, RightStatistics
 
@@ -235,8 +240,6 @@ def _vector_fields(situation: Situation) -> Iterator[Correction]:
 
 def _fitting(wire: Json) -> Json | None:
     """Return a descriptor with the number of rows that its inline bitmap deletes; None if the bitmap does not fit."""
-    from airflow_delta_provider.domain.delta.deletion_vector import deleted_rows
-
     for count in (wire.get("cardinality"), *range(1, 1000)):
         try:
             vector = DeletionVector.from_json({**wire, "cardinality": count})
@@ -250,7 +253,7 @@ def _fitting(wire: Json) -> Json | None:
 @cures(Cure.ROW_IDS)
 def _row_ids(situation: Situation) -> Iterator[Correction]:
     """Assign fresh ids to all live files without them, in one commit."""
-    mark = _mark_of(situation)
+    mark = known_mark(situation)
     changes: list[Change] = []
     for key, add in situation.table.files.items():
         if key in situation.table.removed or (add.get("baseRowId") is not None and "defaultRowCommitVersion" in add):
@@ -265,17 +268,6 @@ def _row_ids(situation: Situation) -> Iterator[Correction]:
     if changes:
         marks = (replace(change, is_fresh=True) for change in mark_change(situation, mark))
         yield Correction(Cure.ROW_IDS, (*changes, *marks))
-
-
-def _mark_of(situation: Situation) -> int:
-    """Return the highest row id that is known to be assigned; -1 if there is none."""
-    from airflow_delta_provider.domain.delta.features.log import DOMAIN
-    from airflow_delta_provider.domain.delta.row_tracking import high_water_mark_of
-
-    for change in mark_change(situation):
-        return int(high_water_mark_of(change.after[0]) or -1)
-    mark = high_water_mark_of(situation.table.domains.get(DOMAIN))
-    return -1 if mark is None else mark
 
 
 def _rows(situation: Situation, add: Json) -> int | None:
@@ -324,7 +316,7 @@ def _copy(situation: Situation) -> Iterator[Correction]:
     changes: list[Change] = []
     copied: list[FileKey] = []
     loses: list[str] = []
-    mark = _mark_of(situation)
+    mark = known_mark(situation)
     for key, add in _files(situation):
         stored = situation.past.stored(add["path"])
         changes += _set(key, add, {} if stored is None else {"size": stored.size})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -180,11 +180,6 @@ def changes_between(before: Any, after: Any, place: Place = ()) -> Iterator[Chan
         yield Change(place, (before,), (after,))
 
 
-def order_place(place: Place) -> bool:
-    """Return True if a place has the order of columns of a struct."""
-    return place[-1:] == (_ORDER,)
-
-
 def set_back(earlier: Any, broken: Any, now: Any) -> Iterator[Change]:
     """Yield the changes that set values back which are still as a commit left them.
 
@@ -194,7 +189,7 @@ def set_back(earlier: Any, broken: Any, now: Any) -> Iterator[Change]:
     """
     for change in changes_between(earlier, broken):
         present = value_at(now, change.place)
-        if order_place(change.place) and present and change.before:
+        if change.place[-1:] == (_ORDER,) and present and change.before:
             order = _merged_order(change.before[0], present[0])
             if order != present[0]:
                 yield Change(change.place, present, (order,))
@@ -250,10 +245,6 @@ def _unkeyed(value: Any) -> Any:
         fields, order = known[FIELDS], [name for name in value[_ORDER] if name in value[FIELDS]]
         known[FIELDS] = [fields[name] for name in [*order, *(name for name in fields if name not in order)]]
     return known
-
-
-#: Returns the path of the copy of a data file.
-CopyName = Callable[[str], str]
 
 
 def copy_name(path: str) -> str:

@@ -65,18 +65,8 @@ class Correct:
         return " ".join(filter(None, sentences))
 
 
-@dataclass(frozen=True)
-class NewCheckpoint:
-    """A step that lets the engine write a checkpoint of the repaired version."""
-
-    fixes: tuple[Finding, ...] = ()
-
-    @property
-    def explanation(self) -> str:
-        return "Write a checkpoint of the repaired version."
-
-
-Step = MoveAside | Correct | NewCheckpoint
+Step = MoveAside | Correct
+_NEW_CHECKPOINT = PlanStep(sql=None, explanation="Write a checkpoint of the repaired version.")
 
 
 @dataclass(frozen=True)
@@ -123,9 +113,9 @@ class RepairPlan:
         return bool(self.corrections)
 
     @property
-    def copied(self) -> tuple[str, ...]:
-        """Paths of the data files that are copied."""
-        return tuple(path for correction in self.corrections for path, _ in correction.copied)
+    def copied(self) -> tuple[tuple[str, str], ...]:
+        """Paths of the data files that are copied, each with the path of its copy."""
+        return tuple((path, copy_name(path)) for correction in self.corrections for path, _ in correction.copied)
 
     @property
     def loses(self) -> tuple[str, ...]:
@@ -155,7 +145,7 @@ class RepairPlan:
         return PlanAnswer(
             digest=self.digest,
             commits=int(self.has_commit),
-            steps=tuple(map(_step, self.steps)),
+            steps=(*map(_step, self.steps), *([_NEW_CHECKPOINT] if self.needs_checkpoint else [])),
             notes=tuple(self._notes()),
             changed=bool(self.steps),
             table=self.table,

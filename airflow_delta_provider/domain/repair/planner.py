@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from airflow_delta_provider.domain.checks.registry import rule_of
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -14,6 +15,8 @@ from airflow_delta_provider.domain.report.report import Finding
 
 #: Returns the open findings of an audit that continues with a repaired table; None if the commit cannot be read.
 Audit = Callable[[LoggedTable], "Sequence[Finding] | None"]
+#: Code, version, path, column and subject of a finding.
+Identity = tuple[str, "int | None", "str | None", "str | None", "str | None"]
 #: Maximum number of corrections that are tried for a table.
 _MOST_TRIED = 2000
 #: Maximum number of values whose changes are left out one by one, to find those that are needed.
@@ -33,13 +36,13 @@ class Outcome:
     """The corrections that fix findings of a table, and the findings that stay open.
 
     :param open: findings that an audit has after the repair
-    :param forbidden: information that the correction of an open finding would lose, by the finding's place in ``open``
+    :param forbidden: information that the correction of an open finding would lose, by :func:`identity_of` the finding
     """
 
     table: LoggedTable
     repaired: tuple[Repaired, ...]
     open: tuple[Finding, ...]
-    forbidden: Mapping[int, tuple[str, ...]]
+    forbidden: Mapping[Identity, tuple[str, ...]]
 
 
 class Planner:
@@ -63,7 +66,7 @@ class Planner:
         self._audit = audit
         self._permitted = permitted
         self._tried = 0
-        self._forbidden: dict[tuple[object, ...], tuple[str, ...]] = {}
+        self._forbidden: dict[Identity, tuple[str, ...]] = {}
 
     def plan(self, findings: Iterable[Finding]) -> Outcome:
         """Return the corrections of open findings, those with the oldest versions first."""
@@ -78,15 +81,13 @@ class Planner:
                 found = self._correct(table, finding, open_now)
                 if found is not None:
                     table, after, correction = found
-                    fixed = tuple(other for other in open_now if _key(other) not in set(map(_key, after)))
+                    fixed = tuple(other for other in open_now if identity_of(other) not in set(map(identity_of, after)))
                     if correction.back_to is not None:  # earlier corrections no longer matter
                         fixed = (*(other for each in repaired for other in each.fixes), *fixed)
                         repaired.clear()
                     repaired.append(Repaired(correction, fixed))
                     open_now, progress = list(after), True
-        places = {_key(finding): place for place, finding in enumerate(open_now)}
-        forbidden = {places[key]: lost for key, lost in self._forbidden.items() if key in places}
-        return Outcome(table, tuple(repaired), tuple(open_now), forbidden)
+        return Outcome(table, tuple(repaired), tuple(open_now), self._forbidden)
 
     def _correct(
         self, table: LoggedTable, finding: Finding, open_now: Sequence[Finding]
@@ -94,7 +95,7 @@ class Planner:
         situation = Situation(finding, self._state, table, self._past)
         found = (proposal for cure in rule_of(finding).all_cures for proposal in proposals(cure, situation))
         later: list[Correction] = []
-        tried: list[Correction] = []
+        tried: list[tuple[Correction, Sequence[Finding]]] = []
         for correction in found:
             lost = self._loses(table, correction)
             if lost is None:
@@ -102,17 +103,20 @@ class Planner:
             if lost.loses:
                 later.append(lost)
                 continue
-            if (outcome := self._try(table, lost, finding, open_now)) is not None:
-                return outcome
-            tried.append(lost)
-        for correction in tried:
-            if (outcome := self._extended(table, correction, finding, open_now)) is not None:
+            after = self._found(table, lost)
+            if self._is_better(after, finding, open_now):
+                return self._smallest(table, lost, after, finding, open_now)
+            tried.append((lost, after or ()))
+        for correction, after in tried:
+            if (outcome := self._extended(table, correction, after, finding, open_now)) is not None:
                 return outcome
         for correction in later:
-            if (outcome := self._try(table, correction, finding, open_now)) is not None:
+            after = self._found(table, correction)
+            if self._is_better(after, finding, open_now):
+                outcome = self._smallest(table, correction, after, finding, open_now)
                 if self._permitted(finding):
                     return outcome
-                self._forbidden.setdefault(_key(finding), outcome[2].loses)
+                self._forbidden.setdefault(identity_of(finding), outcome[2].loses)
                 break
         return None
 
@@ -133,56 +137,66 @@ class Planner:
         sees += (f"Column {', '.join(back)} is there again.",) if back else ()
         return replace(correction, loses=(*correction.loses, *loses), sees=(*correction.sees, *sees))
 
-    def _try(
-        self, table: LoggedTable, correction: Correction, finding: Finding, open_now: Sequence[Finding]
-    ) -> tuple[LoggedTable, Sequence[Finding], Correction] | None:
-        after = self._audited(table, correction, finding, open_now)
-        if after is None:
-            return None
+    def _smallest(
+        self,
+        table: LoggedTable,
+        correction: Correction,
+        after: Sequence[Finding],
+        finding: Finding,
+        open_now: Sequence[Finding],
+    ) -> tuple[LoggedTable, Sequence[Finding], Correction]:
+        """Return a correction without the changes that it does not need, the table with it, and its findings."""
         if 1 < len(correction.changes) <= _MOST_MINIMIZED and not correction.copied:
             for change in correction.changes:
                 fewer = replace(correction, changes=tuple(c for c in correction.changes if c != change))
-                found = self._audited(table, fewer, finding, open_now) if fewer.changes else None
-                if found is not None and len(found) <= len(after):
+                found = self._found(table, fewer) if fewer.changes else ()
+                if fewer.changes and self._is_better(found, finding, open_now) and len(found) <= len(after):
                     correction, after = fewer, found
         return correction.applied(table), after, self._loses(table, correction) or correction
 
     def _extended(
-        self, table: LoggedTable, correction: Correction, finding: Finding, open_now: Sequence[Finding]
+        self,
+        table: LoggedTable,
+        correction: Correction,
+        found: Sequence[Finding],
+        finding: Finding,
+        open_now: Sequence[Finding],
     ) -> tuple[LoggedTable, Sequence[Finding], Correction] | None:
         """Return a correction with a second one, for rules that the first would break; None if there is none.
 
         A file without row ids, for example, breaks no rule before the protocol lists row tracking again.
+
+        :param found: findings after the first correction
         """
-        try:
-            after = correction.applied(table)
-            found = self._audit(after) or ()
-        except KeyError:
-            return None
         for new in [other for other in found if other.version == self._state.version + 1][:1]:
-            situation = Situation(new, self._state, after, self._past)
+            situation = Situation(new, self._state, correction.applied(table), self._past)
             for more in (more for cure in rule_of(new).all_cures for more in proposals(cure, situation)):
+                if more.loses:
+                    continue
                 both = correction.and_then(more)
-                if not more.loses and (outcome := self._audited(table, both, finding, open_now)) is not None:
-                    return both.applied(table), outcome, self._loses(table, both) or both
+                after = self._found(table, both)
+                if self._is_better(after, finding, open_now):
+                    return both.applied(table), after, self._loses(table, both) or both
         return None
 
-    def _audited(
-        self, table: LoggedTable, correction: Correction, finding: Finding, open_now: Sequence[Finding]
-    ) -> Sequence[Finding] | None:
-        """Return the findings after a correction; None if it does not fix the finding, or breaks a rule."""
+    def _found(self, table: LoggedTable, correction: Correction) -> Sequence[Finding] | None:
+        """Return the findings after a correction; None if it does not fit, or if its commit cannot be read."""
         if self._tried >= _MOST_TRIED:
             return None
         self._tried += 1
         try:
-            found = self._audit(correction.applied(table))
+            return self._audit(correction.applied(table))
         except KeyError:
             return None
+
+    def _is_better(
+        self, found: Sequence[Finding] | None, finding: Finding, open_now: Sequence[Finding]
+    ) -> TypeGuard[Sequence[Finding]]:
+        """Return True if findings after a correction lack a finding, and no rule is broken more often."""
         if found is None or breaks_more(open_now, found, self._state.version + 1):
-            return None
-        same = {_key(other) for other in found}
-        fixed = _key(finding) not in same or _counts(found)[finding.code] < _counts(open_now)[finding.code]
-        return found if fixed else None
+            return False
+        same = {identity_of(other) for other in found}
+        return identity_of(finding) not in same or _counts(found)[finding.code] < _counts(open_now)[finding.code]
 
 
 #: Families in the order in which their findings are fixed: those that others may follow from come first.
@@ -196,7 +210,8 @@ def _order(finding: Finding) -> tuple[int, int, str]:
     return (-1 if finding.version is None else finding.version), place, finding.code
 
 
-def _key(finding: Finding) -> tuple[object, ...]:
+def identity_of(finding: Finding) -> Identity:
+    """Return the identity of a finding within one table; the commit belongs to it."""
     return finding.code, finding.version, finding.path, finding.column, finding.subject
 
 

@@ -84,16 +84,17 @@ class TableLog:
         segment = select_segment(self.list_names(), version)
         return self._replay(segment, with_files=with_files).state(segment.version)
 
-    def read_commit_base(self, version: int | None = None) -> CommitBase:
+    def read_commit_base(self, version: int | None = None, *, with_files: bool = True) -> CommitBase:
         """Return ``version``, by default the newest, as the base of a new commit: with its files, and as logged.
 
+        :param with_files: False to leave out the files
         :raises MissingFileError: if there is no ``_delta_log``
         :raises BrokenLogError: if the log has a gap, is damaged or has no protocol or metadata
         """
         names = self.list_names()
         segment = select_segment(names, version)
         head: dict[str, Any] = {}
-        state = self._replay(segment, with_files=True, head=head).state(segment.version)
+        state = self._replay(segment, with_files=with_files, head=head).state(segment.version)
         name = commit_name(segment.version)
         previous = Commit.from_actions(segment.version, self.read_commit(name)) if name in names else None
         return CommitBase(state, head["protocol"], head["metaData"], previous)

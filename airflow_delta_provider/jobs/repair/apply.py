@@ -22,7 +22,7 @@ from airflow_delta_provider.jobs.changes.planned_change import is_own
 from airflow_delta_provider.jobs.changes.values import row_sums, rows_of
 from airflow_delta_provider.jobs.delta.session import OpenTable
 from airflow_delta_provider.jobs.process import Progress, Timings, silent
-from airflow_delta_provider.jobs.repair.planning import Planning, all_paths, repair_lines, report_of
+from airflow_delta_provider.jobs.repair.planning import Planning, repair_lines, report_of
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.engine_errors import understand
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
@@ -155,7 +155,7 @@ class _Repair:
                     raise OSError(f"{target} is not a whole copy of {source}")
                 files.delete(source)
         data = self.session.data_files(root)
-        for path, copied in all_paths(plan):
+        for path, copied in plan.copied:
             self.progress(f"{self._name}: copying {path}")
             (source,), (target,) = data.uris([path]), data.uris([copied])
             files.copy(source, target)

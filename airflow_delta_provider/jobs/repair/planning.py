@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -41,8 +41,8 @@ from airflow_delta_provider.domain.formats.parquet.footer import FooterError
 from airflow_delta_provider.domain.repair import file_cures
 from airflow_delta_provider.domain.repair.cures import Stored
 from airflow_delta_provider.domain.repair.logged_table import Json, LoggedTable, commit_actions, copy_name
-from airflow_delta_provider.domain.repair.plan import Correct, MoveAside, NewCheckpoint, RepairPlan, Step, why_left
-from airflow_delta_provider.domain.repair.planner import Outcome, Planner, breaks_more
+from airflow_delta_provider.domain.repair.plan import Correct, MoveAside, RepairPlan, Step, why_left
+from airflow_delta_provider.domain.repair.planner import Outcome, Planner, breaks_more, identity_of
 from airflow_delta_provider.domain.report.answers import RightColumn, RightStatistics
 from airflow_delta_provider.domain.report.report import Finding, TableReport, Verdict
 from airflow_delta_provider.domain.request.check_options import AuditOptions
@@ -51,6 +51,7 @@ from airflow_delta_provider.domain.request.repair_options import PlanRepairOptio
 from airflow_delta_provider.jobs.audit.judging import Judging, judged
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
 from airflow_delta_provider.jobs.delta.session import DeltaSession, OpenTable
+from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, TimeBudget, Timings, silent
 from airflow_delta_provider.jobs.repair.overlay import Overlay
 from airflow_delta_provider.jobs.storage.errors import StorageError, UnreadFileError
@@ -127,9 +128,10 @@ class Planning:
             now = LoggedTable(state.protocol.to_json(), {})
             left = tuple((finding, why_left(finding, needs_permission=())) for finding in open_now)
             return RepairPlan(self._name, state, now, now, (), left, tuple(self.permit), self.level)
-        base = self._base(hidden)
-        before = self._logged(base, hidden)
-        trials = _Trials(self, base, before, hidden, open_now)
+        _, table = self._overlaid(hidden, None)
+        base = table.log.read_commit_base()
+        before = _with_files(base, table.log)
+        trials = _Trials(self, table, base, before, hidden, open_now)
         outcome = Planner(
             base.state, before, trials, trials.audit, lambda finding: finding.fingerprint in self.permit
         ).plan(open_now)
@@ -150,7 +152,6 @@ class Planning:
     ) -> RepairPlan:
         """Return the plan, after the audit of its result: a plan that would break a rule makes no commit."""
         table, repaired = outcome.table, outcome.repaired
-        left = {_key(finding): lost for number, lost in outcome.forbidden.items() for finding in [outcome.open[number]]}
         if repaired or moves:
             self.progress(f"{self._name}: proving the repair")
             after = self._audit(hidden, trials.lines(table) if repaired else None, copies=table.copied)
@@ -161,20 +162,19 @@ class Planning:
                 table, repaired, still = before, (), list(open_now)
         else:
             still = list(open_now)
-        open_after = {_key(finding) for finding in still}
+        open_after = {identity_of(finding) for finding in still}
         corrections = [
-            Correct(each.correction, tuple(f for f in each.fixes if _key(f) not in open_after)) for each in repaired
+            Correct(each.correction, tuple(f for f in each.fixes if identity_of(f) not in open_after))
+            for each in repaired
         ]
         steps: list[Step] = [*moves, *(c for c in corrections if c.fixes or c.correction.changes)]
-        if any(".checkpoint." in name for name in hidden):
-            steps.append(NewCheckpoint())
         return RepairPlan(
             self._name,
             base.state,
             before,
             table,
             tuple(steps),
-            tuple((f, why_left(f, needs_permission=left.get(_key(f), ()))) for f in still),
+            tuple((f, why_left(f, needs_permission=outcome.forbidden.get(identity_of(f), ()))) for f in still),
             tuple(self.permit),
             self.level,
         )
@@ -221,13 +221,13 @@ class Planning:
             except BrokenLogError:
                 continue
             after = [other for other in report.findings if other.is_open]
-            keys, known = {_key(other) for other in after}, {_key(other) for other in open_now}
+            keys, known = {identity_of(other) for other in after}, {identity_of(other) for other in open_now}
             # Findings about data files may be new: the damaged file hid them.
-            of_log = {_key(other) for other in after if rule_of(other).family is rule_of(finding).family}
-            if report.verdict in (Verdict.REFUSED, Verdict.FAULT) or _key(finding) in keys or of_log - known:
+            of_log = {identity_of(other) for other in after if rule_of(other).family is rule_of(finding).family}
+            if report.verdict in (Verdict.REFUSED, Verdict.FAULT) or identity_of(finding) in keys or of_log - known:
                 continue
             self._note_right_statistics(report)
-            fixed = tuple(other for other in open_now if _key(other) not in keys)
+            fixed = tuple(other for other in open_now if identity_of(other) not in keys)
             steps.append(MoveAside(tuple(names), fixed))
             hidden += names
             open_now = after
@@ -251,22 +251,6 @@ class Planning:
                 names += [name for name in self.table.log_names if name == _POINTER]
         return names
 
-    def _base(self, hidden: Sequence[str]) -> CommitBase:
-        return self._overlaid(hidden, None)[1].log.read_commit_base()
-
-    def _logged(self, base: CommitBase, hidden: Sequence[str]) -> LoggedTable:
-        files: dict[FileKey, Json] = {}
-        live = base.state.files or {}
-        for add in self._overlaid(hidden, None)[1].log.live_adds(base.state, complete=True):
-            key = file_key(add)
-            if key in live:
-                files[key] = dict(add)
-        return LoggedTable(dict(base.protocol), dict(base.metadata), dict(base.state.domains), files)
-
-
-def _key(finding: Finding) -> tuple[object, ...]:
-    return finding.code, finding.version, finding.path, finding.column, finding.subject
-
 
 class _Trials:
     """The past of a table, and audits of it as repaired; see ``Past``."""
@@ -274,6 +258,7 @@ class _Trials:
     def __init__(
         self,
         planning: Planning,
+        table: OpenTable,
         base: CommitBase,
         before: LoggedTable,
         hidden: Sequence[str],
@@ -284,7 +269,6 @@ class _Trials:
         self._before = before
         self._hidden = hidden
         self._of_files = [f for f in open_now if rule_of(f).scope is Scope.DATA or _is_of_log(f)]
-        _, table = planning._overlaid(hidden, None)
         self._log = table.log
         self._names = table.log_names
         last = base.state.version
@@ -298,10 +282,9 @@ class _Trials:
         self._heads: dict[int, LoggedTable | None] = {}
         self._stored: dict[str, Stored | None] = {}
 
-    def lines(self, after: LoggedTable, stamp: Stamp | None = None) -> list[str]:
+    def lines(self, after: LoggedTable) -> list[str]:
         """Return the lines of the commit that repairs the table."""
-        stamp = stamp or Stamp(int(time.time() * 1000), "repair")
-        return repair_lines(self._base, self._before, after, stamp)
+        return repair_lines(self._base, self._before, after, Stamp(int(time.time() * 1000), "repair"))
 
     def audit(self, after: LoggedTable) -> Sequence[Finding] | None:
         """Return the open findings of an audit that continues with the repairing commit; None if it cannot be read."""
@@ -329,19 +312,15 @@ class _Trials:
         if version < 0:
             return None
         try:
-            base = self._log.read_commit_base(version)
+            return _heads(self._log.read_commit_base(version, with_files=False))
         except (BrokenLogError, MissingFileError):
             return None
-        return LoggedTable(dict(base.protocol), dict(base.metadata), dict(base.state.domains))
 
     def version(self, version: int) -> LoggedTable | None:
         try:
-            base = self._log.read_commit_base(version)
-            files = {file_key(add): dict(add) for add in self._log.live_adds(base.state, complete=True)}
+            return _with_files(self._log.read_commit_base(version), self._log)
         except (BrokenLogError, MissingFileError):
             return None
-        files = {key: add for key, add in files.items() if key in (base.state.files or {})}
-        return LoggedTable(dict(base.protocol), dict(base.metadata), dict(base.state.domains), files)
 
     def added(self, path: str, version: int) -> Json | None:
         try:
@@ -390,6 +369,16 @@ class _Trials:
         return Stored(size, written, rows, None, planning._right.get(path))
 
 
+def _heads(base: CommitBase) -> LoggedTable:
+    return LoggedTable(dict(base.protocol), dict(base.metadata), dict(base.state.domains))
+
+
+def _with_files(base: CommitBase, log: TableLog) -> LoggedTable:
+    """Return a version with the last ``add`` action of each live file."""
+    files = {file_key(add): dict(add) for add in log.live_adds(base.state, complete=True)}
+    return replace(_heads(base), files=files)
+
+
 def _group(finding: Finding) -> tuple[object, ...]:
     """Return the identity of findings that are reported as one."""
     return finding.code, finding.version, finding.column, finding.subject
@@ -410,9 +399,3 @@ def repair_lines(base: CommitBase, before: LoggedTable, after: LoggedTable, stam
     """
     info = commit_info(Edit("REPAIR", {"by": "airflow_delta_provider"}), stamp, base)
     return lines_of([{"commitInfo": info}, *commit_actions(before, after, stamp.now)])
-
-
-def all_paths(plan: RepairPlan) -> Iterator[tuple[str, str]]:
-    """Yield the paths of the data files that a plan copies, each with the path of the copy."""
-    for path in plan.copied:
-        yield path, copy_name(path)
