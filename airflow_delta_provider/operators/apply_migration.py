@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, cast
@@ -112,11 +112,16 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
         if not (self._has_to_be_approved and nothing):
             return super()._submit(context, request)
         self.log.info("Nothing to do: no plan has a step")
-        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        tables = (TableReport.judged(plan["table"], version=plan["version"], plan=plan) for plan in plans)
-        return JobReport(request.kind, now, now, tuple(tables), {"spark": None, "delta": None})
+        return report_without_job(request.kind, plans)
 
     def _xcoms(self, report: JobReport, place: Any) -> dict[str, Any]:
         """Return the XComs. ``specs`` is the declared state of the tables, even if the files change later."""
         specs = [{**table.plan["spec"], "table": table.table} for table in report.tables if table.plan]
         return {"specs": specs, **super()._xcoms(report, place)}
+
+
+def report_without_job(kind: str, plans: Iterable[Mapping[str, Any]]) -> JobReport:
+    """Return the report about plans without steps."""
+    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    tables = (TableReport.judged(plan["table"], version=plan["version"], plan=plan) for plan in plans)
+    return JobReport(kind, now, now, tuple(tables), {"spark": None, "delta": None})

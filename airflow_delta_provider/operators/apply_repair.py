@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timezone
 from typing import Any, cast
 
 from airflow.providers.common.compat.sdk import Context
 from typing_extensions import Unpack
 
-from airflow_delta_provider.domain.report.report import JobReport, TableReport
+from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.repair_options import ApplyRepairOptions
+from airflow_delta_provider.operators.apply_migration import report_without_job
 from airflow_delta_provider.operators.approve_migration import approver, check_not_rejected
 from airflow_delta_provider.operators.arguments import ChangeArguments
 from airflow_delta_provider.operators.delta_task import DeltaChangeOperator
@@ -77,6 +77,4 @@ class DeltaApplyRepairOperator(DeltaChangeOperator):
         if any(plan["steps"] for plan in plans):
             return super()._submit(context, request)
         self.log.info("Nothing to do: no plan has a step")
-        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        tables = (TableReport.judged(plan["table"], version=plan["version"], plan=plan) for plan in plans)
-        return JobReport(request.kind, now, now, tuple(tables), {"spark": None, "delta": None})
+        return report_without_job(request.kind, plans)

@@ -160,7 +160,7 @@ class TypeCondition:
         return cls(types)
 
     def states(self, head: TableHead) -> dict[str, tuple[str | None, str | None]]:
-        """Return for each column the type that it has and what is missing, both None if not applicable.
+        """Return for each column its type, and a phrase about a missing type; both None if not applicable.
 
         :raises TypeConditionError: if widening cannot lead to a wanted type, or a path names several columns
         """

@@ -173,7 +173,7 @@ class History:
         return max([earliest, *ends])
 
     def feed_from(self, earliest: int, missing: Iterable[str]) -> int | None:
-        """Return the version from which on the change feed is complete; None if it is off.
+        """Return the first version since when the change feed is complete; None if it is off.
 
         :param earliest: first version that the log has
         """

@@ -1,4 +1,4 @@
-"""The schema and the rows of the table in which checks record their findings.
+"""The schema and the rows of the table of findings, which checks append to.
 
 The table has a row for each checked table of a run, and a row for each of its findings. Rows are appended and never
 changed. A later release may add columns, and never changes or removes one.

@@ -194,23 +194,21 @@ class Plans(Documents):
     The value is one plan, a list of plans, a mapping by table, or a whole report.
     """
 
+    keys: ClassVar[tuple[str, ...]] = _KEYS
+    refusal: ClassVar[str] = "{option}: this is not the plan of a migration, without {missing}."
+
     def checked(self, option: str, value: Any) -> tuple[Mapping[str, Any], ...]:
-        found = tuple(plans_in(value))
+        found = tuple(_plans_in(value))
         for plan in found:
-            missing = [key for key in _KEYS if key not in plan] if isinstance(plan, Mapping) else list(_KEYS)
+            missing = [key for key in self.keys if not isinstance(plan, Mapping) or key not in plan]
             if missing:
-                raise RequestError(
-                    "{option}: this is not the plan of a migration, without {missing}.",
-                    option=option,
-                    missing=", ".join(missing),
-                )
+                raise RequestError(self.refusal, option=option, missing=", ".join(missing))
         return found
 
 
-def plans_in(value: Any) -> Iterable[Any]:
-    """Return the plans in a plan, a list of plans, a mapping by table, or a whole report."""
+def _plans_in(value: Any) -> Iterable[Any]:
     if isinstance(value, (list, tuple)):
-        return [plan for each in value for plan in plans_in(each)]
+        return [plan for each in value for plan in _plans_in(each)]
     if not isinstance(value, Mapping):
         return [] if value is None else [value]
     if "digest" in value or not value:

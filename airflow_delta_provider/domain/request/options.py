@@ -308,7 +308,7 @@ class Options:
 
     @property
     def findings_table(self) -> str | None:
-        """Table to which the job appends its findings; None if it appends them nowhere."""
+        """Table of findings that the job appends to; None if there is none."""
         return None
 
     @property

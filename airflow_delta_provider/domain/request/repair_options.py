@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.request.change_options import ChangeOptions
-from airflow_delta_provider.domain.request.migration_options import plans_in
-from airflow_delta_provider.domain.request.option import Choice, Documents, Flag, option
+from airflow_delta_provider.domain.request.migration_options import Plans
+from airflow_delta_provider.domain.request.option import Choice, Flag, option
 from airflow_delta_provider.domain.request.options import Names, ReadsFiles
 from airflow_delta_provider.domain.table_name import named_place
 
@@ -32,24 +32,11 @@ class PlanRepairOptions(ReadsFiles):
     )
 
 
-#: Keys of a plan that identify it as one of a repair.
-_KEYS = ("digest", "table", "table_id", "version", "steps", "left_open")
-
-
-class RepairPlans(Documents):
+class RepairPlans(Plans):
     """Plans of repairs, in any form of a report."""
 
-    def checked(self, option: str, value: Any) -> tuple[Mapping[str, Any], ...]:
-        found = tuple(plans_in(value))
-        for plan in found:
-            missing = [key for key in _KEYS if key not in plan] if isinstance(plan, Mapping) else list(_KEYS)
-            if missing:
-                raise RequestError(
-                    "{option}: this is not the plan of a repair, without {missing}. plan-repair makes one.",
-                    option=option,
-                    missing=", ".join(missing),
-                )
-        return found
+    keys: ClassVar[tuple[str, ...]] = ("digest", "table", "table_id", "version", "steps", "left_open")
+    refusal: ClassVar[str] = "{option}: this is not the plan of a repair, without {missing}. plan-repair makes one."
 
 
 @dataclass(frozen=True, kw_only=True)

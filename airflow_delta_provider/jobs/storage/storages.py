@@ -74,7 +74,7 @@ class Storages(Storage):
             return self._by_scheme[scheme]
 
     def delta_options(self, location: str) -> Mapping[str, str]:
-        """Return the options with which the package ``deltalake`` reaches a location's store."""
+        """Return the options of the package ``deltalake`` for the store of a location."""
         from airflow_delta_provider.jobs.storage.object_storage import SCHEMES, delta_options
 
         scheme = location.partition("://")[0].lower()
