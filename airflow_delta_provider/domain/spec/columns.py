@@ -12,10 +12,11 @@ from airflow_delta_provider.domain.delta.data_type import (
     ArrayType,
     DataType,
     MapType,
+    StructField,
     StructType,
     UnknownTypeError,
+    all_columns,
     lowered,
-    sql_name,
 )
 from airflow_delta_provider.domain.delta.expression import wrong_default, wrong_syntax
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
@@ -29,8 +30,8 @@ from airflow_delta_provider.domain.spec.problem import (
     is_list,
     is_mapping,
 )
-from airflow_delta_provider.domain.spec.table_spec import UNSAID, Array, ColumnSpec, Leaf, Map, Shape, Struct, Text
-from airflow_delta_provider.domain.text import did_you_mean, quote
+from airflow_delta_provider.domain.spec.table_spec import UNSAID, ColumnSpec, Text, outermost_structs, struct_of
+from airflow_delta_provider.domain.text import did_you_mean
 
 
 def read_text(said: Said, problems: Problems) -> str | None:
@@ -123,74 +124,44 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def parse_shape(text: str) -> Shape:
+def parse_declared(text: str) -> DataType:
     """Read a type, which may have ``NOT NULL`` and ``COMMENT`` in its structs, or bare ``struct``.
+
+    Nullable fields and fields without a comment leave both undeclared.
 
     :raises UnknownTypeError: if it is not a type
     """
-    return shape_of(parse_sql_type(text, declared=True))
+    return _with_structs(parse_sql_type(text, declared=True), _declared_struct)
 
 
-def shape_of(data_type: DataType) -> Shape:
-    """Return the shape that declares a type.
-
-    Nullable fields and fields without a comment leave both undeclared.
-    """
-    if isinstance(data_type, StructType):
-        return Struct(
-            tuple(
-                ColumnSpec(
-                    name=field.name,
-                    shape=shape_of(field.data_type),
-                    nullable=None if field.nullable else False,
-                    comment=field.metadata.get("comment", UNSAID),
-                )
-                for field in data_type.fields
-            )
+def _declared_struct(struct: StructType) -> StructType:
+    return struct_of(
+        ColumnSpec(
+            name=field.name,
+            data_type=_with_structs(field.data_type, _declared_struct),
+            nullable=None if field.nullable else False,
+            comment=field.metadata.get("comment", UNSAID),
         )
+        for field in struct.fields
+    )
+
+
+def _with_structs(data_type: DataType, change: Callable[[StructType], StructType]) -> DataType:
+    """Return a type with its outermost structs changed."""
+    if isinstance(data_type, StructType):
+        return change(data_type)
     if isinstance(data_type, ArrayType):
-        return Array(shape_of(data_type.element))
+        return ArrayType(_with_structs(data_type.element, change))
     if isinstance(data_type, MapType):
-        return Map(shape_of(data_type.key), shape_of(data_type.value))
-    return Leaf(data_type)
+        return MapType(_with_structs(data_type.key, change), _with_structs(data_type.value, change))
+    return data_type
 
 
-def with_fields(shape: Shape, fields: tuple[ColumnSpec, ...]) -> Shape:
-    """Return a shape with ``fields`` in its empty struct."""
-    if isinstance(shape, Array):
-        return Array(with_fields(shape.element, fields))
-    if isinstance(shape, Map):
-        return Map(with_fields(shape.key, fields), with_fields(shape.value, fields))
-    return Struct(fields) if shape == Struct(()) else shape
-
-
-def structs_in(shape: Shape) -> tuple[Struct, ...]:
-    """Return the outermost structs of a shape."""
-    if isinstance(shape, Struct):
-        return (shape,)
-    if isinstance(shape, Array):
-        return structs_in(shape.element)
-    return (*structs_in(shape.key), *structs_in(shape.value)) if isinstance(shape, Map) else ()
-
-
-def levels_of(shape: Shape) -> int:
-    """Return the depth of nested types in a shape; 0 for a leaf."""
-    if isinstance(shape, Leaf):
-        return 0
-    if isinstance(shape, Struct):
-        return 1 + max((levels_of(field.shape) for field in shape.fields if field.shape is not None), default=0)
-    if isinstance(shape, Array):
-        return 1 + levels_of(shape.element)
-    return 1 + max(levels_of(shape.key), levels_of(shape.value))
-
-
-def outline(shape: Shape) -> str:
-    """Return a shape in SQL, with bare ``struct`` for its structs."""
-    if isinstance(shape, Leaf):
-        return sql_name(shape.data_type, quote)
-    if isinstance(shape, Array):
-        return f"array<{outline(shape.element)}>"
-    return f"map<{outline(shape.key)},{outline(shape.value)}>" if isinstance(shape, Map) else "struct"
+def _levels_of(data_type: DataType) -> int:
+    """Return the depth of nested types; 0 for a type without inner types."""
+    places = all_columns(StructType((StructField("", data_type),)))
+    nested = (StructType, ArrayType, MapType)
+    return max((len(place.parts) for place in places if isinstance(place.data_type, nested)), default=0)
 
 
 #: Bare type words whose inner types have keys of their own.
@@ -269,12 +240,12 @@ def _column(said: Said, problems: Problems, *, nested: bool, level: int) -> Colu
             problems.add(given[key], f"a field of a struct can have no {key}", key=True)
     if values.get("generated") is not None and values.get("default", UNSAID) not in (UNSAID, None):
         problems.add(given["default"], "a generated column can have no default", key=True)
-    shape = _shape(given, problems, level) if given.keys() & TYPE_KEYS.keys() else None
+    data_type = _type(given, problems, level) if given.keys() & TYPE_KEYS.keys() else None
     name = values.pop("name", None)
-    return None if name is None else ColumnSpec(name=name, shape=shape, **values)
+    return None if name is None else ColumnSpec(name=name, data_type=data_type, **values)
 
 
-def _shape(given: Mapping[str, Said], problems: Problems, level: int) -> Shape | None:
+def _type(given: Mapping[str, Said], problems: Problems, level: int) -> DataType | None:
     """Return the type that keys declare; None, with a problem, if they declare none."""
     parts = [key for key in ("element", "key", "value") if key in given]
     if "type" not in given:
@@ -295,15 +266,15 @@ def _shape(given: Mapping[str, Said], problems: Problems, level: int) -> Shape |
     if parts:
         return _from_parts(text.strip().lower(), given, problems, level)
     try:
-        shape = parse_shape(text)
+        declared = parse_declared(text)
     except UnknownTypeError as error:
         problems.add(said, _with_parts(str(error), text))
         return None
-    inside = levels_of(shape)
+    inside = _levels_of(declared)
     if level + inside > MOST_LEVELS:
         problems.add(said, f"is nested more than {MOST_LEVELS - 1} deep")
         return None
-    return _with_fields(shape, given, problems, level + inside) if "fields" in given else shape
+    return _with_fields(declared, given, problems, level + inside) if "fields" in given else declared
 
 
 def _with_parts(message: str, text: str) -> str:
@@ -313,20 +284,20 @@ def _with_parts(message: str, text: str) -> str:
     return f"{word} of what? Write for instance {'array<string>' if word == 'array' else 'map<string,int>'}"
 
 
-def _with_fields(shape: Shape, given: Mapping[str, Said], problems: Problems, level: int) -> Shape:
-    empty = [struct for struct in structs_in(shape) if not struct.fields]
+def _with_fields(declared: DataType, given: Mapping[str, Said], problems: Problems, level: int) -> DataType:
+    empty = [struct for _, struct in outermost_structs(declared) if not struct.fields]
     fields = tuple(column for _, column in read_columns(given["fields"], problems, nested=True, level=level))
     if len(empty) == 1:
-        return with_fields(shape, fields)
+        return _with_structs(declared, lambda struct: struct if struct.fields else struct_of(fields))
     if not empty:
         problems.add(given["fields"], "goes with a type that has the word struct alone in it", key=True)
     else:
         what = "type has the word struct more than once. Give what is in an array as element, in a map as key and value"
         problems.add(given["fields"], what, key=True)
-    return shape
+    return declared
 
 
-def _from_parts(word: str, given: Mapping[str, Said], problems: Problems, level: int) -> Shape | None:
+def _from_parts(word: str, given: Mapping[str, Said], problems: Problems, level: int) -> DataType | None:
     """Return an array or a map whose inner types have keys of their own."""
     wanted = _PARTS.get(word, ())
     for key in ("element", "key", "value", "fields"):
@@ -337,21 +308,21 @@ def _from_parts(word: str, given: Mapping[str, Said], problems: Problems, level:
     missing = [key for key in wanted if key not in given]
     for key in missing:
         problems.add(given["type"], f"a map with key or value has both; {key} is missing")
-    inside = [_nested_shape(given[key], problems, level + 1) for key in wanted if key in given]
-    known = [shape for shape in inside if shape is not None]
+    inside = [_inner_type(given[key], problems, level + 1) for key in wanted if key in given]
+    known = [data_type for data_type in inside if data_type is not None]
     if missing or len(known) < len(inside):
         return None
-    return Array(known[0]) if word == "array" else Map(known[0], known[1])
+    return ArrayType(known[0]) if word == "array" else MapType(known[0], known[1])
 
 
-def _nested_shape(said: Said, problems: Problems, level: int) -> Shape | None:
+def _inner_type(said: Said, problems: Problems, level: int) -> DataType | None:
     if is_mapping(said.value):
         given = known_keys(said, TYPE_KEYS, problems)
         if not given:
             problems.add(said, "has no type")
             return None
-        return _shape(given, problems, level)
-    return _shape({"type": said}, problems, level)
+        return _type(given, problems, level)
+    return _type({"type": said}, problems, level)
 
 
 def _check_names(columns: Iterable[tuple[Said, ColumnSpec]], problems: Problems) -> None:

@@ -6,13 +6,20 @@ Anything that a spec does not name is left alone, unless the spec is ``exact``.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 from typing import Any, Union
 
-from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField, StructType
+from airflow_delta_provider.domain.delta.data_type import (
+    ArrayType,
+    DataType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+)
 from airflow_delta_provider.domain.delta.features.feature import SUPPORT_PREFIX
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, WRITER_OWNED_PROPERTIES
 from airflow_delta_provider.domain.delta.table_properties import (
@@ -84,41 +91,12 @@ UNSAID = Unsaid.UNSAID
 Text = Union[str, None, Unsaid]
 
 
-@dataclass(frozen=True)
-class Leaf:
-    """A type without inner types."""
-
-    data_type: DataType
-
-
-@dataclass(frozen=True)
-class Struct:
-    """A struct with its declared fields. Other fields are left alone."""
-
-    fields: tuple[ColumnSpec, ...]
-
-
-@dataclass(frozen=True)
-class Array:
-    element: Shape
-
-
-@dataclass(frozen=True)
-class Map:
-    key: Shape
-    value: Shape
-
-
-#: The declaration of a type.
-Shape = Union[Leaf, Struct, Array, Map]
-
-
 @dataclass(frozen=True, kw_only=True)
 class ColumnSpec:
     """The declaration of a column, or of a field of a struct.
 
     :param name: declared name
-    :param shape: type; None to leave any type alone
+    :param data_type: type, whose structs have the declared fields (:func:`struct_of`); None to leave any type alone
     :param nullable: True if the column may contain NULL; None to leave that alone
     :param comment: comment; None for no comment
     :param default: SQL expression; None for no default
@@ -129,7 +107,7 @@ class ColumnSpec:
     """
 
     name: str
-    shape: Shape | None = None
+    data_type: DataType | None = None
     nullable: bool | None = None
     comment: Text = UNSAID
     default: Text = UNSAID
@@ -137,6 +115,43 @@ class ColumnSpec:
     renamed_from: Text = UNSAID
     rewrite: bool = False
     null_on_loss: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredField(StructField):
+    """A field of a struct in a declared type. Fields that the struct does not name are left alone."""
+
+    spec: ColumnSpec = ColumnSpec(name="")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeclaredField) and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash(self.spec)
+
+
+#: The type of a field that may have any type.
+_ANY = PrimitiveType("any")
+
+
+def struct_of(columns: Iterable[ColumnSpec]) -> StructType:
+    """Return the struct that declares these fields."""
+    return StructType(
+        tuple(
+            DeclaredField(
+                column.name,
+                _ANY if column.data_type is None else column.data_type,
+                column.nullable is not False,
+                spec=column,
+            )
+            for column in columns
+        )
+    )
+
+
+def fields_in(struct: StructType) -> tuple[ColumnSpec, ...]:
+    """Return the declared fields of a struct."""
+    return tuple(field.spec for field in struct.fields if isinstance(field, DeclaredField))
 
 
 @dataclass(frozen=True)
@@ -236,38 +251,30 @@ class TableSpec:
         return read_spec(wire)
 
 
-def data_type_of(shape: Shape) -> DataType:
-    """Return the type that a shape declares on its own.
+def plain_type(declared: DataType) -> DataType:
+    """Return the type that a declaration gives a new column.
 
-    Fields that it does not name, or that have no declared type, are left out.
+    Fields without a declared type are left out.
     """
-    if isinstance(shape, Leaf):
-        return shape.data_type
-    if isinstance(shape, Array):
-        return ArrayType(data_type_of(shape.element))
-    if isinstance(shape, Map):
-        return MapType(data_type_of(shape.key), data_type_of(shape.value))
-    return StructType(
-        tuple(
-            StructField(named.name, data_type_of(named.shape), named.nullable is not False)
-            for named in shape.fields
-            if named.shape is not None
-        )
-    )
+    if isinstance(declared, ArrayType):
+        return ArrayType(plain_type(declared.element))
+    if isinstance(declared, MapType):
+        return MapType(plain_type(declared.key), plain_type(declared.value))
+    if isinstance(declared, StructType):
+        typed = (field for field in declared.fields if field.data_type is not _ANY)
+        return StructType(tuple(StructField(f.name, plain_type(f.data_type), f.nullable) for f in typed))
+    return declared
 
 
-def nested(shape: Shape | None) -> Iterator[tuple[Path, ColumnSpec]]:
-    """Yield the fields of the outermost structs in a shape.
-
-    Each comes with the path from the shape to its struct.
-    """
-    if isinstance(shape, Struct):
-        yield from (((), named) for named in shape.fields)
-    elif isinstance(shape, Array):
-        yield from ((("element", *path), named) for path, named in nested(shape.element))
-    elif isinstance(shape, Map):
-        yield from ((("key", *path), named) for path, named in nested(shape.key))
-        yield from ((("value", *path), named) for path, named in nested(shape.value))
+def outermost_structs(declared: DataType | None, at: Path = ()) -> Iterator[tuple[Path, StructType]]:
+    """Yield the structs of a type that are in no other struct, each with the path to it."""
+    if isinstance(declared, StructType):
+        yield at, declared
+    elif isinstance(declared, ArrayType):
+        yield from outermost_structs(declared.element, (*at, "element"))
+    elif isinstance(declared, MapType):
+        yield from outermost_structs(declared.key, (*at, "key"))
+        yield from outermost_structs(declared.value, (*at, "value"))
 
 
 def all_specs(columns: tuple[ColumnSpec, ...], above: Path = ()) -> Iterator[tuple[Path, ColumnSpec]]:
@@ -275,5 +282,5 @@ def all_specs(columns: tuple[ColumnSpec, ...], above: Path = ()) -> Iterator[tup
     for named in columns:
         path = (*above, named.name)
         yield path, named
-        for steps, below in nested(named.shape):
-            yield from all_specs((below,), (*path, *steps))
+        for at, struct in outermost_structs(named.data_type, path):
+            yield from all_specs(fields_in(struct), at)

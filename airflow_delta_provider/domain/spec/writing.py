@@ -32,19 +32,16 @@ from airflow_delta_provider.domain.delta.table_features import FeatureState, fea
 from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, FORMS, duration_text
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.yaml_documents import comment, to_yaml
-from airflow_delta_provider.domain.spec.columns import outline, structs_in
 from airflow_delta_provider.domain.spec.table_spec import (
     UNSAID,
-    Array,
     ColumnSpec,
-    Leaf,
-    Map,
     Path,
     Rows,
-    Shape,
-    Struct,
     TableSpec,
     View,
+    fields_in,
+    outermost_structs,
+    struct_of,
     why_not_settable,
 )
 
@@ -95,7 +92,7 @@ class _Describing:
         path = (*above, field.name)
         column = ColumnSpec(
             name=field.name,
-            shape=self._shape(field.data_type, path),
+            data_type=self._type(field.data_type, path),
             nullable=None if field.nullable else False,
             comment=_text(field, COMMENT) or UNSAID,
         )
@@ -117,17 +114,17 @@ class _Describing:
             default = None
         return replace(column, generated=generated, default=default or UNSAID)
 
-    def _shape(self, data_type: DataType, path: Path) -> Shape | None:
+    def _type(self, data_type: DataType, path: Path) -> DataType | None:
         if isinstance(data_type, StructType):
-            return Struct(tuple(self._column(field, path) for field in data_type.fields))
+            return struct_of([self._column(field, path) for field in data_type.fields])
         if isinstance(data_type, ArrayType):
-            element = self._shape(data_type.element, (*path, "element"))
-            return None if element is None else Array(element)
+            element = self._type(data_type.element, (*path, "element"))
+            return None if element is None else ArrayType(element)
         if isinstance(data_type, MapType):
-            key, value = self._shape(data_type.key, (*path, "key")), self._shape(data_type.value, (*path, "value"))
-            return None if key is None or value is None else Map(key, value)
+            key, value = self._type(data_type.key, (*path, "key")), self._type(data_type.value, (*path, "value"))
+            return None if key is None or value is None else MapType(key, value)
         if _is_known(data_type):
-            return Leaf(data_type)
+            return data_type
         self._left_out.append(f"{path_text(path)} has the type {data_type}, which specs do not know.")
         return None
 
@@ -202,7 +199,7 @@ def _merged(theirs: ColumnSpec, own: ColumnSpec | None) -> ColumnSpec:
     if own is None:
         return theirs
     comment = theirs.comment if own.comment is UNSAID else own.comment
-    return replace(own, shape=own.shape or theirs.shape, comment=comment)
+    return replace(own, data_type=own.data_type or theirs.data_type, comment=comment)
 
 
 _TABLE = """
@@ -230,28 +227,37 @@ def _said(spec: TableSpec | ColumnSpec, keys: Iterable[str]) -> Iterator[tuple[s
 
 def _column(column: ColumnSpec) -> dict[str, Any]:
     plain = {"name": column.name, **dict(_said(column, ["renamed_from"]))}
-    if column.shape is not None:
-        plain |= _type(column.shape)
+    if column.data_type is not None:
+        plain |= _type(column.data_type)
     plain |= _said(column, _COLUMN_AFTER_TYPE)
     if "fields" in plain:  # last: they are long
         plain["fields"] = plain.pop("fields")
     return plain
 
 
-def _type(shape: Shape) -> dict[str, Any]:
+def _type(declared: DataType) -> dict[str, Any]:
     """Return the keys of a type. If it has several structs, each part has keys of its own."""
-    structs = structs_in(shape)
+    structs = [struct for _, struct in outermost_structs(declared)]
     if len(structs) < 2:
-        fields = [_column(field) for struct in structs for field in struct.fields]
-        return {"type": outline(shape), **({"fields": fields} if fields else {})}
-    if isinstance(shape, Array):
-        return {"type": "array", "element": _part(shape.element)}
-    assert isinstance(shape, Map)
-    return {"type": "map", "key": _part(shape.key), "value": _part(shape.value)}
+        fields = [_column(field) for struct in structs for field in fields_in(struct)]
+        return {"type": _outline(declared), **({"fields": fields} if fields else {})}
+    if isinstance(declared, ArrayType):
+        return {"type": "array", "element": _part(declared.element)}
+    assert isinstance(declared, MapType)
+    return {"type": "map", "key": _part(declared.key), "value": _part(declared.value)}
 
 
-def _part(shape: Shape) -> Any:
-    plain = _type(shape)
+def _outline(declared: DataType) -> str:
+    """Return a type in SQL, with bare ``struct`` for its structs."""
+    if isinstance(declared, ArrayType):
+        return f"array<{_outline(declared.element)}>"
+    if isinstance(declared, MapType):
+        return f"map<{_outline(declared.key)},{_outline(declared.value)}>"
+    return "struct" if isinstance(declared, StructType) else sql_name(declared)
+
+
+def _part(declared: DataType) -> Any:
+    plain = _type(declared)
     return plain["type"] if len(plain) == 1 else plain
 
 

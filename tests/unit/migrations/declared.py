@@ -12,22 +12,22 @@ from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
 from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration
-from airflow_delta_provider.domain.spec.table_spec import Array, ColumnSpec, Leaf, Map, Shape, Struct, TableSpec
+from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, TableSpec, struct_of
 from tests.unit.states import ENGINE, TABLE
 
 
-def shape(data_type: DataType) -> Shape:
+def declared(data_type: DataType) -> DataType:
     if isinstance(data_type, ArrayType):
-        return Array(shape(data_type.element))
+        return ArrayType(declared(data_type.element))
     if isinstance(data_type, MapType):
-        return Map(shape(data_type.key), shape(data_type.value))
+        return MapType(declared(data_type.key), declared(data_type.value))
     if isinstance(data_type, StructType):
-        return Struct(tuple(ColumnSpec(name=f.name, shape=shape(f.data_type)) for f in data_type.fields))
-    return Leaf(data_type)
+        return struct_of(ColumnSpec(name=f.name, data_type=declared(f.data_type)) for f in data_type.fields)
+    return data_type
 
 
 def col(name: str, sql: str | None = None, **known: Any) -> ColumnSpec:
-    return ColumnSpec(name=name, shape=None if sql is None else shape(parse_sql_type(sql)), **known)
+    return ColumnSpec(name=name, data_type=None if sql is None else declared(parse_sql_type(sql)), **known)
 
 
 def planned(state: TableState, *columns: ColumnSpec, **known: Any) -> MigrationPlanned:

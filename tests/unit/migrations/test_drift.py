@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.drift import DriftHistory, differences
 from airflow_delta_provider.domain.migrations.planner import plan_migration
-from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Struct, TableSpec
+from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, TableSpec, struct_of
 from airflow_delta_provider.domain.spec.writing import describe
 from tests.unit.migrations.declared import after, col
 from tests.unit.spec.random_specs import SCHEMAS
@@ -63,9 +63,9 @@ CASES: list[tuple[TableSpec, TableState, list[tuple[str, str | None, Any, Any]]]
     (spec(col("note", "string", comment="x", default="'a'")), table(), [("DR02", "note", "string", None)]),
     (spec(col("id"), col("note", "string"), col("qty")), table(), [("DR02", "note", "string", None)]),
     (spec(col("note")), table(), [("DR02", "note", "of any type", None)]),
-    (spec(ColumnSpec(name="s", shape=Struct(()))), table(), [("DR02", "s", "struct<>", None)]),
+    (spec(ColumnSpec(name="s", data_type=struct_of(()))), table(), [("DR02", "s", "struct<>", None)]),
     (
-        spec(ColumnSpec(name="s", shape=Struct((ColumnSpec(name="x", comment="a"),)))),
+        spec(ColumnSpec(name="s", data_type=struct_of((ColumnSpec(name="x", comment="a"),)))),
         table(),
         [("DR02", "s.x", "of any type", None)],
     ),

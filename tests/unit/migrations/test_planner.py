@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.delta.data_type import ArrayType
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.planner import plan_migration
-from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Struct, TableSpec
+from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, TableSpec, struct_of
 from tests.unit.mapped_tables import MAPPING, configured, mapped
 from tests.unit.mapped_tables import table as mapped_table
 from tests.unit.migrations.declared import after, col, flat, planned, refused, steps
@@ -330,8 +330,8 @@ def test_a_column_that_is_refused_is_not_looked_for_afterwards() -> None:
 
 
 def test_a_struct_needs_fields_and_each_field_a_type() -> None:
-    empty = ColumnSpec(name="e", shape=Struct(()))
-    untyped = ColumnSpec(name="u", shape=Struct((ColumnSpec(name="x", comment="a"),)))
+    empty = ColumnSpec(name="e", data_type=struct_of(()))
+    untyped = ColumnSpec(name="u", data_type=struct_of((ColumnSpec(name="x", comment="a"),)))
     assert refused(plain(), empty, untyped) == [("RQ52", "e"), ("RQ10", "u.x")]
 
 

@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.delta.metadata import ID, PHYSICAL_NAME
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
 from airflow_delta_provider.domain.spec.problem import SpecError
-from airflow_delta_provider.domain.spec.table_spec import Array, ColumnSpec, Leaf, Map, Shape, Struct, TableSpec
+from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, TableSpec, struct_of
 from airflow_delta_provider.domain.spec.writing import describe
 from tests.unit.mapped_tables import MAPPING, configured, mapped
 from tests.unit.mapped_tables import table as mapped_table
@@ -59,14 +59,14 @@ def table_of(schema: StructType) -> TableState:
     return replace(mapped_table(wire, configured(wire) | WIDENING_ON, protocol=protocol), files={})
 
 
-def shape_of(data_type: DataType, draw: Any) -> Shape:
+def declared(data_type: DataType, draw: Any) -> DataType:
     if isinstance(data_type, ArrayType):
-        return Array(shape_of(data_type.element, draw))
+        return ArrayType(declared(data_type.element, draw))
     if isinstance(data_type, MapType):
-        return Map(shape_of(data_type.key, draw), shape_of(data_type.value, draw))
+        return MapType(declared(data_type.key, draw), declared(data_type.value, draw))
     if isinstance(data_type, StructType):
-        return Struct(tuple(columns_of(data_type, draw)))
-    return Leaf(data_type)
+        return struct_of(columns_of(data_type, draw))
+    return data_type
 
 
 def columns_of(struct: StructType, draw: Any) -> list[ColumnSpec]:
@@ -78,7 +78,7 @@ def columns_of(struct: StructType, draw: Any) -> list[ColumnSpec]:
             "renamed_from": st.none() | st.sampled_from(NAMES),
         },
     )
-    return [ColumnSpec(name=f.name, shape=shape_of(f.data_type, draw), **draw(said)) for f in struct.fields]
+    return [ColumnSpec(name=f.name, data_type=declared(f.data_type, draw), **draw(said)) for f in struct.fields]
 
 
 @st.composite

@@ -17,15 +17,11 @@ from airflow_delta_provider.domain.delta.data_type import (
 )
 from airflow_delta_provider.domain.spec.table_spec import (
     UNSAID,
-    Array,
     ColumnSpec,
-    Leaf,
-    Map,
     Rows,
-    Shape,
-    Struct,
     TableSpec,
     View,
+    struct_of,
 )
 
 _PRIMITIVES = (
@@ -64,7 +60,7 @@ def _unique(names: list[str]) -> list[str]:
 
 
 @st.composite
-def _columns(draw: st.DrawFn, shapes: st.SearchStrategy[Shape], *, top: bool = False) -> tuple[ColumnSpec, ...]:
+def _columns(draw: st.DrawFn, types: st.SearchStrategy[DataType], *, top: bool = False) -> tuple[ColumnSpec, ...]:
     names = _unique(draw(st.lists(NAMES, max_size=4)))
     old = [
         name for name in _unique(draw(st.lists(NAMES, max_size=2))) if name.lower() not in {n.lower() for n in names}
@@ -75,7 +71,7 @@ def _columns(draw: st.DrawFn, shapes: st.SearchStrategy[Shape], *, top: bool = F
         columns.append(
             ColumnSpec(
                 name=name,
-                shape=draw(st.none() | shapes),
+                data_type=draw(st.none() | types),
                 nullable=draw(st.none() | st.booleans()),
                 comment=draw(_SAID),
                 default=default,
@@ -88,9 +84,9 @@ def _columns(draw: st.DrawFn, shapes: st.SearchStrategy[Shape], *, top: bool = F
     return tuple(columns)
 
 
-SHAPES: st.SearchStrategy[Shape] = st.recursive(
-    st.builds(Leaf, LEAVES),
-    lambda inside: st.builds(Array, inside) | st.builds(Map, inside, inside) | st.builds(Struct, _columns(inside)),
+DECLARED: st.SearchStrategy[DataType] = st.recursive(
+    LEAVES,
+    lambda inside: st.builds(ArrayType, inside) | st.builds(MapType, inside, inside) | _columns(inside).map(struct_of),
     max_leaves=8,
 )
 
@@ -98,7 +94,7 @@ SHAPES: st.SearchStrategy[Shape] = st.recursive(
 @st.composite
 def specs(draw: st.DrawFn) -> TableSpec:
     """Draw a spec that does not contradict itself."""
-    columns = draw(_columns(SHAPES, top=True))
+    columns = draw(_columns(DECLARED, top=True))
     taken = {name.lower() for column in columns for name in (column.name, str(column.renamed_from))}
     free = [name for name in _unique(draw(st.lists(NAMES, max_size=3))) if name.lower() not in taken]
     partitioned = draw(st.booleans())

@@ -9,7 +9,9 @@ import pytest
 from airflow_delta_provider.domain.delta.data_type import (
     INTEGER,
     LONG,
+    ArrayType,
     DecimalType,
+    MapType,
     PrimitiveType,
     UnknownTypeError,
 )
@@ -17,7 +19,7 @@ from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.formats.yaml_documents import parse_yaml
 from airflow_delta_provider.domain.spec.problem import MOST_PROBLEMS, SpecError
 from airflow_delta_provider.domain.spec.reading import read_spec
-from airflow_delta_provider.domain.spec.table_spec import Array, ColumnSpec, Leaf, Map, Rows, Struct, TableSpec
+from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, Rows, TableSpec, struct_of
 
 _STRING = PrimitiveType("string")
 _WHOLE = """
@@ -55,28 +57,31 @@ _SPEC = TableSpec(
     table="s3://lake/orders",
     table_id="5c1c",
     columns=(
-        ColumnSpec(name="id", shape=Leaf(LONG), nullable=False, comment="Order number"),
-        ColumnSpec(name="amount", shape=Leaf(DecimalType(12, 2)), default="0.0", rewrite=True, null_on_loss=True),
+        ColumnSpec(name="id", data_type=LONG, nullable=False, comment="Order number"),
+        ColumnSpec(name="amount", data_type=DecimalType(12, 2), default="0.0", rewrite=True, null_on_loss=True),
         ColumnSpec(
             name="customer",
-            shape=Struct((ColumnSpec(name="full_name", shape=Leaf(_STRING), renamed_from="name"),)),
+            data_type=struct_of((ColumnSpec(name="full_name", data_type=_STRING, renamed_from="name"),)),
         ),
         ColumnSpec(
             name="lines",
-            shape=Array(
-                Struct(
+            data_type=ArrayType(
+                struct_of(
                     (
-                        ColumnSpec(name="sku", shape=Leaf(_STRING), nullable=False),
-                        ColumnSpec(name="qty", shape=Leaf(INTEGER), comment="pieces"),
+                        ColumnSpec(name="sku", data_type=_STRING, nullable=False),
+                        ColumnSpec(name="qty", data_type=INTEGER, comment="pieces"),
                     )
                 )
             ),
         ),
-        ColumnSpec(name="tags", shape=Map(Leaf(_STRING), Array(Leaf(INTEGER))), comment=None),
-        ColumnSpec(name="by_day", shape=Map(Leaf(PrimitiveType("date")), Struct((ColumnSpec(name="n"),)))),
-        ColumnSpec(name="pairs", shape=Map(Struct((ColumnSpec(name="a", shape=Leaf(INTEGER)),)), Array(Struct(())))),
+        ColumnSpec(name="tags", data_type=MapType(_STRING, ArrayType(INTEGER)), comment=None),
+        ColumnSpec(name="by_day", data_type=MapType(PrimitiveType("date"), struct_of((ColumnSpec(name="n"),)))),
+        ColumnSpec(
+            name="pairs",
+            data_type=MapType(struct_of((ColumnSpec(name="a", data_type=INTEGER),)), ArrayType(struct_of(()))),
+        ),
         ColumnSpec(name="left_alone", renamed_from=None),
-        ColumnSpec(name="day", shape=Leaf(PrimitiveType("date")), generated="CAST(t AS DATE)"),
+        ColumnSpec(name="day", data_type=PrimitiveType("date"), generated="CAST(t AS DATE)"),
     ),
     drop=(("legacy",), ("customer", "fax"), ("a.b",)),
     properties={
@@ -121,7 +126,7 @@ def test_plain_values_of_a_spec_are_read_as_the_same_spec():
 @pytest.mark.parametrize("text", ["array<int>", "array"])
 def test_type_is_the_same_however_it_is_written(text):
     given = {"name": "a", "type": text, **({"element": "int"} if text == "array" else {})}
-    assert read_spec({"columns": [given]}).columns[0].shape == Array(Leaf(INTEGER))
+    assert read_spec({"columns": [given]}).columns[0].data_type == ArrayType(INTEGER)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +372,7 @@ def test_thousands_of_columns_are_read_in_time():
     spec = read_spec(parse_yaml("columns:\n" + "\n".join(lines)))
     assert len(spec.columns) == 5000
     wide = f"struct<{','.join(f'c{n}:int' for n in range(5000))}>"
-    assert len(read_spec({"columns": [{"name": "s", "type": wide}]}).columns[0].shape.fields) == 5000
+    assert len(read_spec({"columns": [{"name": "s", "type": wide}]}).columns[0].data_type.fields) == 5000
     assert time.process_time() - begun < 4
 
 
