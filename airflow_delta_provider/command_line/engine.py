@@ -138,6 +138,8 @@ def jvm_is_there() -> bool:
 
 
 def _on_spark(invocation: Invocation, terminal: Terminal, *, delta: bool) -> Iterator[DeltaSession]:
+    import logging  # late: it imports much
+
     from airflow_delta_provider.domain.engine.spark_library import PROVIDED
     from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
     from airflow_delta_provider.jobs.spark.engine_errors import understand
@@ -145,6 +147,7 @@ def _on_spark(invocation: Invocation, terminal: Terminal, *, delta: bool) -> Ite
     from airflow_delta_provider.jobs.spark.session import jvm_runs, own_session
 
     parsed, config = invocation.parsed, invocation.config
+    logging.getLogger("py4j").addHandler(logging.NullHandler())  # it prints a traceback for a call cut off by Ctrl-C
     name = f"airflow-delta-provider {invocation.kind.name}"
     output = JvmOutput(shown=parsed.verbose)
     jars = parsed.delta_jars or (None if delta else PROVIDED)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from io import TextIOWrapper
 from types import FrameType
@@ -95,6 +97,8 @@ def _run_rules(command: str, words: Sequence[str], terminal: Terminal) -> int:
     return ExitCode.OK if terminal.result([shown]) else ExitCode.FAULT
 
 
+#: Seconds that the main thread has to end by itself after Ctrl-C.
+_PATIENCE = 2.0
 _SHOW_CURSOR = "\x1b[?25h"
 _RENAMED = (
     "python -m airflow_delta_provider.jobs is now delta-provider, and the next release removes the former name. Run "
@@ -109,6 +113,7 @@ def run(*, as_jobs: bool = False) -> NoReturn:
     """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # ignored for example in a script's background jobs
         signal.signal(signal.SIGINT, _interrupted)
+        _exit_soon_after_interrupt()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for an encoding that lacks a character
@@ -121,6 +126,21 @@ def run(*, as_jobs: bool = False) -> NoReturn:
         Terminal().note(_RENAMED)
     code = main(sys.argv[1:], as_jobs=as_jobs)
     sys.exit(1 if as_jobs and code == ExitCode.FAULT else code)
+
+
+def _exit_soon_after_interrupt() -> None:
+    """Let a thread end the process if the main thread cannot: it may wait in a library, or for Spark's JVM."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def watch() -> None:
+        while signal.SIGINT not in os.read(reader, 64):
+            pass
+        time.sleep(_PATIENCE)
+        _interrupted(signal.SIGINT, None)
+
+    threading.Thread(target=watch, name="interrupt", daemon=True).start()
 
 
 def _interrupted(_: int, __: FrameType | None) -> None:

@@ -185,7 +185,7 @@ def _parts(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "since", entry.since
     yield from (("requires", requirement.says) for requirement in entry.requirements)
     if entry.follows_from:
-        yield "may follow", ", ".join(entry.follows_from)
+        yield "may follow from", ", ".join(entry.follows_from)
     yield from (("link", link) for link in entry.links)
 
 

@@ -142,8 +142,8 @@ def _hint(invocation: Invocation, report: JobReport, terminal: Terminal) -> None
     """Print how plans are approved, and how to name the tables in a folder that is not a table itself."""
     if any(table.plan is not None and table.plan.get("approval") for table in report.tables if not table.changed):
         terminal.note(
-            "Who approves a plan applies it: `apply-migration --plan REPORT.json` applies these steps and no others. "
-            "`apply-migration --spec` plans again and asks nobody."
+            "To apply the approved plan: `apply-migration --plan REPORT.json` executes these steps and no others. "
+            "`apply-migration --spec` plans again and asks for no approval."
         )
     for table in report.tables:
         if table.table not in invocation.tables or table.table.rpartition("/")[2] in DELTA_MARKS:

@@ -265,8 +265,7 @@ def _value(value: Any, label: str = "") -> str:
     if isinstance(value, int):
         return str(value) if _NUMBERS.search(label) else f"{value:,}"
     if isinstance(value, Mapping):
-        named = ((str(key).replace("_", " "), item) for key, item in value.items())
-        return ", ".join(f"{key} {said}" for key, item in named if (said := _value(item, key)))
+        return ", ".join(f"{key} {said}" for key, item in value.items() if (said := _value(item, str(key))))
     if isinstance(value, (list, tuple)):
         found = list(filter(None, map(_value, value)))
         return ("; " if any(" " in each for each in found) else ", ").join(found)
@@ -328,7 +327,8 @@ def _evidence(evidence: Mapping[str, Any], *, much: bool) -> Iterator[Block]:
         found.append(Entry(f"{engine['engine']} ({engine['uses']}{wrote}): {engine['outcome']}", facts=facts))
     for access, engines in evidence.get("known_lockouts", {}).items():
         if engines:
-            found.append(Entry(f"known not to {access} such tables: {', '.join(engines)}"))
+            what = "known to misread" if access == "misread" else f"known not to {access}"
+            found.append(Entry(f"{what} such tables: {', '.join(engines)}"))
     if (probe := evidence.get("probe")) is not None:
         said = {True: "reads the table", False: "does not read the table", None: "could not be tried"}[probe["reads"]]
         tried = " ".join(filter(None, (probe["engine"], probe["version"])))

@@ -107,6 +107,12 @@ def test_commit_of_a_wrong_spec_fails_with_its_place(tmp_path, published):
     failed = commit()
     assert failed.returncode == 1, failed.stdout + failed.stderr
     assert "tables/orders.yaml:2:22: columns[0].typ: unknown key 'typ'" in failed.stdout
+    (folder / "tables" / "orders.yaml").write_text("table: lake/orders\ncolumns: [{name: id, type: int}]\n")
+    git(folder, "add", ".")
+    git(folder, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qnm", "Declare orders")
+    (folder / "tables" / "again.yaml").write_text("table: lake/orders\ncolumns: [{name: id, type: int}]\n")
+    twice = commit()
+    assert (twice.returncode, "has a spec already" in twice.stdout) == (1, True), twice.stdout + twice.stderr
 
 
 def test_hook_looks_at_every_table_unless_it_is_told_otherwise():

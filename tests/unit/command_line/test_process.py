@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -126,6 +127,21 @@ def test_interrupt_ends_with_130_and_no_traceback(tmp_path):
         process.send_signal(signal.SIGINT)
         time.sleep(0.5)
     out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err.strip()) == (130, "", "delta-provider: interrupted")
+
+
+def test_interrupt_ends_a_request_that_hangs(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:  # accepts and never answers
+        keys = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": "us-east-1"}
+        endpoint = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.getsockname()[1]}", "AWS_ALLOW_HTTP": "true"}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **keys, **endpoint}
+        reset = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+        process = start(["audit", "s3://lake/orders", "--quiet"], tmp_path, env=environment, preexec_fn=reset)
+        server.settimeout(60)
+        connection, _ = server.accept()
+        with connection:
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=10)
     assert (process.returncode, out, err.strip()) == (130, "", "delta-provider: interrupted")
 
 
