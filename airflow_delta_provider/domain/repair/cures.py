@@ -71,11 +71,13 @@ from airflow_delta_provider.domain.repair.logged_table import (
     LoggedTable,
     Place,
     changes_between,
+    rows_text,
     set_back,
     value_at,
 )
 from airflow_delta_provider.domain.report.answers import RightStatistics
 from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.text import visible
 
 
 class Past(Interface):
@@ -567,18 +569,37 @@ def _identity_mark(situation: Situation) -> Iterator[Correction]:
         yield Correction(Cure.IDENTITY_MARK, (change,))
 
 
+def version_before(situation: Situation) -> LoggedTable | str:
+    """Return the version before a finding, or the reason why the table cannot go back to it."""
+    finding, now = situation.finding, situation.table
+    if finding.version is None or finding.at_or_before:
+        return "The table cannot go back: the commit that broke the rule is not known."
+    if not finding.version:
+        return "The table cannot go back: its first commit broke the rule."
+    number = finding.version - 1
+    before = situation.past.version(number)
+    if before is None:
+        return f"The table cannot go back: the log no longer has all of version {number}."
+    known = {path for path, _ in now.files.keys() - now.removed}
+    gone = sorted(path for path, _ in before.files if path not in known and situation.past.stored(path) is None)
+    if gone:
+        more = f", and {len(gone) - 1} more" if len(gone) > 1 else ""
+        return visible(f"The table cannot go back: version {number} needs a data file that is gone: {gone[0]}{more}.")
+    return before
+
+
+#: Maximum number of files whose rows are named, of those that an earlier version lacks.
+_MOST_LOST = 10
+
+
 @cures(Cure.EARLIER_VERSION)
 def _earlier_version(situation: Situation) -> Iterator[Correction]:
     """Go back to the version before the finding. Protocol and high water marks stay, as RESTORE leaves them."""
     finding, now = situation.finding, situation.table
-    if not finding.version or finding.at_or_before:
-        return
-    before = situation.past.version(finding.version - 1)
-    if before is None:
+    before = version_before(situation)
+    if isinstance(before, str) or not finding.version:
         return
     live = now.files.keys() - now.removed
-    if any(situation.past.stored(path) is None for path, _ in before.files.keys() - live):
-        return  # a data file of that version is gone, or it is not known to be there
     try:
         features = [Protocol.from_json(table.protocol).features for table in (before, now)]
         protocol = _with_features(Protocol.from_json(now.protocol), features[0] | features[1]).to_json()
@@ -592,7 +613,11 @@ def _earlier_version(situation: Situation) -> Iterator[Correction]:
     gone = frozenset(live - before.files.keys())
     after = LoggedTable(protocol, metadata, {**before.domains, **marks}, {**now.files, **before.files}, gone)
     last, files = situation.state.version, len(gone)
-    loses = f"All rows that versions {finding.version} to {last} wrote: {files} data file{'s' * (files != 1)}."
+    kept = {path for path, _ in before.files}
+    lost = [rows_text(now.files[key], now.metadata) for key in sorted(gone) if key[0] not in kept]
+    more = [f"{len(lost) - _MOST_LOST} more files"] if len(lost) > _MOST_LOST else []
+    said = f" ({'; '.join([*lost[:_MOST_LOST], *more])})" if lost else ""
+    loses = f"All rows that versions {finding.version} to {last} wrote: {files} data file{'s' * (files != 1)}{said}."
     sees = f"The table is as in version {finding.version - 1}."
     yield Correction(Cure.EARLIER_VERSION, back_to=(finding.version - 1, after), loses=(loses,), sees=(sees,))
 

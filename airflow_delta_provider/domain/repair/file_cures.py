@@ -19,10 +19,17 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
 )
 from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey
-from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.repair.cures import Correction, Situation, cures, known_mark, mark_change
-from airflow_delta_provider.domain.repair.logged_table import FILE, Change, Json, value_at
+from airflow_delta_provider.domain.repair.logged_table import (
+    FILE,
+    Change,
+    Json,
+    physical_names,
+    rows_text,
+    value_at,
+)
 from airflow_delta_provider.domain.report.answers import ABSENT, RightStatistics
 
 _STATS = "stats"
@@ -132,19 +139,10 @@ def _put(values: Json, names: Sequence[str], value: Any) -> None:
 
 def _by_physical_name(stats: Json, metadata: Metadata) -> Json:
     """Return statistics with the logical names of top-level columns replaced by their physical names."""
-    names = _physical_names(metadata)
+    names = physical_names(metadata)
     parts = ("minValues", "maxValues", "nullCount")
     renamed = {part: _renamed(stats[part], names) for part in parts if isinstance(stats.get(part), dict)}
     return {**stats, **renamed}
-
-
-def _physical_names(metadata: Metadata) -> dict[str, str]:
-    schema = MappedSchema.readable(metadata)
-    return (
-        {}
-        if schema is None
-        else {f.column.parts[0]: f.path[0] for f in schema.fields if f.path is not None and len(f.path) == 1}
-    )
 
 
 def _renamed(values: Json, names: Mapping[str, str]) -> Json:
@@ -155,7 +153,7 @@ def _renamed(values: Json, names: Mapping[str, str]) -> Json:
 @cures(Cure.PARTITION_VALUES)
 def _partition_values(situation: Situation) -> Iterator[Correction]:
     metadata = Metadata.from_json(situation.table.metadata)
-    names = _physical_names(metadata) if metadata.properties.is_mapped else {}
+    names = physical_names(metadata) if metadata.properties.is_mapped else {}
     yield from _for_all(
         situation,
         Cure.PARTITION_VALUES,
@@ -300,10 +298,8 @@ def _deleted(add: Json) -> int:
 def _missing(situation: Situation) -> Iterator[Correction]:
     """Remove the reference to a data file that is gone; its rows are lost already."""
     for key, add in _files(situation):
-        rows = _parsed(add.get(_STATS)).get("numRecords")
-        count = f"{rows} rows" if type(rows) is int else "all rows"
-        where = f", partition {add['partitionValues']}" if add.get("partitionValues") else ""
-        yield Correction(Cure.MISSING_FILE, removed=(key,), loses=(f"{count.capitalize()} of {key[0]}{where}.",))
+        lost = rows_text(add, situation.table.metadata)
+        yield Correction(Cure.MISSING_FILE, removed=(key,), loses=(f"{lost[:1].upper()}{lost[1:]}.",))
 
 
 @cures(Cure.COPY)

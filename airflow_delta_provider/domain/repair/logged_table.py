@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.live_file import FileKey
+from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata
 from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.text import short_digest, visible
 
@@ -245,6 +246,56 @@ def _unkeyed(value: Any) -> Any:
         fields, order = known[FIELDS], [name for name in value[_ORDER] if name in value[FIELDS]]
         known[FIELDS] = [fields[name] for name in [*order, *(name for name in fields if name not in order)]]
     return known
+
+
+#: Maximum number of columns whose bounds are named, and of characters of a value.
+_MOST_COLUMNS, _MOST_OF_VALUE = 5, 40
+
+
+def rows_text(add: Json, metadata: Json) -> str:
+    """Return a phrase about the rows of a file: their number, its path, its partition, and bounds of columns."""
+    try:
+        stats = json.loads(add.get("stats") or "{}", parse_float=str)
+    except (TypeError, ValueError, RecursionError):
+        stats = {}
+    stats = stats if isinstance(stats, dict) else {}
+    rows, path = stats.get("numRecords"), add.get("path")
+    count = "all rows" if type(rows) is not int else "1 row" if rows == 1 else f"{rows} rows"
+    names = {physical: name for name, physical in physical_names(Metadata.from_json(metadata)).items()}
+    parts = [
+        f"{_value_text(names.get(name, name))}={_value_text(value)}" for name, value in _items(add, "partitionValues")
+    ]
+    most = dict(_items(stats, "maxValues"))
+    both = [
+        (name, least) for name, least in _items(stats, "minValues") if _is_plain(least) and _is_plain(most.get(name))
+    ]
+    for name, least in both[:_MOST_COLUMNS]:
+        parts.append(f"{_value_text(names.get(name, name))} from {_value_text(least)} to {_value_text(most[name])}")
+    if len(both) > _MOST_COLUMNS:
+        parts.append(f"bounds of {len(both) - _MOST_COLUMNS} more columns")
+    joined = ", ".join(parts)
+    return visible(f"{count} of {path}{f' ({joined})' if parts else ''}")
+
+
+def _items(values: Json, key: str) -> list[tuple[str, Any]]:
+    found = values.get(key)
+    return list(found.items()) if isinstance(found, dict) else []
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (str, int))
+
+
+def _value_text(value: Any) -> str:
+    text = "NULL" if value is None else str(value)
+    return text if len(text) <= _MOST_OF_VALUE else f"{text[: _MOST_OF_VALUE - 1]}…"
+
+
+def physical_names(metadata: Metadata) -> dict[str, str]:
+    """Return the physical names of top-level columns by their names; empty if the schema cannot be read."""
+    schema = MappedSchema.readable(metadata)
+    fields = () if schema is None else schema.fields
+    return {f.column.parts[0]: f.path[0] for f in fields if f.path is not None and len(f.path) == 1}
 
 
 def copy_name(path: str) -> str:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.checks.registry import rule_of
+from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.repair.cures import Correction
 from airflow_delta_provider.domain.repair.logged_table import LoggedTable, copy_name
 from airflow_delta_provider.domain.report.answers import ABSENT, LeftOpen, PlanAnswer, PlanStep
-from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.report.report import Finding, Severity
 
 #: Folder of the files that a repair moves aside, below the table's. Engines overlook it, because of the underscore.
 SET_ASIDE = "_delta_repair"
@@ -80,6 +81,7 @@ class RepairPlan:
     :param left: findings that stay open, each with the reason
     :param permitted: fingerprints of the findings whose repair may lose information
     :param level: level of the audit that proves the plan
+    :param needed: fingerprints of further findings whose permission the whole repair needs
     :param moved_before: names of files of the log that an earlier try of this plan moved aside
     """
 
@@ -92,6 +94,7 @@ class RepairPlan:
     permitted: tuple[str, ...] = ()
     level: str = "log"
     moved_before: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -153,6 +156,7 @@ class RepairPlan:
             version=self.state.version,
             permissions=("allow_protocol_upgrade",) if self.changes_protocol else (),
             permitted=self.permitted,
+            needed=self.needed,
             level=self.level,
             left_open=tuple(
                 LeftOpen(
@@ -169,7 +173,9 @@ class RepairPlan:
 
     def _notes(self) -> Iterator[str]:
         if not self.steps:
-            yield "There is nothing that this repair can fix." if self.left else "There is nothing to repair."
+            if not self.needed:
+                yield "Nothing of this can be repaired." if self.left else "There is nothing to repair."
+            yield from self._permissions()
             return
         fixed = sum(len(step.fixes) for step in self.steps)
         yield f"The audit of the log as the steps leave it no longer has {fixed} of the findings."
@@ -178,6 +184,12 @@ class RepairPlan:
         seen = any(correction.sees for correction in self.corrections)
         if not seen and not self.loses:
             yield "Readers see the same rows as before."
+        yield from self._permissions()
+
+    def _permissions(self) -> Iterator[str]:
+        if self.needed:
+            given = " ".join(f"--permit {each}" for each in (*self.permitted, *self.needed))
+            yield f"Plan again with these permissions to repair all that can be repaired: {given}"
 
 
 def _canonical(made: Correction) -> list[Any]:
@@ -223,15 +235,29 @@ def unexpected(plan: Mapping[str, Any], findings: Iterable[Finding]) -> list[Fin
     ]
 
 
-def why_left(finding: Finding, *, needs_permission: Sequence[str]) -> str:
-    """Return the reason why a finding stays open.
+def why_left(finding: Finding, needs_permission: Sequence[str] = (), hindrance: str = "") -> str:
+    """Return the reason why a finding stays open, and the remedy.
 
     :param needs_permission: information that a correction would lose; empty if there is no correction
+    :param hindrance: reason why the table cannot go back to the version before
     """
     rule = rule_of(finding)
     if needs_permission:
         lost = " ".join(dict.fromkeys(needs_permission))
         return f"The correction loses information, and needs --permit {finding.fingerprint}: {lost}"
-    if not rule.all_cures:
-        return "No commit can correct this: the history says it, or only its author knows the right value."
-    return "No correction was found that fixes it and breaks no rule. " + (finding.remedy or str(rule.remedy))
+    if finding.severity is Severity.UNDECIDED:
+        reason = "This is no damage that a repair could fix: something could not be checked."
+    elif rule.all_cures:
+        reason = f"No correction was found that fixes it and breaks no rule. {hindrance}".rstrip()
+    else:
+        reason = _NOT_CORRECTED.get(rule.scope, "No commit can correct this.")
+    return f"{reason} {finding.remedy or rule.remedy}"
+
+
+#: Reasons why no correction of a rule exists, by the object that it checks.
+_NOT_CORRECTED = {
+    Scope.COMMIT: "A commit that is written cannot be changed.",
+    Scope.PAIR: "A commit that is written cannot be changed, and a repair rewrites no rows.",
+    Scope.HISTORY: "A repair cannot write commits that are lost.",
+    Scope.DATA: "A repair changes no values of rows: only the owner of the data knows the right ones.",
+}

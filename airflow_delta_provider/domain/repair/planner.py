@@ -8,8 +8,16 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from airflow_delta_provider.domain.checks.registry import rule_of
+from airflow_delta_provider.domain.checks.rule import Cure
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.repair.cures import Correction, Past, Situation, proposals, visible_columns
+from airflow_delta_provider.domain.repair.cures import (
+    Correction,
+    Past,
+    Situation,
+    proposals,
+    version_before,
+    visible_columns,
+)
 from airflow_delta_provider.domain.repair.logged_table import LoggedTable
 from airflow_delta_provider.domain.report.report import Finding
 
@@ -37,12 +45,16 @@ class Outcome:
 
     :param open: findings that an audit has after the repair
     :param forbidden: information that the correction of an open finding would lose, by :func:`identity_of` the finding
+    :param hindered: reasons why the table cannot go back to the version before an open finding
+    :param permissions: fingerprints of the findings whose corrections lose information, in the order of their use
     """
 
     table: LoggedTable
     repaired: tuple[Repaired, ...]
     open: tuple[Finding, ...]
     forbidden: Mapping[Identity, tuple[str, ...]]
+    hindered: Mapping[Identity, str]
+    permissions: tuple[str, ...] = ()
 
 
 class Planner:
@@ -67,6 +79,7 @@ class Planner:
         self._permitted = permitted
         self._tried = 0
         self._forbidden: dict[Identity, tuple[str, ...]] = {}
+        self._permissions: list[str] = []
 
     def plan(self, findings: Iterable[Finding]) -> Outcome:
         """Return the corrections of open findings, those with the oldest versions first."""
@@ -85,9 +98,19 @@ class Planner:
                     if correction.back_to is not None:  # earlier corrections no longer matter
                         fixed = (*(other for each in repaired for other in each.fixes), *fixed)
                         repaired.clear()
+                        del self._permissions[:-1]
                     repaired.append(Repaired(correction, fixed))
                     open_now, progress = list(after), True
-        return Outcome(table, tuple(repaired), tuple(open_now), self._forbidden)
+        hindered = {identity_of(finding): self._why_not_back(table, finding) for finding in open_now}
+        return Outcome(
+            table, tuple(repaired), tuple(open_now), self._forbidden, hindered, tuple(dict.fromkeys(self._permissions))
+        )
+
+    def _why_not_back(self, table: LoggedTable, finding: Finding) -> str:
+        if Cure.EARLIER_VERSION not in rule_of(finding).all_cures:
+            return ""
+        before = version_before(Situation(finding, self._state, table, self._past))
+        return before if isinstance(before, str) else "Going back to the version before it would break another rule."
 
     def _correct(
         self, table: LoggedTable, finding: Finding, open_now: Sequence[Finding]
@@ -115,6 +138,7 @@ class Planner:
             if self._is_better(after, finding, open_now):
                 outcome = self._smallest(table, correction, after, finding, open_now)
                 if self._permitted(finding):
+                    self._permissions.append(finding.fingerprint or "")
                     return outcome
                 self._forbidden.setdefault(identity_of(finding), outcome[2].loses)
                 break

@@ -141,6 +141,9 @@ class PlanAnswer(Part):
     )
     locked_out: tuple[Mapping[str, Any], ...] = key("Of a migration: engines that it locks out, or may.", **_FINDINGS)
     permitted: tuple[str, ...] = key("Of a repair: fingerprints of findings whose repair may lose information.")
+    needed: tuple[str, ...] = key(
+        "Of a repair: fingerprints that a repair of all else needs in addition.", "not permitted"
+    )
     level: str = key("Of a repair: level of the audit that proves it.", enum=["log", "footers"])
     left_open: tuple[LeftOpen, ...] = key("Of a repair: findings that stay open, each with the reason.")
     checksum: str = key("Of a migration: SHA-256 of all else in the plan.", **_SHA256)

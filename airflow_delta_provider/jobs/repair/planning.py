@@ -100,6 +100,7 @@ class Planning:
     permit: Collection[str]
     progress: Progress = silent
     _right: dict[str, RightStatistics] = field(default_factory=dict)
+    _needed: tuple[str, ...] = ()
 
     @property
     def _name(self) -> str:
@@ -126,7 +127,7 @@ class Planning:
         if not steps and not any(rule_of(finding).all_cures for finding in open_now):
             state = self.table.log.read_state()
             now = LoggedTable(state.protocol.to_json(), {})
-            left = tuple((finding, why_left(finding, needs_permission=())) for finding in open_now)
+            left = tuple((finding, why_left(finding)) for finding in open_now)
             return RepairPlan(self._name, state, now, now, (), left, tuple(self.permit), self.level)
         _, table = self._overlaid(hidden, None)
         base = table.log.read_commit_base()
@@ -135,6 +136,9 @@ class Planning:
         outcome = Planner(
             base.state, before, trials, trials.audit, lambda finding: finding.fingerprint in self.permit
         ).plan(open_now)
+        if outcome.forbidden:
+            every = Planner(base.state, before, trials, trials.audit).plan(open_now)
+            self._needed = tuple(each for each in every.permissions if each not in self.permit)
         refusals = check_writable(self._name, base.state) or check_timestamp(self._name, base)
         if outcome.repaired and refusals:
             return TableReport.refused(self._name, *refusals, version=base.state.version)
@@ -174,9 +178,13 @@ class Planning:
             before,
             table,
             tuple(steps),
-            tuple((f, why_left(f, needs_permission=outcome.forbidden.get(identity_of(f), ()))) for f in still),
+            tuple(
+                (f, why_left(f, outcome.forbidden.get(identity_of(f), ()), outcome.hindered.get(identity_of(f), "")))
+                for f in still
+            ),
             tuple(self.permit),
             self.level,
+            needed=self._needed,
         )
 
     def _audit(

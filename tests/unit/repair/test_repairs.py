@@ -11,9 +11,15 @@ import pytest
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.repair.cures import visible_columns
-from airflow_delta_provider.domain.repair.logged_table import LoggedTable, changes_between, copy_name, set_back
-from airflow_delta_provider.domain.repair.plan import RepairPlan
-from airflow_delta_provider.domain.repair.planner import Outcome
+from airflow_delta_provider.domain.repair.logged_table import (
+    LoggedTable,
+    changes_between,
+    copy_name,
+    rows_text,
+    set_back,
+)
+from airflow_delta_provider.domain.repair.plan import RepairPlan, why_left
+from airflow_delta_provider.domain.repair.planner import Outcome, identity_of
 from airflow_delta_provider.domain.report.report import TableReport, Verdict
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.repair.planning import Planning
@@ -144,7 +150,49 @@ def test_history_that_cannot_be_changed_stays_open_and_says_so(tmp_path: Path) -
     plan = planned(FIRST["AC01"], tmp_path)
     ((finding, why),) = plan.left
     assert finding.code == "AC01"
-    assert why.startswith("No commit can correct this")
+    assert why == (
+        "A commit that is written cannot be changed. The log cannot be repaired; update the engine that wrote the "
+        "commit."
+    )
+
+
+@each_case
+def test_each_finding_that_stays_open_has_its_reason_and_its_remedy(case: Case) -> None:
+    _, outcome = outcome_of(case)
+    for finding in outcome.open:
+        why = why_left(finding, hindrance=outcome.hindered[identity_of(finding)])
+        reason = why.removesuffix(finding.remedy or str(RULES[finding.code].remedy))
+        assert reason != why
+        assert reason.count(".") >= 1
+
+
+def test_a_plan_names_all_permissions_that_the_whole_repair_needs(tmp_path: Path) -> None:
+    for code in ("RT15", "AC12", "AC21"):
+        first = planned(FIRST[code], tmp_path / code / "0")
+        assert first.needed
+        given = " ".join(f"--permit {each}" for each in first.needed)
+        assert first.to_json()["notes"][-1].endswith(f": {given}")
+        whole = planned(FIRST[code], tmp_path / code / "1", *first.needed)
+        assert (whole.needed, [why for _, why in whole.left if "--permit" in why]) == ((), [])
+        assert len(whole.left) < len(first.left)
+
+
+def test_lost_rows_are_named_by_number_partition_and_bounds() -> None:
+    schema = {
+        "type": "struct",
+        "fields": [{"name": n, "type": "long", "nullable": True, "metadata": {}} for n in "abp"],
+    }
+    metadata = {"schemaString": json.dumps(schema), "partitionColumns": ["p"], "configuration": {}}
+    stats = {"numRecords": 3, "minValues": {"a": 0, "b": 1.50}, "maxValues": {"a": 9, "b": 2.25}}
+    add = {"path": "p=1/x.parquet", "partitionValues": {"p": None}, "stats": json.dumps(stats)}
+    assert rows_text(add, metadata) == "3 rows of p=1/x.parquet (p=NULL, a from 0 to 9, b from 1.5 to 2.25)"
+    assert rows_text({"path": "x", "stats": "no JSON"}, metadata) == "all rows of x"
+    many = {f"c{number}": "v" * 99 for number in range(1000)}
+    wide = {"path": "x", "stats": json.dumps({"numRecords": 1, "minValues": many, "maxValues": many})}
+    said = rows_text(wide, metadata)
+    assert said.startswith("1 row of x (c0 from vvv")
+    assert said.endswith(", bounds of 995 more columns)")
+    assert len(said) < 600
 
 
 def test_a_sound_table_needs_no_repair(tmp_path: Path) -> None:
