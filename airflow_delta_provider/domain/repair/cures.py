@@ -213,8 +213,8 @@ def cures(cure: Cure) -> Callable[[Proposals], Proposals]:
 
 
 def proposals(cure: Cure, situation: Situation) -> Iterator[Correction]:
-    """Yield the corrections of a kind that may fix a finding, the smallest first."""
-    return _PROPOSALS[cure](situation)
+    """Yield the corrections of a kind that may fix a finding, the smallest first; none if the fix is no commit."""
+    return _PROPOSALS[cure](situation) if cure in _PROPOSALS else iter(())
 
 
 @cures(Cure.EARLIER_VALUES)

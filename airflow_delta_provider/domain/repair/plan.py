@@ -19,6 +19,9 @@ from airflow_delta_provider.domain.report.report import Finding, Severity
 #: Folder of the files that a repair moves aside, below the table's. Engines overlook it, because of the underscore.
 SET_ASIDE = "_delta_repair"
 _MOST_CHANGES = 50
+_NO_ROWS = (
+    "Values of rows are neither checked nor repaired: audit and check-row-tracking find their damage with --level data."
+)
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,7 @@ class RepairPlan:
             if not self.needed:
                 yield "Nothing of this can be repaired." if self.left else "There is nothing to repair."
             yield from self._permissions()
+            yield _NO_ROWS
             return
         fixed = sum(len(step.fixes) for step in self.steps)
         yield f"The audit of the log as the steps leave it no longer has {fixed} of the findings."
@@ -184,6 +188,7 @@ class RepairPlan:
         seen = any(correction.sees for correction in self.corrections)
         if not seen and not self.loses:
             yield "Readers see the same rows as before."
+        yield _NO_ROWS
         yield from self._permissions()
 
     def _permissions(self) -> Iterator[str]:

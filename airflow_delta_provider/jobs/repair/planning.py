@@ -59,6 +59,8 @@ from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 assert file_cures  # registers its cures
 _POINTER = "_last_checkpoint"
+#: Maximum number of audits that look for files which have to be moved aside together.
+_MOST_MOVED = 50
 
 
 def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
@@ -188,11 +190,16 @@ class Planning:
         )
 
     def _audit(
-        self, hidden: Sequence[str], lines: Sequence[str] | None, *, copies: Mapping[FileKey, Json] | None = None
+        self,
+        hidden: Sequence[str],
+        lines: Sequence[str] | None,
+        *,
+        copies: Mapping[FileKey, Json] | None = None,
+        level: str | None = None,
     ) -> TableReport:
-        """Audit the table as it will be."""
+        """Audit the table as it will be, by default at the level of the plan."""
         session, table = self._overlaid(hidden, lines, copies or {})
-        return ProtocolAudit(session, table, AuditOptions(level=self.level), silent).run()
+        return ProtocolAudit(session, table, AuditOptions(level=level or self.level), silent).run()
 
     def _overlaid(
         self, hidden: Sequence[str], lines: Sequence[str] | None, copies: Mapping[FileKey, Json] | None = None
@@ -221,18 +228,13 @@ class Planning:
         for finding in [f for f in open_now if Cure.DERIVED_FILE in rule_of(f).all_cures]:
             if finding not in open_now:
                 continue
-            names = [name for name in self._derived_files(finding) if name not in hidden]
+            names = self._dispensable(finding, open_now, hidden)
             if not names:
                 continue
-            try:
-                report = self._audit((*hidden, *names), None)
-            except BrokenLogError:
-                continue
+            report = self._audit((*hidden, *names), None)
             after = [other for other in report.findings if other.is_open]
-            keys, known = {identity_of(other) for other in after}, {identity_of(other) for other in open_now}
-            # Findings about data files may be new: the damaged file hid them.
-            of_log = {identity_of(other) for other in after if rule_of(other).family is rule_of(finding).family}
-            if report.verdict in (Verdict.REFUSED, Verdict.FAULT) or identity_of(finding) in keys or of_log - known:
+            keys = {identity_of(other) for other in after}
+            if report.verdict in (Verdict.REFUSED, Verdict.FAULT) or identity_of(finding) in keys:
                 continue
             self._note_right_statistics(report)
             fixed = tuple(other for other in open_now if identity_of(other) not in keys)
@@ -240,6 +242,30 @@ class Planning:
             hidden += names
             open_now = after
         return steps, open_now
+
+    def _dispensable(self, finding: Finding, open_now: Sequence[Finding], hidden: Sequence[str]) -> list[str]:
+        """Return the names of the files that have to be moved aside for a finding; empty if that breaks a rule.
+
+        An audit names one of several wrong checksums, and the next one as soon as the first is moved.
+        """
+        known = {identity_of(other) for other in open_now}
+        names: list[str] = []
+        following = [finding]
+        for _ in range(_MOST_MOVED):
+            more = [name for each in following for name in self._derived_files(each) if name not in hidden]
+            if not set(more) - set(names):
+                return []
+            names += [name for name in dict.fromkeys(more) if name not in names]
+            try:
+                report = self._audit((*hidden, *names), None, level="log")
+            except BrokenLogError:
+                return []
+            # Findings about data files may be new: the damaged file hid them.
+            of_log = (f for f in report.findings if f.is_open and rule_of(f).family is rule_of(finding).family)
+            following = [other for other in of_log if identity_of(other) not in known]
+            if not following:
+                return names
+        return []
 
     def _note_right_statistics(self, report: TableReport) -> None:
         statistics = (report.evidence or {}).get("statistics") or {}
