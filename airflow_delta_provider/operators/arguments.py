@@ -202,6 +202,7 @@ class JobSensorArguments(SensorArguments, SubmitArguments, total=False):
     delta_jars: Names | None
     spark_log_level: str | None
     result_path: Text | None
+    report_path: Text | None
 
 
 _JINJA = ("{{", "{%", "{#")

@@ -103,8 +103,8 @@ def judge(
 _MAX_ERROR = 500
 
 
-class Reporting:
-    """Mixin for operators: keeps a report, pushes its XComs, sends its alerts, and applies the policies to it."""
+class KeepsReport:
+    """Mixin for operators and sensors: keeps the report of a job, links to it, and pushes it to XCom."""
 
     operator_extra_links: Collection[BaseOperatorLink] = (DeltaReportLink(), DeltaPageLink(), DeltaTablesLink())
     ui_color = "#d8ecff"
@@ -119,26 +119,10 @@ class Reporting:
         def output(self) -> Any:
             """An ``XComArg``, typed as Any: Airflow's type is not accepted by typed tasks, and has no index by key."""
 
-    def _databricks_host(self) -> str | None:
-        """Return the workspace whose Unity Catalog has the tables with names of three parts; None if there is none."""
-        return None
-
-    def _report_with(
-        self, on_violation: OnViolation, on_undetermined: OnUndetermined, report_path: Text | None
-    ) -> None:
-        """Set the arguments that control how a report is evaluated and kept.
-
-        :raises DeltaRequestError: if one is wrong
-        """
-        check_policy(on_violation, on_undetermined)
-        if report_path is not None and is_literal(report_path):
-            check_report_path(report_path)
-        self.on_violation: OnViolation = on_violation
-        self.on_undetermined: OnUndetermined = on_undetermined
-        self.report_path: Any = report_path
-        self._received: Receipts = {}
-        #: The report of the run in this process, for its link and its callbacks.
-        self.kept_report: KeptReport | None = None
+    #: Folder for whole reports: a path or a URI; None for that of the configuration.
+    report_path: Any = None
+    #: The report of the run in this process, for its link and its callbacks.
+    kept_report: KeptReport | None = None
 
     def report_store(self, context: Context) -> ReportStore:
         """Return the store for reports of a task instance; it is the same in every process.
@@ -158,6 +142,50 @@ class Reporting:
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
         """Return the same as on success: a task that fails on a violation has also read its tables."""
         return self.get_openlineage_facets_on_complete(task_instance)
+
+    def _keep(self, context: Context, report: JobReport) -> ReportPlace:
+        """Keep the whole report. Return its place, which holds the error if that failed."""
+        try:
+            place = _report_store(self.report_path, context).keep(report)
+        except Exception as error:
+            self.log.exception("The report could not be kept")
+            place = ReportPlace(None, f"{type(error).__name__}: {error}"[:_MAX_ERROR])
+        self.kept_report = KeptReport(report, place)
+        return place
+
+    def _publish(self, context: Context, report: JobReport) -> None:
+        """Keep a report, push it, and measure its tables, whatever the task makes of it."""
+        place = self._keep(context, report)
+        with logged(self.log, "The report could not be pushed"):
+            if self.do_xcom_push:
+                for key, value in _report_xcoms(report, place, planned=False).items():
+                    context["ti"].xcom_push(key=key, value=value)
+        with logged(self.log, "The tables could not be measured"):
+            count_findings(report)
+            gauge_tables(report, context["ti"])
+
+
+class Reporting(KeepsReport):
+    """Mixin for operators: keeps a report, pushes its XComs, sends its alerts, and applies the policies to it."""
+
+    def _databricks_host(self) -> str | None:
+        """Return the workspace whose Unity Catalog has the tables with names of three parts; None if there is none."""
+        return None
+
+    def _report_with(
+        self, on_violation: OnViolation, on_undetermined: OnUndetermined, report_path: Text | None
+    ) -> None:
+        """Set the arguments that control how a report is evaluated and kept.
+
+        :raises DeltaRequestError: if one is wrong
+        """
+        check_policy(on_violation, on_undetermined)
+        if report_path is not None and is_literal(report_path):
+            check_report_path(report_path)
+        self.on_violation: OnViolation = on_violation
+        self.on_undetermined: OnUndetermined = on_undetermined
+        self.report_path = report_path
+        self._received: Receipts = {}
 
     def _conclude(self, context: Context, report: JobReport, new: JobReport | None) -> dict[str, Any]:
         """Push a report and apply the policies to it. Return the summary.
@@ -194,16 +222,6 @@ class Reporting:
             raise outcome
         return summary
 
-    def _keep(self, context: Context, report: JobReport) -> ReportPlace:
-        """Keep the whole report. Return its place, which holds the error if that failed."""
-        try:
-            place = _report_store(self.report_path, context).keep(report)
-        except Exception as error:
-            self.log.exception("The report could not be kept")
-            place = ReportPlace(None, f"{type(error).__name__}: {error}"[:_MAX_ERROR])
-        self.kept_report = KeptReport(report, place)
-        return place
-
     def _push(self, context: Context, xcoms: dict[str, Any]) -> dict[str, Any]:
         """Push the report's XComs before the policies are applied, so a failed task has them as well.
 
@@ -220,15 +238,22 @@ class Reporting:
     def _xcoms(self, report: JobReport, place: ReportPlace) -> dict[str, Any]:
         planned = self._plans_only()
         return {
-            "findings": findings_of(report, place),
-            REPORT_KEY: Excerpt.of(report, place, dry_run=planned).to_json(),
-            TABLES_KEY: TableRows.of(report).to_json(),
+            **_report_xcoms(report, place, planned=planned),
             XCOM_RETURN_KEY: summarise(report, place, dry_run=planned),
         }
 
     def _plans_only(self) -> bool:
         """Return True if the job plans and changes nothing."""
         return False
+
+
+def _report_xcoms(report: JobReport, place: ReportPlace, *, planned: bool) -> dict[str, Any]:
+    """Return the XComs of a report by key, except the task's own value."""
+    return {
+        "findings": findings_of(report, place),
+        REPORT_KEY: Excerpt.of(report, place, dry_run=planned).to_json(),
+        TABLES_KEY: TableRows.of(report).to_json(),
+    }
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing_extensions import Unpack
 from airflow_delta_provider.configuration import Access, result_path
 from airflow_delta_provider.domain.delta.table_head import HeadMark
 from airflow_delta_provider.domain.errors import RequestError
-from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
+from airflow_delta_provider.domain.report.report import JobReport, ReportPlace, TableReport, Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.table_name import is_relative
@@ -25,6 +25,8 @@ from airflow_delta_provider.hooks.delta_spark_submit import DeltaSparkSubmitHook
 from airflow_delta_provider.hooks.jars import check_delta_jars
 from airflow_delta_provider.hooks.results import ResultFolder
 from airflow_delta_provider.operators.arguments import EngineName, JobSensorArguments, Level, Text, is_literal
+from airflow_delta_provider.operators.reporting import KeepsReport
+from airflow_delta_provider.report_store import check_report_path
 from airflow_delta_provider.sensors.table_sensor import TableSensor, refusing
 from airflow_delta_provider.triggers.table_change import DeltaChangeTrigger
 from airflow_delta_provider.triggers.table_trigger import TableTrigger
@@ -44,18 +46,18 @@ _TRY = "try_number"
 
 
 def _naming_arguments_of_submit(init: Callable[..., None]) -> Callable[..., None]:
-    """Add the arguments of a submit to a constructor's signature, from which Airflow learns their names.
+    """Add the arguments of a submit, and ``report_path``, to a constructor's signature: Airflow learns names from it.
 
     Without them, ``default_args`` and ``partial()`` would not apply to these arguments.
     """
     named = signature(init)
     *own, rest = named.parameters.values()
-    more = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in _OF_SUBMIT]
+    more = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in (*_OF_SUBMIT, "report_path")]
     init.__signature__ = named.replace(parameters=[*own, *more, rest])  # type: ignore[attr-defined]  # read by inspect
     return init
 
 
-class JobSensor(TableSensor):
+class JobSensor(KeepsReport, TableSensor):
     """Base of the sensors that check each new version of a table by a job, until a version passes.
 
     Only a new version leads to a job: the trigger polls the table's log, without Spark. A version that was checked and
@@ -68,6 +70,9 @@ class JobSensor(TableSensor):
     :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`. They are all templated. ``timeout`` does not
     end a running job: a version that passes ends the wait even then.
 
+    The whole report of each job is kept, and pushed to XCom as by an operator: ``findings``, and the keys of the pages
+    about reports. The last job of a try replaces the earlier ones.
+
     For the other arguments see :class:`~airflow_delta_provider.sensors.table_sensor.TableSensor`.
 
     :param table: path or URI of the table; not a catalog name, because the trigger reads the log without a JVM
@@ -77,9 +82,11 @@ class JobSensor(TableSensor):
     :param on_violation: outcome if a table breaks a rule: ``"fail"``, naming the findings, or ``"wait"`` for a version
         that fixes it
     :param on_undetermined: outcome if a table could not be fully checked: ``"wait"``, ``"fail"`` or ``"pass"``
+    :param report_path: folder for whole reports, as for
+        :class:`~airflow_delta_provider.operators.delta_job.DeltaJobOperator`. (templated)
     """
 
-    template_fields: Sequence[str] = ("table", "level", "spark_submit", "storage_conn_id")
+    template_fields: Sequence[str] = ("table", "level", "spark_submit", "storage_conn_id", "report_path")
     trigger_type: type[TableTrigger] = DeltaChangeTrigger
     memory_key = "delta_job_sensor_checked"
 
@@ -100,6 +107,7 @@ class JobSensor(TableSensor):
         arguments = cast("dict[str, Any]", kwargs)
         #: The arguments of a submit that were given, by name.
         self.spark_submit = {name: arguments.pop(name) for name in _OF_SUBMIT if name in arguments}
+        report_path = arguments.pop("report_path", None)
         super().__init__(table=table, **arguments)
         for argument, given, possible in (
             ("engine", engine, get_args(EngineName)),
@@ -115,6 +123,9 @@ class JobSensor(TableSensor):
         self.level = cast("str", level)  # as soon as Airflow has rendered it
         self.on_violation = on_violation
         self.on_undetermined = on_undetermined
+        if report_path is not None and is_literal(report_path):
+            check_report_path(report_path)
+        self.report_path = report_path
         self._said = ""
 
     @abstractmethod
@@ -227,6 +238,7 @@ class JobSensor(TableSensor):
         :raises UnhealthyTableError: if the wait ends without success
         """
         report = self._run(context)
+        self._publish(context, report)
         (table,) = report.tables
         if table.verdict is Verdict.FAULT:
             raise (DeltaRetryableError if table.retryable else DeltaFaultError)(report)
@@ -242,6 +254,9 @@ class JobSensor(TableSensor):
         access = Access.of(context)
         self.check_access(access)
         self.check_options()
+        if self.report_path:
+            folder = ReportPlace(check_report_path(self.report_path)).bare
+            access.check_path("report_path", folder, tables=[self.table], used_here=True)
         with refusing():
             request = JobRequest((self.table,), self.options(), allowed_locations=access.allowed)
         if self.engine == "python":

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
-from airflow_delta_provider.operators.arguments import EngineName, JobSensorArguments, Level, Text, is_literal
+from airflow_delta_provider.operators.arguments import (
+    EngineName,
+    JobSensorArguments,
+    Level,
+    Names,
+    Text,
+    Version,
+    is_literal,
+)
 from airflow_delta_provider.sensors.job_sensor import JobSensor, OnUndetermined, OnViolation
 
 
@@ -27,6 +35,10 @@ class DeltaRowTrackingSensor(JobSensor):
 
     :param level: ``"log"``, ``"footers"`` or ``"data"``; only ``"data"`` proves that no two rows have the same id.
         (templated)
+    :param compare_to_version: version since which rows must have kept their ids; needs level ``"data"``. A template
+        that renders to ``None`` leaves this out. (templated)
+    :param key_columns: columns whose values identify a row: a key must keep its row id since ``compare_to_version``.
+        (templated)
     :param engine: ``"spark"`` submits a job. ``"python"`` checks in the task's own process, without Spark, at levels
         ``"log"`` and ``"footers"``
     :param on_violation: outcome if a table breaks a rule: ``"fail"``, naming the findings, or ``"wait"`` for a version
@@ -36,13 +48,15 @@ class DeltaRowTrackingSensor(JobSensor):
     :raises DeltaRequestError: for a catalog name, a wrong argument, or a location that is not allowed
     """
 
-    template_fields: Sequence[str] = JobSensor.template_fields
+    template_fields: Sequence[str] = (*JobSensor.template_fields, "compare_to_version", "key_columns")
 
     def __init__(
         self,
         *,
         table: Text,
         level: Level = "data",
+        compare_to_version: Version = None,
+        key_columns: Names | None = None,
         engine: EngineName = "spark",
         on_violation: OnViolation = "fail",
         on_undetermined: OnUndetermined = "wait",
@@ -56,12 +70,21 @@ class DeltaRowTrackingSensor(JobSensor):
             on_undetermined=on_undetermined,
             **kwargs,
         )
-        if is_literal(level):
+        self.compare_to_version = compare_to_version
+        self.key_columns = key_columns
+        if is_literal([level, compare_to_version, key_columns]):
             self.check_options()
 
     def options(self) -> CheckRowTrackingOptions:
         """Return the options of the check."""
-        return CheckRowTrackingOptions(level=self.level)
+        declared = CheckRowTrackingOptions.declared()
+        return CheckRowTrackingOptions(
+            level=self.level,
+            **{
+                name: declared[name].value.from_template(name, getattr(self, name))
+                for name in ("compare_to_version", "key_columns")
+            },
+        )
 
     @property
     def check_name(self) -> str:

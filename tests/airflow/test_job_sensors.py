@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,12 +22,14 @@ from airflow.providers.common.compat.sdk import (
 )
 from airflow.serialization.serialized_objects import BaseSerialization
 
+from airflow_delta_provider.domain.report.pages import REPORT_KEY, TABLES_KEY
 from airflow_delta_provider.exceptions import (
     DeltaFaultError,
     DeltaJobError,
     DeltaRequestError,
     DeltaRetryableError,
 )
+from airflow_delta_provider.links.report import DeltaReportLink
 from airflow_delta_provider.sensors.health import DeltaProtocolHealthSensor
 from airflow_delta_provider.sensors.job_sensor import JobSensor
 from airflow_delta_provider.sensors.row_tracking import DeltaRowTrackingSensor
@@ -61,8 +64,16 @@ def log(tmp_path: Path) -> TableLog:
     return table
 
 
+@pytest.fixture(autouse=True)
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of reports."""
+    monkeypatch.setenv("AIRFLOW__DELTA_PROVIDER__REPORT_PATH", str(tmp_path / "reports"))
+    return tmp_path / "reports"
+
+
 def context(store: StateStore | None = None, try_number: int = 1, **instance: Any) -> Any:
     names = {"dag_id": "d", "run_id": "r", "task_id": "t", "map_index": -1, "try_number": try_number}
+    instance = {"xcom_push": lambda key, value: None, **instance}
     first: dict[str, Any] = {"get_first_reschedule_date": lambda context: None}
     return {"ti": SimpleNamespace(**names, **first, **instance), "task_state_store": store}
 
@@ -116,6 +127,38 @@ def test_violation_fails_or_waits_for_a_later_version_that_gets_a_job_of_its_own
     seen = through_triggerer(lambda: waiting().execute(context()), waiting, lambda: log.commit(1, append()))
     assert seen == {"table": log.location, "version": 1, "verdict": "PASS", "codes": []}
     assert len(spark_submit.calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("outcome", "ends"), [("PASS", None), ("VIOLATED", UnhealthyTableError), ("FAULT", DeltaFaultError)]
+)
+def test_whole_report_of_a_job_is_kept_and_pushed_whatever_the_outcome(
+    log: TableLog, spark_submit: FakeSparkSubmit, reports: Path, outcome: str, ends: type[Exception] | None
+) -> None:
+    spark_submit.does(f"report({outcome!r})")
+    pushed: dict[str, Any] = {}
+    checking = tracking(log)
+    with nullcontext() if ends is None else pytest.raises(ends):
+        checking.execute(context(xcom_push=lambda key, value: pushed.update({key: value})))
+    assert pushed.keys() == {"findings", REPORT_KEY, TABLES_KEY}
+    (kept,) = [path for path in reports.rglob("*") if path.is_file()]
+    assert checking.kept_report is not None
+    assert checking.kept_report.place.path == str(kept)
+    assert checking.kept_report.report.tables[0].verdict.value == outcome
+    instance = SimpleNamespace(log_url="http://airflow/dags/d/runs/r/tasks/t")
+    assert DeltaReportLink().get_link(checking, ti_key=instance) == f"{instance.log_url}/xcom"
+
+
+def test_row_ids_are_compared_with_an_earlier_version_and_by_keys(
+    log: TableLog, spark_submit: FakeSparkSubmit, tmp_path: Path
+) -> None:
+    place = tmp_path / "request.json"
+    spark_submit.does(f"open({str(place)!r}, 'w').write(json.dumps(request)); report()")
+    checking = tracking(log, compare_to_version="{{ params.since }}", key_columns=["id"])
+    checking.render_template_fields(cast(Any, {"params": {"since": "3"}}))
+    checking.execute(context())
+    options = json.loads(place.read_text())["options"]
+    assert (options["compare_to_version"], options["key_columns"]) == (3, ["id"])
 
 
 def test_version_that_did_not_pass_is_not_checked_again(log: TableLog, spark_submit: FakeSparkSubmit) -> None:
@@ -266,6 +309,8 @@ class TestFailures:
             tracking(log, result_path=str(tmp_path / "elsewhere")).execute(context())
         with pytest.raises(DeltaRequestError, match="allowed_locations"):
             health(log, state_path=str(tmp_path / "elsewhere")).execute(context())
+        with pytest.raises(DeltaRequestError, match="allowed_locations"):
+            tracking(log, report_path=str(tmp_path / "elsewhere")).execute(context())
         assert spark_submit.calls == []
         spark_submit.does(f"report('PASS' if request['allowed_locations'] == [{log.location!r}] else 'VIOLATED')")
         assert tracking(log).execute(context())["verdict"] == "PASS"
@@ -275,6 +320,9 @@ class TestFailures:
         [
             (DeltaRowTrackingSensor, {"table": "main.orders"}, "location"),
             (DeltaRowTrackingSensor, {"level": "rows"}, "level"),
+            (DeltaRowTrackingSensor, {"key_columns": ["id"]}, "without compare_to_version"),
+            (DeltaRowTrackingSensor, {"level": "log", "compare_to_version": 1}, "reads no row ids"),
+            (DeltaRowTrackingSensor, {"report_path": "reports"}, "report_path"),
             (DeltaRowTrackingSensor, {"engine": "duckdb"}, "'spark' or 'python'"),
             (DeltaRowTrackingSensor, {"engine": "python"}, "reads no rows"),
             (DeltaRowTrackingSensor, {"on_violation": "warn"}, "'fail' or 'wait'"),
