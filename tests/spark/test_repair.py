@@ -6,7 +6,8 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,74 @@ def test_a_read_only_log_is_a_fault_and_nothing_is_lost(
         report = apply(session, hiding, planned)
     assert report.verdict is Verdict.FAULT
     assert names(hiding) == names(copy)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 8 MiB of its own."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False) if shutil.which("mount") else None
+    if done is None or done.returncode:
+        pytest.skip("no file system can be mounted here: that needs root")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def with_damaged_checkpoint(hiding: Path, disk: Path) -> tuple[Path, Path]:
+    path = Path(shutil.copytree(hiding, disk / "t"))
+    DeltaTable(str(path)).create_checkpoint()
+    checkpoint = path / "_delta_log" / f"{1:020d}.checkpoint.parquet"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-8])
+    return path, checkpoint
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    files = (file for file in path.rglob("*") if file.is_file() and SET_ASIDE not in file.parts)
+    return {str(file.relative_to(path)): file.read_bytes() for file in files}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("room", [0, 6000, 12000])
+def test_a_full_disk_loses_nothing_and_the_next_run_continues(
+    session: SparkDeltaSession, hiding: Path, disk: Path, room: int
+) -> None:
+    path, checkpoint = with_damaged_checkpoint(hiding, disk)
+    planned, before = plan(path), contents(path)
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    with filler.open("r+b") as file:
+        file.truncate(filler.stat().st_size - room)
+    report = apply(session, path, planned)
+    assert report.verdict is Verdict.FAULT, report.findings
+    assert {finding.code for finding in report.findings} == {"FT01"}
+    after = contents(path)
+    assert [name for name in before if name not in after] in ([], [str(checkpoint.relative_to(path))])
+    assert [name for name in after if before.get(name, after[name]) != after[name]] == []
+    if not checkpoint.exists():
+        (kept,) = (path / SET_ASIDE).rglob(checkpoint.name)
+        assert kept.read_bytes() == before[str(checkpoint.relative_to(path))]
+    filler.unlink()
+    report = apply(session, path, planned)
+    assert (report.verdict, report.version) == (Verdict.PASS, 2), report.findings
+    assert audit(path).verdict is Verdict.PASS
+
+
+@pytest.mark.nightly
+def test_a_read_only_disk_loses_nothing(session: SparkDeltaSession, hiding: Path, disk: Path) -> None:
+    path, _ = with_damaged_checkpoint(hiding, disk)
+    planned, before = plan(path), contents(path)
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    assert plan(path)["digest"] == planned["digest"]
+    report = apply(session, path, planned)
+    assert report.verdict is Verdict.FAULT, report.findings
+    assert {finding.code for finding in report.findings} == {"FT01"}
+    assert contents(path) == before
+    subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+    assert apply(session, path, planned).verdict is Verdict.PASS
 
 
 def names(path: Path) -> list[str]:
