@@ -70,9 +70,9 @@ class DeltaAuditProtocolOperator(DeltaCheckOperator):
         commits, and distinguishes new findings from known ones. (templated)
     :param seconds_per_table: time limit per table for checking commits and reading files. On timeout the table is
         UNDETERMINED, and the findings so far are kept
-    :param fleet: engines that read and write the tables: findings about statistics of files name those that rely on
-        them. A mapping, or the path of a YAML file relative to the DAG's file. The path, as written in the DAG, must
-        end in ``.yaml`` or ``.yml``. (templated)
+    :param fleet: engines that read and write the tables: those that misread a table are errors, for which a few footers
+        are read, and findings about statistics of files name those that rely on them. A mapping, or the path of a YAML
+        file relative to the DAG's file. The path, as written in the DAG, must end in ``.yaml`` or ``.yml``. (templated)
     :param show_hidden_rows: True to count, with Delta Spark and ``deltalake``, the rows that queries lose by wrong
         statistics; needs level ``"data"``. (templated)
 

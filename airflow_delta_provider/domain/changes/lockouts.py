@@ -58,6 +58,12 @@ def lockouts(before: Demands | None, after: Demands, fleet: TableFleet, writers:
     return tuple(sorted(found, key=_weight))
 
 
+def misreads(now: Demands, fleet: TableFleet) -> tuple[Finding, ...]:
+    """Return findings about declared engines that misread or damage a table as it is, without an error."""
+    found = lockouts(None, now, fleet, RecentWriters(days=0))
+    return tuple(finding for finding in found if finding.code == SILENT_WRONG_RESULTS.code)
+
+
 def _weight(finding: Finding) -> tuple[int, bool]:
     return _ORDER.index(finding.severity), finding.code != SILENT_WRONG_RESULTS.code
 

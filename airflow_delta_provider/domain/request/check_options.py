@@ -228,7 +228,8 @@ class AuditOptions(SavesState):
     )
     fleet: Mapping[str, Any] | None = option(
         FleetFile(),
-        "fleet file, YAML or JSON: findings about statistics of files name the engines in it that rely on them",
+        "fleet file, YAML or JSON: engines in it that misread the table are errors, for which a few footers are read; "
+        "findings about statistics of files name the engines that rely on them",
         metavar="FILE",
     )
     show_hidden_rows: bool = option(

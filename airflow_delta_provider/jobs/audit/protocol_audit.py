@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.audit.saved_state import REPORTED_ONCE, Audit
 from airflow_delta_provider.domain.audit.violation import followable
 from airflow_delta_provider.domain.audit.waivers import Ownership, Waivers
 from airflow_delta_provider.domain.checks import requests
+from airflow_delta_provider.domain.checks.compatibility import SILENT_WRONG_RESULTS
 from airflow_delta_provider.domain.checks.log.files import unread_file
 from airflow_delta_provider.domain.checks.row_tracking.history import no_such_version
 from airflow_delta_provider.domain.checks.rule import not_checked
@@ -27,6 +28,7 @@ from airflow_delta_provider.domain.delta.log_files import (
 )
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.row_condition import row_conditions
+from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.answers import ABSENT, Evidence
 from airflow_delta_provider.domain.report.confirmation import Receipts, Reported
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport, Verdict
@@ -128,7 +130,8 @@ class ProtocolAudit:
             events = memory.facts.events if memory.facts else None
             known = history_of(memory.state, events or HistoryEvents())
             self._metadata = memory.state.metadata
-            return self._report(list(memory.findings), memory, memory, last, history=known)
+            findings = self._with_misreads(memory.findings, memory.state)
+            return self._report(findings, memory, replace(memory, findings=tuple(findings)), last, history=known)
         try:
             with self._timings.phase("commits"):
                 judging, audit = self._judge(memory, names, last)
@@ -138,6 +141,8 @@ class ProtocolAudit:
             if self._level.reads and audit.version == last:
                 looked = self._look(audit, newest=last == newest_version(names))
             findings = self._followable(audit, names)
+            if audit.is_readable:
+                findings = self._with_misreads(findings, audit.state())
         except BrokenLogError as error:
             return TableReport.refused(self._name, requests.broken_log(self._name, error))
         now = history = None
@@ -192,7 +197,7 @@ class ProtocolAudit:
 
         def judge(judging: Judging) -> HistoryAudit:
             if memory is not None and (since is None or judging.leads_on(memory, last)):
-                return judging.go_on(memory, last)
+                return judging.go_on(replace(memory, findings=tuple(_about_history(memory.findings))), last)
             wanted = find_version_range(names, last, since)
             return judging.judge(wanted, known=wanted.base is not None and wanted.base.version == since)
 
@@ -308,6 +313,21 @@ class ProtocolAudit:
             fleet = fleet_of(self._options.fleet, self._table.name, self._table.location)
         return list(naming_engines(findings, self._metadata, fleet))
 
+    def _with_misreads(self, findings: Iterable[Finding], state: TableState) -> list[Finding]:
+        """Return findings, with new ones about engines of the fleet that misread the table, as it is now."""
+        kept = list(_about_history(findings))
+        options = self._options
+        if options.fleet is None or (options.rules and SILENT_WRONG_RESULTS.code not in options.rules):
+            return kept
+        # Imported late: most audits know no engines.
+        from airflow_delta_provider.jobs.delta.engine_traits import misreads_of
+
+        fleet = fleet_of(options.fleet, self._table.name, self._table.location)
+        files = self._session.data_files(self._table.location)
+        with self._timings.phase("engines"):
+            # An audit that resumed knows only the files that were added since.
+            return [*kept, *misreads_of(self._log, files, replace(state, files=None), fleet)]
+
     def _with_failures(self, report: TableReport) -> TableReport:
         """Add errors that occurred after the commits were checked. They hide no finding."""
         understand = self._session.understand
@@ -331,6 +351,11 @@ class ProtocolAudit:
                 self._unsaved = failure
                 return None
         return self._receipt if reported.waits_for(self._receipt) else None
+
+
+def _about_history(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings without those about engines: each audit finds these again, for its fleet."""
+    return (finding for finding in findings if finding.code != SILENT_WRONG_RESULTS.code)
 
 
 def _has_conditions(memory: AuditState | None) -> bool:

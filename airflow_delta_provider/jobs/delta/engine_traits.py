@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from airflow_delta_provider.domain.changes.lockouts import misreads
+from airflow_delta_provider.domain.changes.preflight import with_files
 from airflow_delta_provider.domain.delta.engine_conditions import TableTraits, open_clauses
 from airflow_delta_provider.domain.delta.file_survey import FilePlace, FileSurvey, ReadTypes, StoredTypes
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, select_segment
+from airflow_delta_provider.domain.delta.table_features import demands_of
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.access import Demands, undecided_clauses
 from airflow_delta_provider.domain.engine.conditions import Clause, Decision
+from airflow_delta_provider.domain.engine.fleet import TableFleet
 from airflow_delta_provider.domain.engine.profile import Profile
 from airflow_delta_provider.domain.formats.parquet.footer import FooterError
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, SchemaElement
+from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.storage.errors import UnreadFileError
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
@@ -21,6 +26,19 @@ from airflow_delta_provider.jobs.tables.table_storage import DataFiles
 
 #: Engines as profiles with versions.
 Engines = Collection[tuple[Profile, str | None]]
+
+
+def misreads_of(log: TableLog, files: DataFiles | None, state: TableState, fleet: TableFleet) -> tuple[Finding, ...]:
+    """Return findings about engines of a fleet that misread or damage a table as it is, without an error.
+
+    Engines about which this cannot be decided are left out: the job ``check-compatibility`` reports them.
+    """
+    engines = [(member.profile, member.version) for member in fleet.members]
+    try:
+        now = demands_of(state.protocol, state.metadata)
+    except (ValueError, BrokenLogError):  # an audit has findings about such metadata
+        return ()
+    return misreads(with_files(now, decisions_about_files(log, files, state, engines, now)), fleet)
 
 
 def decisions_about_files(
