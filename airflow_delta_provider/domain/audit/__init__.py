@@ -7,7 +7,7 @@
 - ``violation.py``, ``violations.py``: identity, causes and fixes of violations; ``waivers.py``: accepted findings.
 - ``affected_engines.py``: names of the engines that rely on wrong statistics.
 - ``past.py``, ``restore_detection.py``: questions about earlier commits, and returns to an earlier state.
-- ``saved_state.py``: the state that an audit saves for the next one.
+- ``saved_state.py``, ``known_files.py``: the state that an audit saves for the next one; its live files.
 
 Imports ``checks``, ``delta``, ``engine``, ``formats``, ``report`` and ``text``. ``changes``, ``spec`` and ``request``
 import it, as do ``jobs`` and ``watch/health.py``.

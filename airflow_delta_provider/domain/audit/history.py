@@ -10,8 +10,8 @@ from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
 from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines, KnownLines
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import UsualCommit
 from airflow_delta_provider.domain.audit.file_findings import FileFindings
+from airflow_delta_provider.domain.audit.known_files import LiveCounts
 from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
-from airflow_delta_provider.domain.audit.live_paths import LiveCounts
 from airflow_delta_provider.domain.audit.past import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import Restorations
 from airflow_delta_provider.domain.audit.routine_judge import UsualJudge
@@ -142,11 +142,11 @@ class HistoryAudit:
         return None if files is None else files.size
 
     def live_counts(self, bounds: tuple[int, ...]) -> LiveCounts | None:
-        """Return counts of the live files; None if those before the first commit are not known.
+        """Return counts of the live files; None if they are unknown.
 
         :param bounds: lower bound of each size bin; empty to use the bounds of the previous call
         """
-        return self._files.counts(bounds, self._replay.files.values()) if self.knows_files else None
+        return self._files.counts(bounds, self._replay.files.values() if self.knows_files else None)
 
     def state(self) -> TableState:
         """Return the last audited state, with its files.
@@ -238,7 +238,7 @@ class HistoryAudit:
         self._changes.go_on(facts)
         self._tracking.restore_saved(facts)
         if not self.knows_files:
-            self._files.go_on(facts.files)
+            self._files.go_on(facts.files, self._replay.files.values())
 
     def facts(self) -> HistoryFacts:
         """Return the facts beyond the state, for an audit that continues from here."""
@@ -249,7 +249,7 @@ class HistoryAudit:
             ever_dropped=self._changes.ever_dropped,
             high_water_mark=self._tracking.high_water_mark,
             lowered=self._tracking.lowered,
-            files=None if files is None else files.with_paths(path for path, _ in self._replay.files),
+            files=None if files is None else files.with_files(self._replay.files.values()),
             standing=self._violations.standing(),
             events=self.events,
         )

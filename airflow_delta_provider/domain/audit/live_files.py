@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import Change, Effect
-from airflow_delta_provider.domain.audit.live_paths import NO_PATHS, LiveCounts
+from airflow_delta_provider.domain.audit.known_files import NO_FILES, LiveCounts
 from airflow_delta_provider.domain.audit.past import FOREIGN_FILES, PastLog
 from airflow_delta_provider.domain.audit.saved_state import LiveFiles
 from airflow_delta_provider.domain.checks.actions.partition_values import (
@@ -139,30 +140,35 @@ class LiveFileTracker:
         """Note that commits were skipped."""
         self._begun_late = True
 
-    def go_on(self, unseen: LiveFiles | None) -> None:
-        """Resume from the live files of an earlier audit, which are not known one by one any more.
+    def go_on(self, saved: LiveFiles | None, tracked: Collection[LiveFile]) -> None:
+        """Resume from the live files of an earlier audit, most of which are not tracked one by one any more.
 
-        :param unseen: the files of the earlier audit; None if unknown
+        :param saved: the files of the earlier audit; None if unknown
+        :param tracked: those among them that are tracked
         """
-        self._unseen = unseen
+        self._unseen = None if saved is None else saved.without(tracked)
+        self._counts = None if saved is None else deepcopy(saved.counts)
+        self.size = sum(file.size for file in tracked)
 
     def live(self, number: int, *, known: bool) -> LiveFiles | None:
-        """Return the live files, with the paths of the untracked ones; None if unknown.
+        """Return the live files, with records of the untracked ones; None if unknown.
 
         :param number: number of tracked live files
         :param known: whether the tracked files are all live files
         """
         if known:
-            return LiveFiles(number, self.size, NO_PATHS)
-        return None if self._unseen is None else self._unseen.and_also(number, self.size)
+            return LiveFiles(number, self.size, NO_FILES, deepcopy(self._counts))
+        return None if self._unseen is None else self._unseen.and_also(number, self.size, deepcopy(self._counts))
 
-    def counts(self, bounds: tuple[int, ...], files: Iterable[LiveFile]) -> LiveCounts:
-        """Return counts of the live files, which are kept up to date from then on.
+    def counts(self, bounds: tuple[int, ...], files: Iterable[LiveFile] | None) -> LiveCounts | None:
+        """Return counts of the live files, which are kept up to date from then on; None if they are unknown.
 
         :param bounds: lower bound of each size bin; empty to use the bounds of the previous call
-        :param files: the live files
+        :param files: the live files; None if not all are tracked
         """
         if self._counts is None or (bounds and bounds != self._counts.bounds):
+            if files is None:
+                return None
             self._counts = LiveCounts(files, bounds)
         return self._counts
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines, KnownLines
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import (
@@ -14,6 +15,7 @@ from airflow_delta_provider.domain.audit.fast_path.routine_commits import (
     change_by,
     doing_of,
 )
+from airflow_delta_provider.domain.audit.known_files import KnownFiles, path_checksum
 from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
 from airflow_delta_provider.domain.audit.restore_detection import Restorations
 from airflow_delta_provider.domain.audit.row_tracking import MISSING_IDS, RowTrackingAudit
@@ -21,7 +23,7 @@ from airflow_delta_provider.domain.audit.saved_state import AuditState
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.features.log import CLUSTERING_DOMAIN, DOMAIN
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.log_files import is_absolute
 from airflow_delta_provider.domain.delta.row_tracking import high_water_mark_of
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
@@ -29,30 +31,39 @@ from airflow_delta_provider.domain.report.report import Severity
 
 
 class Touching:
-    """Takes commits, oldest first, until one affects older files.
+    """Takes commits, oldest first, until one can only be checked with all files of earlier versions.
 
     :param memory: saved state of the version before them
     """
 
     def __init__(self, memory: AuditState) -> None:
         files = None if memory.facts is None else memory.facts.files
-        self._live = None if files is None else files.paths
+        self._known = None if files is None else files.known
         # An open error may affect files that no finding names.
         self._broken = any(v.finding.severity is Severity.ERROR for v in memory.standing)
         self._mark = memory.state.row_tracking.high_water_mark
+        metadata = memory.state.metadata
+        self._by_partition = bool(metadata.partition_columns) and metadata.properties.change_data_feed
+        self._new: dict[FileKey, LiveFile] = {}
+        self._gone: Counter[int] = Counter()
+        self._added: Counter[int] = Counter()
+        self.older: dict[FileKey, LiveFile] = {}
+        """The live files of the saved version that the commits remove, by key."""
 
     def take(self, actions: Sequence[Action]) -> bool:
-        """Record a commit. Return True if it can only be checked with the files of earlier versions.
+        """Record a commit. Return True if it can only be checked with all files of earlier versions.
 
         :raises BrokenLogError: if an action is malformed
         """
-        if self._broken or self._live is None:
+        if self._broken or self._known is None:
             return True
-        if any(action.get(kind) for action in actions for kind in ("remove", "protocol", "metaData")):
+        if any(action.get(kind) for action in actions for kind in ("protocol", "metaData")):
             return True
         commit = Commit.from_actions(0, actions)
-        if any(map(self._is_about_older, commit.adds)):
+        removed = self._removed_by(commit, actions, self._known)
+        if removed is None or any(self._is_about_older(file, removed, self._known) for file in commit.adds):
             return True
+        self._new.update(commit.added)
         for domain in commit.domains:
             if domain.domain == CLUSTERING_DOMAIN:
                 return True
@@ -63,11 +74,47 @@ class Touching:
                 self._mark = mark
         return False
 
-    def _is_about_older(self, file: LiveFile) -> bool:
-        """Return True if a file may have been live before, or have ids that were assigned before."""
+    def _removed_by(
+        self, commit: Commit, actions: Sequence[Action], known: KnownFiles
+    ) -> Mapping[str, LiveFile] | None:
+        """Return the live files that a commit removes, by path; None if not all of them are known for certain."""
+        if commit.removes and self._by_partition and commit.operation not in REWRITING:
+            return None  # it may replace partitions: their other files matter
+        removed: dict[str, LiveFile] = {}
+        sizes = [action["remove"].get("size") for action in actions if action.get("remove")]
+        for file, size in zip(commit.removes, sizes):
+            key = file.key
+            if type(size) is not int or is_absolute(file.path) or file.path in removed or key in commit.added:
+                return None
+            live, checksum = self._new.pop(key, None), path_checksum(file.path)
+            if live is not None:
+                self._added[checksum] -= 1
+            elif key not in self.older:
+                ids = file.base_row_id, file.default_row_commit_version
+                live = known.find(LiveFile(file.path, size, *ids, deletion_vector=file.deletion_vector))
+                if live is not None:
+                    self.older[key] = live
+                    self._gone[checksum] += 1
+            if live is None:
+                return None
+            removed[file.path] = live
+        return removed
+
+    def _is_about_older(self, file: LiveFile, removed: Mapping[str, LiveFile], known: KnownFiles) -> bool:
+        """Return True if a file may have been live before, or have ids that were assigned before.
+
+        A file may replace the same file with another deletion vector, which the same commit removes.
+        """
+        checksum = path_checksum(file.path)
+        is_live = known.number_of(file.path) + self._added[checksum] > self._gone[checksum]
+        self._added[checksum] += 1
+        if is_live or is_absolute(file.path):
+            return True
+        before = removed.get(file.path)
+        if before is not None:
+            return before[:5] != file[:5]
         given_before = file.base_row_id is not None and (self._mark is None or file.base_row_id <= self._mark)
-        was_live = self._live is None or is_absolute(file.path) or self._live.may_have(file.path)
-        return file.deletion_vector is not None or given_before or was_live
+        return file.deletion_vector is not None or given_before or self._gone[checksum] > 0
 
 
 class UsualJudge:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_delta_provider.domain.audit.live_paths import LivePaths
+from airflow_delta_provider.domain.audit.known_files import KnownFiles, LiveCounts
 from airflow_delta_provider.domain.checks.column_mapping.names import REUSED_PATH
 from airflow_delta_provider.domain.checks.log.checkpoints import INCOMPLETE_CHECKPOINT
 from airflow_delta_provider.domain.checks.log.checksums import WRONG_POINTER
@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.checks.row_tracking.commits import MATERIALIZ
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.history_events import HistoryEvents
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata, PhysicalPath
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -106,25 +107,36 @@ class LiveFiles:
 
     :param number: number of files
     :param size: total size in bytes
-    :param paths: checksums of their paths; None if there are too many
+    :param known: the files one by one; None if there are too many, or an older release saved them
+    :param counts: counts of the files, if a checksum file was compared with them
     """
 
     number: int
     size: int
-    paths: LivePaths | None = None
+    known: KnownFiles | None = None
+    counts: LiveCounts | None = None
 
-    def and_also(self, number: int, size: int) -> LiveFiles:
-        """Return these files plus others whose paths are not recorded."""
-        return LiveFiles(self.number + number, self.size + size, self.paths)
+    def and_also(self, number: int, size: int, counts: LiveCounts | None) -> LiveFiles:
+        """Return these files plus others that are not recorded one by one.
 
-    def with_paths(self, paths: Iterable[str]) -> LiveFiles:
-        """Return the same files, with additional paths of files whose paths were not recorded."""
-        known = None if self.paths is None else self.paths.and_also(paths)
-        return LiveFiles(self.number, self.size, known)
+        :param counts: counts of all
+        """
+        return LiveFiles(self.number + number, self.size + size, self.known, counts)
+
+    def with_files(self, files: Iterable[LiveFile]) -> LiveFiles:
+        """Return the same files, with records of those that were not recorded one by one."""
+        return replace(self, known=None if self.known is None else self.known.and_also(files))
+
+    def without(self, files: Collection[LiveFile]) -> LiveFiles:
+        """Return these files except some that are recorded one by one."""
+        size = self.size - sum(file.size for file in files)
+        known = None if self.known is None else self.known.without(files)
+        return LiveFiles(self.number - len(files), size, known, self.counts)
 
     def to_json(self) -> dict[str, Any]:
-        paths = {} if self.paths is None else {"paths": self.paths.to_json()}
-        return {"number": self.number, "size": self.size, **paths}
+        known = {} if self.known is None else {"known": self.known.to_json()}
+        counts = {} if self.counts is None else {"counts": self.counts.to_json()}
+        return {"number": self.number, "size": self.size, **known, **counts}
 
     @classmethod
     def from_json(cls, wire: Mapping[str, Any]) -> LiveFiles:
@@ -132,8 +144,13 @@ class LiveFiles:
 
         :raises ValueError: if they are damaged
         """
-        paths = wire.get("paths")
-        return cls(int(wire["number"]), int(wire["size"]), None if paths is None else LivePaths.from_json(paths))
+        number, known, counts = int(wire["number"]), wire.get("known"), wire.get("counts")
+        return cls(
+            number,
+            int(wire["size"]),
+            None if known is None else KnownFiles.from_json(known, number),
+            None if counts is None else LiveCounts.from_json(counts),
+        )
 
 
 @dataclass(frozen=True)

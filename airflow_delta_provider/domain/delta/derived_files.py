@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ from airflow_delta_provider.domain.formats.json_values import integer_of, intege
 
 class BrokenChecksumError(Exception):
     """A checksum file that cannot be used; the message gives the reason."""
+
+
+_SIZES = re.compile(rb'"(?:fileSizeHistogram|histogramOpt)"\s*:\s*\{')
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,11 @@ def lists_files(content: bytes) -> bool:
     Checksum files of small tables do.
     """
     return b'"allFiles":[{' in content
+
+
+def counts_sizes(content: bytes) -> bool:
+    """Return True if a checksum file counts files by size."""
+    return _SIZES.search(content) is not None
 
 
 def parse_checksum(content: bytes) -> Checksum:

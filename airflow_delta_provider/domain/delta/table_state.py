@@ -86,13 +86,18 @@ class Replay:
         self._metadata: Metadata | None = None
         self._domains: Mapping[str, str] = {}
         self._head: TableState | None = None
+        self.others = 0
+        """Number of live files that are not collected, as no commit is about them."""
 
     @classmethod
-    def of(cls, state: TableState) -> Replay:
-        """Create a replay that starts at ``state``, with its files."""
+    def of(cls, state: TableState, others: int = 0) -> Replay:
+        """Create a replay that starts at ``state``, with its files.
+
+        :param others: number of further live files
+        """
         replay = cls(with_files=True)
         replay._protocol, replay._metadata, replay._domains = state.protocol, state.metadata, state.domains
-        replay._files = dict(state.files or {})
+        replay._files, replay.others = dict(state.files or {}), others
         return replay
 
     def begin_with(self, files: MutableMapping[FileKey, LiveFile]) -> None:
@@ -412,11 +417,11 @@ def apply_commit(
     gone = {file.key for file in commit.removes if file.key in live}
     not_live = frozenset(file.key for file in commit.removes) - gone
     otherwise = _otherwise_live({path for path, _ in not_live}, live)
-    found_empty = not live
+    found_empty = not live and not replay.others
     if found_empty:
         replaces_all = _replaces_empty(before, commit)
     else:
-        replaces_all = len(gone) == len(live) and not any(file.path in removed for file in commit.adds)
+        replaces_all = len(gone) == len(live) + replay.others and not any(file.path in removed for file in commit.adds)
     replay.apply_commit(commit, values)
     return Transition(
         before,

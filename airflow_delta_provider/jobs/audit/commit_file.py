@@ -6,12 +6,14 @@ The size of a batch follows the number of commits that could be checked together
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from airflow_delta_provider.domain.audit.routine_judge import Touching
-from airflow_delta_provider.domain.audit.saved_state import AuditState
+from airflow_delta_provider.domain.audit.saved_state import AuditState, LiveFiles
 from airflow_delta_provider.domain.delta.commit import parse_commit
+from airflow_delta_provider.domain.delta.derived_files import counts_sizes
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name
 
 #: Maximum number of new commits, and of their bytes, up to which the check for earlier files pays off.
@@ -29,27 +31,38 @@ class CommitFile(NamedTuple):
     checksum: bytes | None
 
 
-def touch_files(commits: Iterator[CommitFile], ahead: list[CommitFile], memory: AuditState) -> bool:
-    """Return True if checking commits needs the files that were live before them. Plain additions do not.
+def find_removed(
+    commits: Iterator[CommitFile], ahead: list[CommitFile], memory: AuditState
+) -> Mapping[FileKey, LiveFile] | None:
+    """Return the files of a saved state that commits remove; None if checking the commits needs all its files.
 
-    Also return True if there are many commits, or one is damaged.
+    Also return None if there are many commits, or one is damaged.
 
     :param ahead: receives the commits that were read for this
-    :param memory: known state of the version before them
+    :param memory: state of the version before them
     """
     size = 0
     touching = Touching(memory)
+    files = None if memory.facts is None else memory.facts.files
     for commit in commits:
         ahead.append(commit)
         size += len(commit.content)
         if len(ahead) > _FEW or size > _SMALL:
-            return True
+            return None
         try:
             if touching.take(parse_commit(commit_name(commit.version), commit.content)):
-                return True
+                return None
         except BrokenLogError:
-            return True
-    return False
+            return None
+        if touching.older and commit.checksum is not None and not _is_comparable(commit.checksum, files):
+            return None
+    return touching.older
+
+
+def _is_comparable(checksum: bytes, files: LiveFiles | None) -> bool:
+    """Return True if a checksum file can be compared with a state whose files are not all known one by one."""
+    counts = None if files is None else files.counts
+    return counts is not None and (bool(counts.bounds) or not counts_sizes(checksum))
 
 
 #: Minimum and maximum number of commits in a batch.

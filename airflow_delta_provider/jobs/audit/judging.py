@@ -31,7 +31,7 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.report.report import Finding
-from airflow_delta_provider.jobs.audit.commit_file import CommitFile, Lookahead, touch_files
+from airflow_delta_provider.jobs.audit.commit_file import CommitFile, Lookahead, find_removed
 from airflow_delta_provider.jobs.audit.derived_files import CheckpointAudit, DerivedFiles, unread_checkpoint
 from airflow_delta_provider.jobs.delta.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.session import OpenTable
@@ -128,7 +128,7 @@ class Judging:
         """
         if not self.leads_on(memory, last):
             return self.judge(find_version_range(self._names, last), memory=memory)
-        base, replay = memory.state, Replay.of(memory.state)
+        base = memory.state
         earliest = self._earliest()
         begin, until = memory.begin(earliest), memory.version
         if memory.facts is None and earliest < 0:
@@ -142,7 +142,13 @@ class Judging:
         segment: LogSegment | None = None
         ahead: list[CommitFile] = []
         follow = begin < until or self._lists_files(until)
-        if follow or self._with_files or compared or touch_files(commits, ahead, memory):
+        whole = follow or self._with_files or compared
+        removed = find_removed(commits, ahead, memory) if self._shortcuts and not whole else None
+        if removed is not None:
+            files = memory.facts.files if memory.facts is not None else None
+            others = (0 if files is None else files.number) - len(removed)
+            replay = Replay.of(replace(base, files=removed), others)
+        else:
             try:
                 segment = None if begin < 0 else select_segment(self._names, begin)
                 replay = Replay(with_files=True) if segment is None else self.checkpoints.replay(segment, known=True)

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.audit import live_paths
-from airflow_delta_provider.domain.audit.live_paths import NO_PATHS, LivePaths
+from airflow_delta_provider.domain.audit import known_files, routine_judge
+from airflow_delta_provider.domain.audit.known_files import NO_FILES, KnownFiles
 from airflow_delta_provider.domain.audit.saved_state import AuditState, StandingViolation
 from airflow_delta_provider.domain.checks.log.checkpoints import MALFORMED_CHECKPOINT
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Scope
+from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.derived_files import checksum_name
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.report import Finding, Severity, Verdict
+from airflow_delta_provider.jobs.audit.judging import Judging, judged
+from airflow_delta_provider.jobs.process import TimeBudget, Timings
 from tests.tables.delta_spark_4_0 import logs
 from tests.unit.audit.test_audit_history import HEALS, damaged, each_case, each_kind
 from tests.unit.audit.test_audit_random import CHANCES, OPERATIONS, Model, Operation
@@ -28,7 +34,9 @@ from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
 from tests.unit.damages import FIRST, edits, histories
 from tests.unit.damages.case import Case
 from tests.unit.damages.steps import carry_on
+from tests.unit.local_table import open_log
 from tests.unit.log_builder import Actions, Table, body
+from tests.unit.mapped_tables import Json
 
 LOGS = logs()
 #: What is undecided, or not known, once the commits are gone that added the files.
@@ -52,6 +60,7 @@ def test_damage_after_an_audit_is_told_as_in_an_audit_of_the_whole(case: Case) -
     assert differences(whole, table.commits, before, version, end) == []
     assert differences(whole, table.commits, before, end) == []
     assert differences(whole, table.commits, end - 1, end) == []
+    assert differences(whole, table.commits, *range(end + 1)) == []
 
 
 @pytest.mark.soak
@@ -122,6 +131,102 @@ def test_version_that_comes_back_under_another_name_is_known_though_it_was_long_
     for cut in range(then, table.version):
         assert differences(whole_audits(table.commits), table.commits, cut, table.version) == []
     assert told(Kept(table.commits))[0] == []
+
+
+# -- commits that remove files ----------------------------------------------------------------------
+
+REMOVALS: dict[str, Callable[[Table], Table]] = {
+    "delete": lambda table: table.delete(*table.paths[:2]),
+    "update": lambda table: table.update(table.paths[1]).update(table.paths[-1]),
+    "vectors": lambda table: table.mark_deleted(table.paths[0]).mark_deleted(table.paths[0]).delete(table.paths[0]),
+    "optimize": lambda table: table.append().optimize(),
+    "overwrite": lambda table: table.append().overwrite(),
+}
+#: Values of an action about a file that was live before: each differs from those of its add.
+WRONG: dict[str, Callable[[Json], Json]] = {
+    "size": lambda body: {"size": body["size"] + 1},
+    "ids": lambda body: {"baseRowId": body.get("baseRowId", 0) + 1},
+    "version": lambda body: {"defaultRowCommitVersion": body.get("defaultRowCommitVersion", 0) + 1},
+    "rows": lambda body: {"stats": '{"numRecords":7}'},
+    "path": lambda body: {"path": f"other-{body['path']}"},
+    "change": lambda body: {"dataChange": not body["dataChange"]},
+}
+
+
+def with_files(tracked: bool) -> Table:
+    table = (histories.tracked_vectors if tracked else histories.with_vectors)()
+    return table.append(3).append(2, rows=5)
+
+
+class Counting(Kept):
+    """A log in memory that records the names of the files that are read."""
+
+    def __init__(self, commits: Sequence[Actions]) -> None:
+        super().__init__(commits)
+        self.seen: set[str] = set()
+
+    def read(self, path: str) -> bytes:
+        self.seen.add(path.rsplit("/", 1)[-1])
+        return super().read(path)
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+@pytest.mark.parametrize("removal", REMOVALS)
+def test_commits_that_remove_files_are_audited_without_reading_earlier_ones(removal: str, tracked: bool) -> None:
+    table = with_files(tracked)
+    cut = table.version
+    _, memory, _ = told(Kept(table.commits))
+    REMOVALS[removal](table)
+    for end in range(cut + 1, table.version + 1):
+        storage = Counting(table.commits[: end + 1])
+        found, memory, _ = told(storage, memory)
+        assert (found, storage.seen) == ([], {commit_name(end)})
+        assert memory == replace(told(Kept(table.commits[: end + 1]))[1], commit_info=memory.commit_info)
+
+
+@pytest.mark.parametrize("kind", ["add", "remove"])
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("removal", REMOVALS)
+def test_wrong_values_of_removed_files_are_told_as_in_an_audit_of_the_whole(
+    removal: str, wrong: str, kind: str
+) -> None:
+    for tracked in (False, True):
+        table = with_files(tracked)
+        cut = table.version
+        REMOVALS[removal](table)
+        for version in range(cut + 1, table.version + 1):
+            commits = copy.deepcopy(table.commits[: version + 1])
+            for action in commits[-1]:
+                if kind in action:
+                    action[kind] |= WRONG[wrong](action[kind])
+            commits.append(table.append().commits[-1])
+            whole = whole_audits(commits)
+            for ends in ((cut, version + 1), (version - 1, version, version + 1)):
+                assert differences(whole, commits, *ends) == []
+
+
+def test_digests_that_are_alike_lead_to_no_other_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_files, "path_checksum", lambda path: 7)
+    monkeypatch.setattr(routine_judge, "path_checksum", lambda path: 7)
+    for removal in REMOVALS.values():
+        table = with_files(tracked=True)
+        removal(table)
+        assert differences(whole_audits(table.commits), table.commits, *range(table.version + 1)) == []
+
+
+def test_search_for_removed_files_that_fails_costs_no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = with_files(tracked=True)
+    _, memory, _ = told(Kept(table.commits))
+    table.update(table.paths[0])
+    log = open_log(Counting(table.commits), "file:/t")
+    monkeypatch.delattr(KnownFiles, "find")
+    failed: list[str] = []
+
+    def make(*, shortcuts: bool) -> Judging:
+        return Judging(log, log.list_names(), "t", Timings(), failed.append, TimeBudget(None), shortcuts=shortcuts)
+
+    _, audit = judged(make, lambda judging: judging.go_on(memory, table.version), failed.append)
+    assert (audit.version, audit.findings(), len(failed)) == (table.version, [], 1)
 
 
 # -- logs that were cleaned up --------------------------------------------------------------------
@@ -313,23 +418,59 @@ def test_of_each_rule_that_looks_back_it_is_known_what_it_needs() -> None:
     assert {code for code in rules if not RULES[code].needs} == {"RT30", "LG13"}
 
 
-def test_path_that_is_remembered_is_known_again_and_hardly_another() -> None:
-    paths = [f"part-{number}.parquet" for number in range(1000)] + ["\ud800"]
-    known = NO_PATHS.and_also(paths[:500])
+def live(path: str, number: int) -> LiveFile:
+    vector = DeletionVector("u", "ab" * 10, 1, 2, number % 3) if number % 3 else None
+    rows = None if number % 5 == 0 else number * 10**6
+    return LiveFile(path, number, number if number % 2 else None, None, rows, vector)
+
+
+def test_file_that_is_remembered_is_found_with_its_rows_by_the_values_that_a_remove_repeats() -> None:
+    files = [live(path, number) for number, path in enumerate([*map("part-{}.parquet".format, range(999)), "\ud800"])]
+    known = NO_FILES.and_also(files[:500])
     assert known is not None
-    again = LivePaths.from_json(known.to_json()).and_also(paths[500:])
+    again = KnownFiles.from_json(known.to_json(), 500).and_also(files[500:])
     assert again is not None
-    assert all(map(again.may_have, paths))
-    assert not any(again.may_have(f"other-{path}") for path in paths[:1000])
+    assert len(again) == 1000
+    for file in files:
+        assert again.find(file._replace(num_records=None)) == file
+        assert again.find(file._replace(size=-1)) is None
+        assert again.find(file._replace(base_row_id=-1)) is None
+        assert again.number_of(file.path) == 1
+    assert not any(again.number_of(f"other-{file.path}") for file in files)
+    rest = again.without(files[::2])
+    assert [rest.find(file) is None for file in files] == [True, False] * 500
+    assert rest == NO_FILES.and_also(files[1::2])
+    assert again.without(files) == NO_FILES == KnownFiles.from_json(NO_FILES.to_json(), 0)
+
+
+def test_files_with_one_digest_are_not_found_and_a_damaged_list_is_refused() -> None:
+    file = live("a", 1)
+    known = NO_FILES.and_also([file, file])
+    assert known is not None
+    assert known.find(file) is None
+    assert NO_FILES.and_also([file._replace(num_records=-1)]) is None
+    for wire in (known.to_json()[:-8], known.to_json()[4:], "AAAA"):
+        with pytest.raises(ValueError, match=r"decompressed|need"):
+            KnownFiles.from_json(wire, 2)
+
+
+def test_remembered_files_need_at_most_sixteen_bytes_each() -> None:
+    files = [
+        LiveFile(f"part-{number:05d}-{uuid4()}.parquet", 10**8 + number, number * 10**5, number, 10**5 + number)
+        for number in range(20_000)
+    ]
+    known = NO_FILES.and_also(files)
+    assert known is not None
+    assert len(known.to_json()) < 16 * len(files)
 
 
 def test_of_too_many_files_no_path_is_remembered_and_they_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_paths, "MOST", 2)
+    monkeypatch.setattr(known_files, "MOST", 2)
     table = histories.plain()
     _, memory, _ = told(Kept(table.commits))
     assert memory.facts is not None
     assert memory.facts.files is not None
-    assert (memory.facts.files.number, memory.facts.files.paths) == (3, None)
+    assert (memory.facts.files.number, memory.facts.files.known) == (3, None)
     table.damaged(edits.added(path=table.paths[0], size=1)).append()
     assert [finding.code for finding in told(Kept(table.commits), memory)[0]] == ["AC15"]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_delta_provider.domain.audit.saved_state import AuditState
 from airflow_delta_provider.domain.delta import packed_files
 from airflow_delta_provider.domain.delta.checkpoint_comparison import file_differences, statistics_agree
 from airflow_delta_provider.domain.delta.derived_files import canonical_form, checksum_name, json_checksum
@@ -32,7 +33,7 @@ from tests.unit.checkpoint_builder import (
     v2_metadata,
 )
 from tests.unit.command_line.tables import write
-from tests.unit.damages import edits
+from tests.unit.damages import edits, histories
 from tests.unit.log_builder import TIMESTAMPS, TRACKING, Actions, Table, body
 from tests.unit.states import field
 
@@ -668,6 +669,28 @@ def with_checksums(table: Table, change: Callable[[Json], Json] = lambda _: {}) 
 def test_wrong_field_of_a_checksum_file_is_found(name: str) -> None:
     (finding,) = found(with_checksums(history(), OF_CHECKSUM[name]))
     assert (finding.code, finding.severity, finding.version) == ("LG08", Severity.ERROR, AT)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("name", [None, *OF_CHECKSUM])
+def test_checksum_files_of_commits_that_remove_files_are_compared_by_audits_that_go_on(
+    name: str | None, listed: bool
+) -> None:
+    if name is not None and name.startswith(("transaction", "domain")):
+        pytest.skip("the table has none")
+    table = histories.with_vectors().append(3).append()
+    table.mark_deleted(table.paths[0]).update(table.paths[1]).mark_deleted(table.paths[0])
+    memory: AuditState | None = None
+    for end in range(table.version + 1):
+        storage = Kept(table.commits[: end + 1])
+        for version in range(2, end + 1):
+            wire = checksum(table, version)
+            wire |= OF_CHECKSUM[name](wire) if name is not None and version == end == table.version else {}
+            kept = {key: value for key, value in wire.items() if value is not None and (listed or key != "allFiles")}
+            storage.files[checksum_name(version)] = json.dumps(kept, separators=(",", ":")).encode()
+        found, memory, _ = told(storage, memory)
+        assert codes(found) == codes(told(storage)[0])
+    assert (found == []) is (name is None or (name.startswith("file") and not listed and name != "file counts"))
 
 
 @pytest.mark.parametrize("properties", [{}, {TIMESTAMPS: "true"}], ids=["plain", "timestamps"])
