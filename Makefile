@@ -233,6 +233,7 @@ benchmark: setup
 # tables, opened in Chromium if it is installed.
 benchmark-scale: setup
 	$(BIN)/python -m benchmarks.scale 1000000
+	$(BIN)/python -m benchmarks.large_checkpoints 5000000 1
 
 clean:
 	rm -rf $(VENV) .lineage .incidents .kubernetes .minicluster .minicluster-m2 $(S3) $(STORES) $(GCS) $(PLATFORMS) .venv-matrix .demo build dist *.egg-info

@@ -171,7 +171,7 @@ class FileFindings:
 
     def _of_commits(self, state: TableState, found: Iterable[Finding]) -> Iterator[Finding]:
         """Yield findings with the commits that added their files, except those outside the requested versions."""
-        for finding, addition in blamed(list(found), state.live_files, self._log):
+        for finding, addition in blamed(list(found), state.known_files, self._log):
             if finding.version is not None:
                 yield finding
                 continue

@@ -146,7 +146,7 @@ class HistoryAudit:
 
         :param bounds: lower bound of each size bin; empty to use the bounds of the previous call
         """
-        return self._files.counts(bounds, self._replay.files.values() if self.knows_files else None)
+        return self._files.counts(bounds, self._replay.files if self.knows_files else None)
 
     def state(self) -> TableState:
         """Return the last audited state, with its files.
@@ -249,7 +249,7 @@ class HistoryAudit:
             ever_dropped=self._changes.ever_dropped,
             high_water_mark=self._tracking.high_water_mark,
             lowered=self._tracking.lowered,
-            files=None if files is None else files.with_files(self._replay.files.values()),
+            files=None if files is None else files.with_files(self._replay.files),
             standing=self._violations.standing(),
             events=self.events,
         )

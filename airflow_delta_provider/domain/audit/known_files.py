@@ -16,6 +16,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import is_odd, plain_path
+from airflow_delta_provider.domain.delta.partial_files import Others
 
 #: Maximum number of files to save, about 28 MB as text. If a table has more, its files are read again.
 MOST = 2_000_000
@@ -164,9 +165,10 @@ class LiveCounts:
 
     :param files: files that are live now
     :param bounds: lower bound of each size bin, ascending from 0
+    :param others: further files
     """
 
-    def __init__(self, files: Iterable[LiveFile], bounds: tuple[int, ...]) -> None:
+    def __init__(self, files: Iterable[LiveFile], bounds: tuple[int, ...], others: Others | None = None) -> None:
         self.bounds = bounds
         self.numbers = [0] * len(bounds)
         """Number of files per size bin."""
@@ -179,6 +181,15 @@ class LiveCounts:
         self.deleted = 0
         """Number of rows that those delete."""
         self.take(files, 1)
+        for size_bin, deleted_bin, (number, size, vectors, deleted) in (
+            others.histogram(bounds, _DELETED) if others is not None and others.number else ()
+        ):
+            if bounds:
+                self.numbers[size_bin] += number
+                self.bytes[size_bin] += size
+            self.deleted_counts[deleted_bin] += number
+            self.vectors += vectors
+            self.deleted += deleted
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -23,6 +23,7 @@ from airflow_delta_provider.domain.delta.features.log import CLUSTERING_DOMAIN, 
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import is_absolute, is_any_odd, is_odd, plain_path
 from airflow_delta_provider.domain.delta.packed_files import columns_of
+from airflow_delta_provider.domain.delta.partial_files import known_files, other_files
 from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 from airflow_delta_provider.domain.report.report import Finding
 
@@ -128,8 +129,8 @@ class LiveFileTracker:
 
     def begin(self, state: TableState) -> None:
         """Start from a state with its files: the state before the first commit, or the one that it created."""
-        self.size, self._counts = 0, None
-        for some in columns_of(state.live_files):
+        self.size, self._counts = other_files(state.files or {}).size, None
+        for some in columns_of(state.known_files):
             self.size += sum(some.sizes)
             if some.vectors:
                 self._vectors.begin(some.files())
@@ -160,7 +161,7 @@ class LiveFileTracker:
             return LiveFiles(number, self.size, NO_FILES, deepcopy(self._counts))
         return None if self._unseen is None else self._unseen.and_also(number, self.size, deepcopy(self._counts))
 
-    def counts(self, bounds: tuple[int, ...], files: Iterable[LiveFile] | None) -> LiveCounts | None:
+    def counts(self, bounds: tuple[int, ...], files: Mapping[FileKey, LiveFile] | None) -> LiveCounts | None:
         """Return counts of the live files, which are kept up to date from then on; None if they are unknown.
 
         :param bounds: lower bound of each size bin; empty to use the bounds of the previous call
@@ -169,7 +170,7 @@ class LiveFileTracker:
         if self._counts is None or (bounds and bounds != self._counts.bounds):
             if files is None:
                 return None
-            self._counts = LiveCounts(files, bounds)
+            self._counts = LiveCounts(known_files(files).values(), bounds, other_files(files))
         return self._counts
 
     @property

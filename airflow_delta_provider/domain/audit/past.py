@@ -32,6 +32,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
 )
 from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata, PhysicalPath, physical_paths
+from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededError, PartialFiles, known_files
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import (
     DROPPED_OR_RENAMED,
@@ -109,12 +110,13 @@ class EarlierStates:
         """True if the table also had the same protocol when it was in the state that the last commit leads to."""
         self.had_identity = False
         """True if it also had the same id and time of creation."""
-        self._moved = False
+        self._moved = self._is_partial = False
         self._seen: dict[tuple[int, int], _Seen] = {}
 
     def begin(self, state: TableState) -> None:
         """Start from a state with its files."""
-        self._files = sum(map(hash, state.files or ())) & _MASK
+        self._is_partial = isinstance(state.files, PartialFiles)
+        self._files = sum(map(hash, known_files(state.files or {}))) & _MASK
         self._metadata = _metadata_number(state.metadata)
         self._highest = state.metadata.properties.max_column_id or 0
         there = (self._files, self._metadata)
@@ -160,6 +162,8 @@ class EarlierStates:
 
         :param after: the state after the last commit
         """
+        if self._is_partial:
+            raise AllFilesNeededError("a state is compared with earlier ones")
         return self._look(earlier._seen.get((self._files, self._metadata)), after)
 
     def _look(self, seen: _Seen | None, after: TableState) -> int | None:

@@ -130,7 +130,7 @@ class RowTrackingAudit:
 
     def _highest_assigned(self, state: TableState) -> int | None:
         """Return the highest assigned row id, according to the mark and the live files; None if there is none."""
-        assigned = (last_id(file) for file in state.live_files)
+        assigned = (last_id(file) for file in state.known_files)
         return max((last for last in (self._mark, *assigned) if last is not None), default=None)
 
     def apply_commit(
@@ -253,7 +253,7 @@ class RowTrackingAudit:
             return
         tracking = state.row_tracking
         yield from (f for f in self.check_files(state) if not violations.any_open([f.code]))
-        files = state.live_files
+        files = state.known_files
         pairs: dict[str, Overlap[LiveFile]] = {}
         for finding in check_fresh_ids(state, tracking, rows_of):
             if finding.code != OVERLAPPING_ROW_IDS.code:

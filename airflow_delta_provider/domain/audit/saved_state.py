@@ -20,8 +20,9 @@ from airflow_delta_provider.domain.checks.row_tracking.commits import MATERIALIZ
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.history_events import HistoryEvents
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata, PhysicalPath
+from airflow_delta_provider.domain.delta.partial_files import known_files, other_files
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.confirmation import Reported
@@ -123,9 +124,14 @@ class LiveFiles:
         """
         return LiveFiles(self.number + number, self.size + size, self.known, counts)
 
-    def with_files(self, files: Iterable[LiveFile]) -> LiveFiles:
-        """Return the same files, with records of those that were not recorded one by one."""
-        return replace(self, known=None if self.known is None else self.known.and_also(files))
+    def with_files(self, files: Mapping[FileKey, LiveFile]) -> LiveFiles:
+        """Return the same files, with records of those that were not recorded one by one.
+
+        Files that an engine only counted have none, and then nothing is recorded.
+        """
+        if self.known is None or other_files(files).number:
+            return replace(self, known=None)
+        return replace(self, known=self.known.and_also(known_files(files).values()))
 
     def without(self, files: Collection[LiveFile]) -> LiveFiles:
         """Return these files except some that are recorded one by one."""

@@ -1,7 +1,8 @@
 """The Delta transaction log protocol as values and pure functions (PROTOCOL.md of delta-io/delta).
 
 - ``commit.py``, ``live_file.py``, ``protocol.py``, ``metadata.py``: actions and commits.
-- ``table_state.py``, ``table_head.py``, ``snapshot.py``: sums of commits, from a full state to the newest head.
+- ``table_state.py``, ``table_head.py``, ``snapshot.py``: sums of commits, from a full state to the newest head;
+  ``packed_files.py``, ``partial_files.py``: their files, if they are many.
 - ``log_files.py``, ``derived_files.py``, ``checkpoint_comparison.py``: the files of a log.
 - ``data_type.py``, ``sql_type.py``, ``expression.py``, ``partition_value.py``, ``table_properties.py``: parts of
   metadata.

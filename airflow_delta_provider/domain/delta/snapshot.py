@@ -7,7 +7,7 @@ since a table may have millions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, islice, repeat
 from operator import itemgetter
 from typing import Any
@@ -301,12 +301,14 @@ class CheckpointPart:
     :param name: name in ``_delta_log``, or in ``_delta_log/_sidecars``
     :param size: size in bytes
     :param batches: actions, to be iterated once
+    :param counted: numbers of further actions by kind, which were counted and not read
     """
 
     name: str
     size: int
     batches: Iterable[ActionBatch]
     is_sidecar: bool = False
+    counted: Mapping[str, int] = field(default_factory=dict)
 
     def actions(self) -> Iterator[Action]:
         """Yield its actions one by one."""

@@ -24,6 +24,7 @@ from airflow_delta_provider.domain.delta.features.log import DOMAIN, IN_COMMIT_T
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.partial_files import PartialFiles, known_files
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking, high_water_mark_of, row_tracking_of
 from airflow_delta_provider.domain.delta.table_features import feature_states
@@ -50,6 +51,11 @@ class TableState:
     def live_files(self) -> Collection[LiveFile]:
         """The live files; empty if they were not read."""
         return (self.files or {}).values()
+
+    @property
+    def known_files(self) -> Collection[LiveFile]:
+        """The live files that a rule may find anything about: all of them, unless others were only counted."""
+        return known_files(self.files or {}).values()
 
     @cached_property
     def row_tracking(self) -> RowTracking:
@@ -492,7 +498,10 @@ def _live_before(
 
 def _otherwise_live(paths: set[str], live: Mapping[FileKey, LiveFile]) -> frozenset[str]:
     """Return the given paths that are live, with any deletion vectors."""
-    return frozenset(path for path, _ in live if path in paths) if paths else frozenset()
+    if not paths:
+        return frozenset()
+    keys = live.keys_of(paths) if isinstance(live, PartialFiles) else live
+    return frozenset(path for path, _ in keys if path in paths)
 
 
 @dataclass(frozen=True)

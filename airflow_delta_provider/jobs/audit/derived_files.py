@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -46,10 +46,12 @@ from airflow_delta_provider.domain.delta.log_files import (
     newest_version,
 )
 from airflow_delta_provider.domain.delta.packed_files import NotPackedError, PackedFiles
-from airflow_delta_provider.domain.delta.snapshot import FILE_KINDS, ActionBatch, Snapshot
+from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededError
+from airflow_delta_provider.domain.delta.snapshot import FILE_KINDS, ActionBatch, CheckpointPart, Snapshot
 from airflow_delta_provider.domain.delta.table_properties import TableProperties
 from airflow_delta_provider.domain.delta.table_state import STATE_KINDS, Replay
 from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.jobs.audit.reduction import Reduction
 from airflow_delta_provider.jobs.delta.kept_log import adds_of
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Timings
@@ -71,9 +73,10 @@ class CheckpointAudit:
     checkpoints than in its commits.
 
     :param names: names of the files in the log
+    :param in_tasks: True if an engine may read large checkpoints in its tasks
     """
 
-    def __init__(self, log: TableLog, names: Sequence[str], timings: Timings) -> None:
+    def __init__(self, log: TableLog, names: Sequence[str], timings: Timings, *, in_tasks: bool = False) -> None:
         self._log = log
         self._names = names
         self._timings = timings
@@ -84,6 +87,8 @@ class CheckpointAudit:
         self._base: LogSegment | None = None
         self._version = -1
         self._credit: float = _FREE
+        self._in_tasks = in_tasks
+        self._reduction: Reduction | None = None
         self._read_ahead: tuple[LogSegment, CheckpointForm, Snapshot] | None = None
         self.compared = 0
         """How many were compared."""
@@ -128,15 +133,20 @@ class CheckpointAudit:
         :param known: True if nothing is reported about this checkpoint
         :raises BrokenLogError: if a file of the segment is damaged
         """
-        self._read_ahead = None
+        self._read_ahead = self._reduction = None
+        if self._in_tasks and base.checkpoint_files:
+            with self._timings.phase("checkpoint"):
+                self._reduction = Reduction.of(self._log, base, self._names)
         after = any(
             version > base.version for version in (*checkpoint_versions(self._names), *checksum_versions(self._names))
         )
-        if not base.checkpoint_files or (known and not after):
+        if not base.checkpoint_files or (known and not after and self._reduction is None):
             return self._log.replay(base)
         try:
             return self._read_once(base, digests=after)
         except (BrokenLogError, NotPackedError, UnreadFileError, MissingFileError):
+            if self._reduction is not None:
+                raise AllFilesNeededError("the checkpoint may be damaged") from None
             return self._log.replay(base)  # which finds out whether it can be read
 
     def _read_once(self, base: LogSegment, *, digests: bool) -> Replay:
@@ -147,9 +157,9 @@ class CheckpointAudit:
         """
         files = PackedFiles(live=True, digests=digests)
         form = CheckpointForm(base.checkpoint_version or 0, base.checkpoint_files, files)
-        replay, snapshot = Replay(with_files=True), Snapshot()
+        replay, snapshot, reduction = Replay(with_files=True), Snapshot(), self._reduction
         with self._timings.phase("checkpoint"):
-            for part in self._log.checkpoint_parts(base):
+            for part in self._log.checkpoint_parts(base) if reduction is None else reduction.parts:
                 form.begin(part)
                 for batch in part.batches:
                     _take(batch, form, None if batch.kind in FILE_KINDS else snapshot.take_batch)
@@ -159,10 +169,11 @@ class CheckpointAudit:
                         replay.take(batch.actions())
             if form.missing is not None:
                 raise BrokenLogError(f"no {form.missing} action")
-            replay.begin_with(files.live())
+            replay.begin_with(files.live() if reduction is None else reduction.live(files.live()))
         self._log.take_commits(replay, base)
         if digests:
-            snapshot.begin_with(files.digests(), files.tombstones())
+            begun = files.digests(), files.tombstones()
+            snapshot.begin_with(*(begun if reduction is None else reduction.begun(*begun)))
         self._read_ahead = base, form, snapshot
         return replay
 
@@ -249,7 +260,7 @@ class CheckpointAudit:
             take = comparison.take
         try:
             with self._timings.phase("checkpoint"):
-                for part in self._log.checkpoint_parts(segment):
+                for part in self._parts(segment, compared=comparison is not None):
                     form.begin(part)
                     for batch in part.batches:
                         _take(batch, form, None if begun is not None and batch.kind in FILE_KINDS else take)
@@ -259,15 +270,30 @@ class CheckpointAudit:
                 if begun is not None:
                     begun.begin_with(files.digests(), files.tombstones())
                 if comparison is not None:
-                    retained = partial(self._retained_since, segment, form)
+                    configuration = (form.metadata or {}).get("configuration") or {}
+                    retained = partial(self._retained_since, segment, configuration)
                     findings += check_comparison(comparison, segment, form.files, self.originals, retained)
         except BrokenLogError as error:
+            if self._reduction is not None:
+                raise AllFilesNeededError("a checkpoint may be damaged") from error
             findings = [damaged_checkpoint(version, segment.checkpoint_files[0], error)]
         except UnreadFileError as error:
             findings = [unread_checkpoint(segment, error)]
         else:
             self._keep(form)
+        finally:
+            if self._reduction is not None:
+                self._reduction.part()
         yield from findings
+
+    def _parts(self, segment: LogSegment, *, compared: bool) -> Iterable[CheckpointPart]:
+        """Return the files of a checkpoint.
+
+        :param compared: True if it is compared with the commits
+        """
+        if self._reduction is None or not compared:
+            return self._log.checkpoint_parts(segment)
+        return self._reduction.compared(segment.checkpoint_files, partial(self._retained_since, segment))
 
     def _keep(self, form: CheckpointForm) -> None:
         """Keep what the pointer to the last checkpoint is compared with: not the files."""
@@ -283,9 +309,8 @@ class CheckpointAudit:
         """Return the last ``add`` action of files in the commits up to now."""
         return adds_of(self._log, keys, self._base, self._version)
 
-    def _retained_since(self, segment: LogSegment, form: CheckpointForm) -> float:
+    def _retained_since(self, segment: LogSegment, configuration: Mapping[str, Any]) -> float:
         """Return the time, in milliseconds since 1970, after which tombstones had to be in a checkpoint."""
-        configuration = (form.metadata or {}).get("configuration") or {}
         retention = TableProperties.parse(configuration).deleted_file_retention
         if retention is None:
             return float("inf")

@@ -28,6 +28,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     earliest_version,
     select_segment,
 )
+from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededError
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.report.report import Finding
@@ -55,6 +56,7 @@ class Judging:
     :param with_files: True if the live files are needed in any case
     :param follow: see :class:`HistoryAudit`
     :param shortcuts: see :class:`HistoryAudit`; if False, commits are also never checked together
+    :param in_tasks: True if an engine may read large checkpoints in its tasks
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Judging:
         with_files: bool = False,
         follow: Callable[[RowMoves], None] | None = None,
         shortcuts: bool = True,
+        in_tasks: bool = False,
     ) -> None:
         self._log = log
         self._names = names
@@ -79,7 +82,7 @@ class Judging:
         self._with_files = with_files
         self._follow = follow
         self._shortcuts = shortcuts
-        self.checkpoints = CheckpointAudit(log, names, timings)
+        self.checkpoints = CheckpointAudit(log, names, timings, in_tasks=in_tasks)
         """Compares the checkpoints with the commits."""
         self._derived = DerivedFiles(log, names, self.checkpoints)
         self.commits = 0
@@ -355,6 +358,8 @@ def judged(
         audit = judge(judging)
         assert audit.commit_info is not None  # the last value that a shortcut may still have to read
     except Exception as failure:
+        if isinstance(failure, AllFilesNeededError):
+            raise
         if isinstance(failure, _OF_FILES) and not isinstance(failure, OutOfMemoryError):
             raise
         what = masked_text(f"{type(failure).__name__}: {failure}")
@@ -392,6 +397,8 @@ class LogLevel:
         self._timings = timings
         self._progress = progress
 
+        self.in_tasks = True
+        """Whether an engine may read large checkpoints in its tasks."""
         self.given_up = False
         """Whether the time was over before all was read."""
 
@@ -402,7 +409,14 @@ class LogLevel:
         """
         table = self._table
         return Judging(
-            table.log, table.log_names, self._name, self._timings, self._progress, self._budget, shortcuts=shortcuts
+            table.log,
+            table.log_names,
+            self._name,
+            self._timings,
+            self._progress,
+            self._budget,
+            shortcuts=shortcuts,
+            in_tasks=self.in_tasks,
         )
 
     def look(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     newest_version,
 )
 from airflow_delta_provider.domain.delta.metadata import Metadata
+from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededError
 from airflow_delta_provider.domain.delta.row_condition import row_conditions
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.answers import ABSENT, Evidence
@@ -116,6 +117,11 @@ class ProtocolAudit:
     def run(self) -> TableReport:
         """Check the history up to the newest version that was complete at the start."""
         with self._session.room_for(len(self._table.log_names)):
+            try:
+                return self._run()
+            except AllFilesNeededError as error:
+                self._progress(f"{self._name}: the driver reads all files of the checkpoints: {error}")
+            self._level.in_tasks = False
             return self._run()
 
     def _run(self) -> TableReport:
@@ -171,6 +177,8 @@ class ProtocolAudit:
         try:
             facts = None if self._store is None else judging.facts(audit)
             return AuditState.of(audit.state(), audit.commit_info, findings, self._options.level, facts)
+        except AllFilesNeededError:
+            raise
         except Exception as failure:
             self._unsaved = failure
             return None

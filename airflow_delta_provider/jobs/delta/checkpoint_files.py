@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any, Protocol
 
+from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError
 from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT, PARTITION_VALUES, STATISTICS
-from airflow_delta_provider.domain.delta.snapshot import ActionBatch
+from airflow_delta_provider.domain.delta.partial_files import Others
+from airflow_delta_provider.domain.delta.snapshot import ActionBatch, CheckpointPart
 from airflow_delta_provider.domain.errors import shortage
 from airflow_delta_provider.domain.formats.budget import Budget, TooLargeError
 from airflow_delta_provider.jobs.delta import arrow_checkpoint
@@ -24,11 +27,11 @@ _COMPARED_FIELDS: Mapping[str, Sequence[str]] = {
     "remove": ("path", "deletionTimestamp", "deletionVector"),
 }
 #: Parsed fields of a checkpoint, and the file size in bytes up to which they are compared.
-PARSED_FIELDS, _MOST_PARSED_BYTES = (PARTITION_VALUES, STATISTICS), 16 * 1024 * 1024
+PARSED_FIELDS, MOST_PARSED_BYTES = (PARTITION_VALUES, STATISTICS), 16 * 1024 * 1024
 
 
 #: Fields of actions that are parsed as JSON, and the maximum number of characters of one.
-_TEXTS, _MOST_TEXT = {"add": "stats", "metaData": "schemaString"}, 1 << 24
+_TEXTS, MOST_TEXT = {"add": "stats", "metaData": "schemaString"}, 1 << 24
 #: Maximum number of characters shown of a library's error.
 _MOST_SAID = 300
 _TOO_LARGE = (
@@ -50,6 +53,84 @@ class Wanted:
     fields: Mapping[str, Sequence[str]]
     kinds: Sequence[str] | None
     parsed: bool = False
+
+
+def compared_fields(*, parsed: bool) -> Mapping[str, Sequence[str]]:
+    """Return the fields by which checkpoints are compared, by kind of action.
+
+    :param parsed: True to include parsed fields
+    """
+    add = (*_COMPARED_FIELDS["add"], PARSED_COUNT, *(PARSED_FIELDS if parsed else ()))
+    return {**_COMPARED_FIELDS, "add": add}
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The files of a checkpoint that an audit needs one by one.
+
+    :param paths: paths that later commits name
+    :param version: version of the checkpoint
+    :param tracked: True if rules about row ids apply
+    :param relied_upon: True if every file must have row ids
+    :param mark: lowest high water mark of row ids; None if there is none
+    :param ranges: row ids that later commits assign: pairs of the first id and the number of rows
+    """
+
+    paths: frozenset[str]
+    version: int
+    tracked: bool = False
+    relied_upon: bool = False
+    mark: int | None = None
+    ranges: Sequence[tuple[int, int]] = ()
+
+
+@dataclass(frozen=True)
+class ReducedCheckpoint:
+    """A checkpoint without the files that an audit does not need one by one.
+
+    :param parts: files of the checkpoint, as :meth:`TableLog.checkpoint_parts` yields them
+    :param paths: paths of the files that are known one by one
+    :param selected: actions of these files with their places in the checkpoint, in their order
+    :param live: the other live files
+    :param removed: the other removed files
+    """
+
+    parts: Sequence[CheckpointPart]
+    paths: Set[str]
+    selected: Sequence[tuple[object, Action]]
+    live: Others
+    removed: Others
+
+
+class LargeCheckpoint(Protocol):
+    """A checkpoint that an engine reads in its tasks.
+
+    Its methods may raise any error of the engine.
+    """
+
+    @property
+    def head(self) -> Sequence[Action]:
+        """The actions that describe no file."""
+
+    def reduced(self, needs: Needs) -> ReducedCheckpoint:
+        """Read the checkpoint.
+
+        :raises AllFilesNeededError: if too many files are needed one by one
+        """
+
+    def compared(
+        self, files: Sequence[str], paths: Set[str], retained_since: Callable[[Mapping[str, Any]], float]
+    ) -> tuple[ReducedCheckpoint, Sequence[tuple[object, Action]]]:
+        """Return another checkpoint with all files that differ, and the actions of these files in this one.
+
+        The actions have their places. Only files without a path in ``paths`` differ: commits explain the others.
+
+        :param files: names of the other checkpoint's files in the log
+        :param paths: paths of the files that are known one by one
+        :param retained_since: returns the time, in milliseconds since 1970, after which tombstones must be kept,
+            from the table's properties
+        :raises AllFilesNeededError: if they are too many
+        """
 
 
 class CheckpointFiles:
@@ -84,10 +165,18 @@ class CheckpointFiles:
         :raises BrokenLogError: if it is damaged
         :raises UnreadCheckpointError: if no reader can read it, or it exceeds the budget
         """
-        small = self._storage.size(path) <= _MOST_PARSED_BYTES
-        add = (*_COMPARED_FIELDS["add"], PARSED_COUNT, *(PARSED_FIELDS if small else ()))
-        wanted = Wanted({**_COMPARED_FIELDS, "add": add}, None, parsed=True)
+        fields = compared_fields(parsed=self._storage.size(path) <= MOST_PARSED_BYTES)
+        wanted = Wanted(fields, None, parsed=True)
         return _with_short_texts(path, self._read(path, wanted, budget or Budget()))
+
+    def large(self, directory: str, names: Sequence[str]) -> LargeCheckpoint | None:
+        """Return a checkpoint that is too large for this process; None if it is not, or no engine can read it.
+
+        :param directory: location of the log
+        :param names: names of the checkpoint's files
+        """
+        del directory, names
+        return None
 
     def size(self, path: str) -> int:
         """Return the size of a file, in bytes.
@@ -182,9 +271,9 @@ def _with_short_texts(path: str, batches: Iterator[ActionBatch]) -> Iterator[Act
         field = _TEXTS.get(batch.kind)
         values = None if field is None else batch.column(field)
         longest = max((len(text) for text in values or () if type(text) is str), default=0)
-        if longest > _MOST_TEXT:
+        if longest > MOST_TEXT:
             name = path.rsplit("/", 1)[-1]
-            long = f"a {field} of its {batch.kind} actions has {longest:,} characters, and the limit is {_MOST_TEXT:,}"
+            long = f"a {field} of its {batch.kind} actions has {longest:,} characters, and the limit is {MOST_TEXT:,}"
             raise UnreadCheckpointError(f"checkpoint file {name} is too large: {long}", _TOO_LARGE)
         yield batch
 

@@ -38,7 +38,7 @@ from airflow_delta_provider.domain.delta.packed_files import NotPackedError, Pac
 from airflow_delta_provider.domain.delta.snapshot import FILE_KINDS, ActionBatch, CheckpointPart, batches_of, file_key
 from airflow_delta_provider.domain.delta.table_state import CommitBase, Replay, TableState, Transition, advance
 from airflow_delta_provider.domain.formats.budget import Budget
-from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
+from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles, LargeCheckpoint
 from airflow_delta_provider.jobs.storage.errors import UnreadFileError
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
@@ -185,6 +185,10 @@ class TableLog:
                 with self._of_checkpoint(sidecar, path):
                     size = self._checkpoints.size(below)
                     yield CheckpointPart(sidecar, size, self._checkpoints.all_batches(below, budget), is_sidecar=True)
+
+    def large_checkpoint(self, segment: LogSegment) -> LargeCheckpoint | None:
+        """Return the checkpoint of a segment if it is too large for this process; None if it is not."""
+        return self._checkpoints.large(self._directory, segment.checkpoint_files)
 
     def _json_batches(self, name: str) -> Iterator[ActionBatch] | None:
         """Return the actions of a checkpoint file that is JSON; None for other files."""

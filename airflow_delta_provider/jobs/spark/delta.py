@@ -18,8 +18,7 @@ from pyspark.sql.types import StructType
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.delta.commit import KINDS, Action
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError
-from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError, is_uuid_named
 from airflow_delta_provider.domain.delta.snapshot import ActionBatch, batches_of
 from airflow_delta_provider.domain.engine.spark_library import (
     DELTA_CATALOG,
@@ -30,11 +29,12 @@ from airflow_delta_provider.domain.engine.spark_library import (
 )
 from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.table_name import TableName
-from airflow_delta_provider.jobs.delta.checkpoint_files import PARSED_FIELDS, CheckpointFiles, Wanted
+from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles, LargeCheckpoint, Wanted
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.spark.engine_errors import condition_of, damage, understand
 from airflow_delta_provider.jobs.spark.hadoop_storage import literal
+from airflow_delta_provider.jobs.spark.large_checkpoint import SparkCheckpoint, action_as_json
 from airflow_delta_provider.jobs.spark.session import configured
 from airflow_delta_provider.jobs.spark.table_session import NotInCatalogError, SparkTableSession
 from airflow_delta_provider.jobs.tables.session import TableError
@@ -45,13 +45,13 @@ _PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
 #: Size of the part of a checkpoint that the driver reads at once: some 80,000 files. The default is 32 times as much,
 #: and the driver's heap would hold all of its rows.
 _SMALL_PARTITION = "4m"
+#: Setting of the session, and its default: number of files of a table above which tasks read its checkpoints for an
+#: audit.
+FILES_ON_DRIVER, _MOST_FILES = "spark.airflow_delta_provider.filesOnDriver", 2_000_000
+#: Minimum number of bytes that a file takes in a checkpoint.
+_LEAST_BYTES = 4
 #: Several tables are read at once, and they share the session that this setting belongs to.
 _configuring = Lock()
-#: Expressions for the number of rows of a file in a checkpoint, by the field of ``add`` that contains it.
-_NUM_RECORDS = {
-    "stats": "CAST(get_json_object(add.stats, '$.numRecords') AS BIGINT)",
-    "stats_parsed": "add.stats_parsed.numRecords",
-}
 
 
 class SparkCheckpointFiles(CheckpointFiles):
@@ -65,6 +65,15 @@ class SparkCheckpointFiles(CheckpointFiles):
     def __init__(self, spark: SparkSession, storage: TableStorage) -> None:
         super().__init__(storage)
         self._spark = spark
+
+    def large(self, directory: str, names: Sequence[str]) -> LargeCheckpoint | None:
+        """Return a checkpoint that Spark's tasks read, if it has more files than the driver should hold."""
+        most = int(self._spark.conf.get(FILES_ON_DRIVER, None) or _MOST_FILES)
+        size = sum(self._storage.size(f"{directory}/{name}") for name in names)
+        if size < most * _LEAST_BYTES and not any(map(is_uuid_named, names)):
+            return None
+        checkpoint = SparkCheckpoint(self._spark, self._storage, directory, names)
+        return checkpoint if checkpoint.number > most else None
 
     def _read_otherwise(
         self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]
@@ -105,7 +114,7 @@ class SparkCheckpointFiles(CheckpointFiles):
                 if kind in KINDS:
                     raise BrokenLogError(f"the {kind} of checkpoint file {path.rsplit('/', 1)[-1]} is not a struct")
                 continue
-            columns[kind] = _as_json(kind, column.dataType, names, apart=wanted.parsed)
+            columns[kind] = action_as_json(kind, column.dataType, names, apart=wanted.parsed)
         if not columns:
             return
         condition = " OR ".join(f"{kind} IS NOT NULL" for kind in columns)
@@ -117,35 +126,6 @@ class SparkCheckpointFiles(CheckpointFiles):
             budget.take(sum(map(len, texts.values())))
             # Decimals keep their digits, as in the other readers.
             yield {kind: json.loads(text, parse_float=Decimal) for kind, text in texts.items()}
-
-
-def _as_json(kind: str, struct: Any, wanted: Sequence[str] | None, *, apart: bool) -> str:
-    """Return the expression for an action as JSON.
-
-    :param apart: True to return the parsed number of rows as a field of its own; False to return it as ``stats``
-    """
-    if wanted is None:
-        return f"to_json(`{kind}`) AS `{kind}`"
-    counted = PARSED_COUNT in wanted and not apart
-    fields = [
-        f"'{name}', {kind}.{name}" for name in wanted if name in struct.names and not (counted and name in _NUM_RECORDS)
-    ]
-    counts = [expression for name, expression in _NUM_RECORDS.items() if counted and _has_count(struct, name)]
-    if counts:
-        fields.append(f"'stats', coalesce({', '.join(counts)})")
-    if PARSED_COUNT in wanted and apart and "stats_parsed" in struct.names and _has_count(struct, "stats_parsed"):
-        fields.append(f"'{PARSED_COUNT}', {_NUM_RECORDS['stats_parsed']}")
-    options = ", map('ignoreNullFields', 'false')" if PARSED_FIELDS[0] in wanted else ""
-    described = f"to_json(named_struct({', '.join(fields)}){options})" if fields else "'{}'"
-    return f"CASE WHEN {kind} IS NOT NULL THEN {described} END AS {kind}"
-
-
-def _has_count(add: Any, name: str) -> bool:
-    """Return True if a checkpoint's ``add`` can have the number of rows in the field ``name``."""
-    if name not in add.names:
-        return False
-    names = getattr(add[name].dataType, "names", None)
-    return names is None or "numRecords" in names
 
 
 #: Name of the format in catalogs.

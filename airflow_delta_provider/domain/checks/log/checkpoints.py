@@ -105,6 +105,8 @@ class CheckpointForm:
         """Start a part; its actions follow."""
         self._in_sidecar = part.is_sidecar
         self.bytes += part.size
+        for kind, count in part.counted.items():
+            self._kinds[kind, part.is_sidecar] += count
         if part.is_sidecar:
             self._sizes[part.name] = part.size
 

@@ -139,7 +139,7 @@ def check_files(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
 
     :param state: the state with its files
     """
-    files = state.live_files
+    files = state.known_files
     yield from check_row_ids(files, tracking)
     if tracking.state is not FeatureState.ABSENT:
         yield from _commit_version_in_future(files, state.version)
@@ -221,7 +221,7 @@ def check_fresh_ids(state: TableState, tracking: RowTracking, rows_of: RowCount)
     """
     if tracking.state is FeatureState.ABSENT:
         return
-    files, mark = in_order(state.live_files), tracking.high_water_mark
+    files, mark = in_order(state.known_files), tracking.high_water_mark
     end = end_if_apart(files, rows_of)
     if end is not None and (mark is None or end <= mark + 1):
         return  # nothing can be wrong

@@ -165,7 +165,7 @@ def _high_water_mark(state: TableState, tracking: RowTracking) -> Iterator[Findi
             configuration=str(configuration)[:_MOST_TEXT],
             key=HIGH_WATER_MARK,
         )
-    elif any(file.base_row_id is not None and file.num_records != 0 for file in state.live_files):
+    elif any(file.base_row_id is not None and file.num_records != 0 for file in state.known_files):
         yield NO_HIGH_WATER_MARK.found(
             "Files of the table have row ids, but there is no domainMetadata {domain}.", domain=DOMAIN
         )
