@@ -208,7 +208,10 @@ class _Repair:
         )
 
     def _verified(self, plan: RepairPlan | None, version: int, timings: Timings) -> TableReport:
-        """Return the report: findings that the plan does not leave open, and rows that readers no longer see."""
+        """Return the report: findings that the plan does not leave open, and rows that readers no longer see.
+
+        :param plan: None if the table had the repair already
+        """
         with timings.phase("verify"):
             self.progress(f"{self._name}: auditing the repaired table")
             table = self.session.open_table(self.table.name.text)
@@ -234,8 +237,8 @@ class _Repair:
             *compared,
             *findings,
             version=audit.version,
-            version_before=version - 1 if plan is None or plan.has_commit else version,
-            changed=True,
+            version_before=version - 1 if plan is not None and plan.has_commit else version,
+            changed=plan is not None,
             protocol_before=None if plan is None else plan.before.protocol,
             protocol_after=None if plan is None else plan.after.protocol,
             plan=dict(self.approved) if plan is None else plan.to_json(),
