@@ -188,6 +188,8 @@ class Release:
             return Support.UNKNOWN
         if feature in self.writes or (unused and feature in self.writes_unused):
             return Support.YES
+        if feature in self.writes_unused & self.undecided:
+            return Support.UNKNOWN
         if feature in self.miswrites:
             return Support.WRONG
         if BY_VERSION in feature:

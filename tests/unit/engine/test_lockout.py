@@ -23,6 +23,7 @@ def test_an_engine_that_writes_a_feature_while_it_is_unused_is_not_locked_out_by
     assert list(known_lockouts(Access.WRITE, ["appendOnly", "invariants"])) == [
         "DuckDB before 1.4",
         "Delta Kernel before 4.0",
+        "Delta Standalone (Flink's connector up to 3.2)",
     ]
     assert "DuckDB before 1.5" in known_lockouts(Access.WRITE, ["invariants", "columnMapping"])
 

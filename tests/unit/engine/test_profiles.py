@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_delta_provider.domain.delta.commit import writer_of
@@ -86,10 +88,46 @@ def test_what_no_source_says_is_unknown(profile):
         ("Redshift manifests", None, ("columnMapping",), Outcome.READ_LOCKED),
         ("Databricks Runtime", "15.4.x-scala2.12", ("rowTracking", "domainMetadata"), Outcome.UNKNOWN),
         ("Fabric Spark", "1.1", ("deletionVectors",), Outcome.READ_LOCKED),
+        ("Presto", "0.287", ("deletionVectors",), Outcome.READ_LOCKED),
+        ("Presto", "0.298", ("v2Checkpoint",), Outcome.OK),
+        ("StarRocks", "3.3.4", ("columnMapping",), Outcome.READ_LOCKED),
+        ("StarRocks", "3.3.7", ("columnMapping",), Outcome.OK),
+        ("StarRocks", "4.0.1", ("deletionVectors", "timestampNtz"), Outcome.OK),
+        ("StarRocks", "4.0.1", ("variantType",), Outcome.UNKNOWN),
+        ("Apache Doris", "3.0.1", ("v2Checkpoint",), Outcome.READ_LOCKED),
+        ("Apache Doris", "3.1.0", ("columnMapping",), Outcome.UNKNOWN),
+        ("Dremio", "25.0.3", ("timestampNtz",), Outcome.READ_LOCKED),
+        ("Delta Standalone", "3.0.0", ("deletionVectors",), Outcome.READ_LOCKED),
+        ("Hive", None, ("columnMapping",), Outcome.READ_LOCKED),
+        ("Power BI fn_ReadDeltaTable", None, ("deletionVectors",), Outcome.READ_LOCKED),
+        ("Synapse serverless", None, ("deletionVectors",), Outcome.READ_LOCKED),
+        ("Synapse Spark", "3.5", ("rowTracking", "domainMetadata"), Outcome.OK),
     ],
 )
 def test_what_becomes_of_an_engine_on_a_table_with_features(name, version, features, expected):
     assert outcome(name, version, *features) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "protocol", "expected"),
+    [
+        ("Delta Standalone", "3.2", Protocol(1, 2), Outcome.OK),
+        ("Delta Standalone", "3.2", Protocol(1, 3), Outcome.WRITE_LOCKED),
+        ("Delta Standalone", "3.2", Protocol(2, 5), Outcome.READ_LOCKED),
+        ("Hive", "3.0", Protocol(1, 6), Outcome.OK),
+        ("Dremio", "20.0", Protocol(2, 5), Outcome.UNKNOWN),
+        ("Dremio", "25.0", Protocol(2, 5), Outcome.UNKNOWN),
+        ("Dremio", "14.0", Protocol(2, 5), Outcome.READ_LOCKED),
+        ("Power BI fn_ReadDeltaTable", None, Protocol(2, 5), Outcome.OK),
+    ],
+)
+def test_what_becomes_of_an_engine_that_checks_versions_of_the_protocol(name, version, protocol, expected):
+    demands = demands_of(protocol)
+    assert assess(PROFILES[name], version, replace(demands, unused=frozenset({"invariants"}))).outcome is expected
+
+
+def test_the_connectors_of_delta_standalone_may_disregard_invariants_that_a_table_uses():
+    assert assess(PROFILES["Delta Standalone"], "3.2", demands_of(Protocol(1, 2))).outcome is Outcome.UNKNOWN
 
 
 def test_delta_3_3_lists_type_widening_and_reads_changes_among_small_integers_only():

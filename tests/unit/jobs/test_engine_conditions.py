@@ -271,6 +271,48 @@ def test_daft_refuses_by_the_property_and_returns_deleted_rows_without_it(tmp_pa
     assert [finding.code for finding in report.findings] == ([expected] if expected else [])
 
 
+@pytest.mark.parametrize(
+    ("engine", "vectors", "expected"),
+    [
+        ("Presto 0.298", True, ["CP03"]),
+        ("Presto 0.292", True, ["CP03"]),
+        ("Presto 0.298", False, []),
+        ("Presto 0.287", False, ["CP01"]),
+        ("StarRocks 3.3.2", True, ["CP01"]),
+        ("StarRocks 3.3.2", False, []),
+        ("StarRocks 3.5.0", True, []),
+    ],
+)
+def test_engines_without_vectors_of_their_own_count_only_if_a_file_has_one(tmp_path, engine, vectors, expected):
+    table = Table(tmp_path / "t", field("id", "integer"), features=["deletionVectors"])
+    found = table.add(vector=VECTOR if vectors else None).check(engine).findings
+    assert [finding.code for finding in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("engine", "physical", "expected"),
+    [
+        ("Presto 0.297", "c", ["CP03"]),
+        ("Presto 0.292", "c", ["CP03"]),
+        ("Presto 0.297", "id", []),
+        ("Presto 0.298", "c", []),
+    ],
+)
+def test_presto_returned_null_for_renamed_columns(tmp_path, engine, physical, expected):
+    mapped = {"delta.columnMapping.mode": "name"}
+    table = Table(
+        tmp_path / "t", field("id", "integer", physical), configuration=mapped, features=["columnMapping"]
+    ).add()
+    assert [finding.code for finding in table.check(engine).findings] == expected
+
+
+def test_doris_loses_rows_of_partitioned_tables_with_vectors_as_its_plugin_of_trino_does(tmp_path):
+    fields = [field("id", "integer"), field("p", "string")]
+    table = Table(tmp_path / "t", *fields, partitions=["p"], features=["deletionVectors"])
+    table.add(vector=VECTOR, partition={"p": "a"})
+    assert [finding.code for finding in table.check("Apache Doris 3.0.1").findings] == ["CP03"]
+
+
 def test_daft_returns_null_for_arrays_with_column_mapping(tmp_path):
     array = {"type": "array", "elementType": "integer", "containsNull": True}
     mapped = Table(tmp_path / "t", field("l", array, "col-1"), configuration=MAPPED, features=["columnMapping"])
