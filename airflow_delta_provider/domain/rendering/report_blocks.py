@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from airflow_delta_provider.domain.checks.compatibility import SILENT_WRONG_RESULTS
 from airflow_delta_provider.domain.rendering.document import (
     Block,
     Code,
@@ -155,7 +156,10 @@ def plan_document(plan: Mapping[str, Any], *, much: bool = True, done: bool = Fa
     if not done:
         yield from listing("what breaks", (text for step in steps for text in step.get("breaks", ())))
     if much:
-        yield from _findings("who is locked out, or may be", plan.get("locked_out", ()))
+        engines = plan.get("locked_out", ())
+        wrong = [finding for finding in engines if finding.get("code") == _MISREADS]
+        yield from _findings("who would misread or damage the table, without an error", wrong)
+        yield from _findings("who is locked out, or may be", [each for each in engines if each not in wrong])
         yield from _findings("findings about the plan", plan.get("lint", ()))
         yield from listing("how it is undone", (step["undo"] for step in steps if step.get("undo")))
     yield from listing("notes", plan.get("notes", ()))
@@ -318,6 +322,16 @@ def _same_rows(tried: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{', '.join(names)} read {'the same ' if len(names) > 1 else ''}{counted(rows, 'row')}"
 
 
+#: Code of findings about engines that read wrong values.
+_MISREADS = SILENT_WRONG_RESULTS.code
+#: Keys of ``known_lockouts`` with their meaning. A job that fails is noticed; a wrong value is not, so it comes first.
+_KNOWN_ENGINES = {
+    "misread": "known to misread such tables, without an error",
+    "read": "known not to read such tables",
+    "write": "known not to write such tables",
+}
+
+
 def _evidence(evidence: Mapping[str, Any], *, much: bool) -> Iterator[Block]:
     """Yield the outcome for each engine that uses a table, the other engines that are locked out, and the rest."""
     found: list[Entry] = []
@@ -325,10 +339,10 @@ def _evidence(evidence: Mapping[str, Any], *, much: bool) -> Iterator[Block]:
         wrote = f", {engine['commits']:,} commits" if engine["commits"] else ""
         facts = labelled(EngineOutcome, engine, {"engine", "uses", "commits", "outcome"}) if much else ()
         found.append(Entry(f"{engine['engine']} ({engine['uses']}{wrote}): {engine['outcome']}", facts=facts))
-    for access, engines in evidence.get("known_lockouts", {}).items():
-        if engines:
-            what = "known to misread" if access == "misread" else f"known not to {access}"
-            found.append(Entry(f"{what} such tables: {', '.join(engines)}"))
+    known = evidence.get("known_lockouts", {})
+    for key, said in _KNOWN_ENGINES.items():
+        if engines := known.get(key):
+            found.append(Entry(f"{said}: {', '.join(engines)}"))
     if (probe := evidence.get("probe")) is not None:
         said = {True: "reads the table", False: "does not read the table", None: "could not be tried"}[probe["reads"]]
         tried = " ".join(filter(None, (probe["engine"], probe["version"])))

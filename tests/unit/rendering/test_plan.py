@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow_delta_provider.domain.checks.compatibility import READ_LOCKED, SILENT_WRONG_RESULTS
 from airflow_delta_provider.domain.rendering.document import text_lines
 from airflow_delta_provider.domain.rendering.markdown import render, render_plan
-from airflow_delta_provider.domain.rendering.report_blocks import plan_document
+from airflow_delta_provider.domain.rendering.report_blocks import answer_document, plan_document
 from airflow_delta_provider.domain.report.report import JobReport, TableReport
 from tests.unit.migrations.declared import col, planned
 from tests.unit.migrations.test_planner import by_name
@@ -89,3 +90,26 @@ def test_a_report_in_markdown_has_steps_and_diff() -> None:
         "`/lake/t`:\n\n1. in one commit:\n   - set the comment of id to 'x'\n   - drop name\n\n~~~~diff\n-`id` bigint"
         in text
     )
+
+
+def test_those_who_approve_see_engines_that_misread_the_table_apart_from_those_that_are_locked_out() -> None:
+    misread = SILENT_WRONG_RESULTS.found("Polars returns wrong rows.", subject="Polars").to_json()
+    locked_out = READ_LOCKED.found("Hive is locked out.", subject="Hive").to_json()
+    wire = plan(col("id", comment="x")) | {"locked_out": [locked_out, misread]}
+    lines = [line.strip() for line in text_lines(plan_document(wire), 100, 4)]
+    wrong = lines.index("who would misread or damage the table, without an error (1):")
+    locked = lines.index("who is locked out, or may be (1):")
+    assert wrong < locked
+    assert "Polars returns wrong rows." in lines[wrong + 1]
+    assert "Hive is locked out." in lines[locked + 1]
+
+
+def test_known_engines_that_misread_a_table_come_first_and_are_named_so() -> None:
+    known = {"read": ["Hive"], "write": ["Trino"], "misread": ["Polars 2.1.0"]}
+    table = TableReport.judged("t", evidence={"known_lockouts": known})
+    lines = [line.strip() for line in text_lines(answer_document(table, much=True), 100, 4)]
+    assert [line for line in lines if line.startswith("known")] == [
+        "known to misread such tables, without an error: Polars 2.1.0",
+        "known not to read such tables: Hive",
+        "known not to write such tables: Trino",
+    ]
