@@ -76,7 +76,7 @@ def engines_of(fleet: TableFleet, writers: RecentWriters) -> tuple[tuple[Profile
 def kept_engines(
     before: Demands, after: Demands, fleet: TableFleet, writers: RecentWriters
 ) -> tuple[tuple[Member, Finding], ...]:
-    """Return the engines that a fleet file keeps and a change locks out or may lock out.
+    """Return the engines that a fleet file keeps and a change locks out or may lock out; first those that misread.
 
     It keeps the engines of its policy, and recent writers about which the policy does not decide. If an engine only has
     to keep reading, its writes do not count.
@@ -90,7 +90,7 @@ def kept_engines(
         elif reasons:
             finding = _found(subject, reasons, None, must=True, is_change=True)
             found.append((subject.member, _to_declare(finding)))
-    return tuple(found)
+    return tuple(sorted(found, key=lambda kept: kept[1].code != SILENT_WRONG_RESULTS.code))
 
 
 def _to_declare(finding: Finding) -> Finding:

@@ -187,11 +187,11 @@ def check_upgrade(plan: Plan, *, allowed: bool) -> Iterator[Finding]:
 
 def _lockouts(plan: Plan) -> Iterator[str]:
     """Yield sentences that name the engines that misread the table after a protocol change, and those locked out."""
-    yield requests.PROTOCOL_UPGRADE.effect
     before, after = plan.protocol_before, plan.protocol_after
     already = set(known_misreaders(demands_of(before)))
     if misreading := [engine for engine in known_misreaders(demands_of(after)) if engine not in already]:
         yield f"Engines that are known to misread the table then, without an error: {', '.join(misreading)}."
+    yield requests.PROTOCOL_UPGRADE.effect
     reading = _newly(Access.READ, reader_features(before), reader_features(after))
     writing = [engine for engine in _newly(Access.WRITE, before.features, after.features) if engine not in reading]
     if reading:

@@ -50,6 +50,23 @@ def checked(made, writers, known=TableFleet()):  # noqa: B008 - it is never chan
     return cleared.plan, cleared.refusals
 
 
+def test_kept_engines_that_would_damage_the_table_come_before_those_that_would_be_locked_out():
+    own = [
+        {"engine": "Alpha", "releases": [{"writes": ["appendOnly", "invariants"], "refuses": ["rowTracking"]}]},
+        {"engine": "Beta", "releases": [{"writes": ["appendOnly", "invariants"], "miswrites": ["rowTracking"]}]},
+    ]
+    known = fleet({"profiles": own, "must_stay_writable_by": ["Alpha", "Beta"]})
+    made = planned("rowTracking", allow=True)
+    refusals = with_lockouts(made.plan, made.refusals, Preflight.of(made.plan, STATE, known, NOBODY)).refusals
+    assert [(finding.code, finding.subject) for finding in refusals] == [("CP03", "Beta"), ("CP02", "Alpha")]
+
+
+def test_the_refusal_of_an_upgrade_names_engines_that_misread_the_table_before_those_that_are_locked_out():
+    (refusal,) = planned("variantShredding").refusals
+    assert refusal.effect.startswith("Engines that are known to misread the table then, without an error: delta-rs")
+    assert "Readers and writers that do not support the added features are locked out." in refusal.effect
+
+
 def test_the_refusal_of_an_upgrade_names_the_recent_writers_first():
     plan, (refusal,) = checked(planned("rowTracking"), recent("delta-rs 1.4.0", "Delta Spark 4.4.0"))
     assert refusal.code == "RQ09"
