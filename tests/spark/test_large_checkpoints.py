@@ -149,11 +149,14 @@ def test_audit_goes_on_from_what_tasks_counted(session: SparkDeltaSession, tmp_p
         write(tmp_path / "t", Kept(table.commits[: newest + 1]).clean_up(table, AT).files)
         by_both = [run(requests["spark"], session), run(requests["python"], python_session())]
         assert compared(by_both[0]) == compared(by_both[1])
-        states = [sorted((tmp_path / engine).rglob("*.json*")) for engine in requests]
-        assert [json.loads(path.read_bytes()) for path in states[0]] == [
-            json.loads(path.read_bytes()) for path in states[1]
-        ]
-        assert states[0]
+        by_tasks, by_driver = ([json.loads(path.read_bytes()) for path in states] for states in states_in(tmp_path))
+        for state in by_driver:
+            state["files"].pop("known", None)  # tasks only count the files
+        assert by_tasks == by_driver != []
+
+
+def states_in(folder: Path) -> list[list[Path]]:
+    return [sorted((folder / engine).rglob("*.json*")) for engine in ("spark", "python")]
 
 
 def cleaned(damage: Damage | None = None, version: int = AT) -> dict[str, bytes]:
