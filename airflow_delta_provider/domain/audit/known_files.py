@@ -191,6 +191,11 @@ class LiveCounts:
             self.vectors += vectors
             self.deleted += deleted
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LiveCounts) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def to_json(self) -> dict[str, Any]:
         return {
             "bounds": list(self.bounds),

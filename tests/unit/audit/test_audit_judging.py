@@ -13,7 +13,7 @@ from airflow_delta_provider.jobs.audit import commit_file
 from airflow_delta_provider.jobs.audit.judging import Judging
 from airflow_delta_provider.jobs.process import TimeBudget, Timings, silent
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
-from tests.unit.damages.edits import metadata
+from tests.unit.damages.edits import metadata, removed
 from tests.unit.local_table import OnDisk, open_log
 from tests.unit.log_builder import Table
 from tests.unit.states import field
@@ -60,9 +60,17 @@ def test_commits_that_only_add_files_are_read_once_and_no_other_is(on_disk):
     assert (audit.version, audit.findings(), audit.live_files) == (4, [], 4)
 
 
-def test_commits_that_remove_files_are_read_once_after_those_of_before(on_disk):
+def test_commits_that_remove_files_are_read_once_and_no_other_is(on_disk):
     memory = remembered(on_disk)
     on_disk.others(lambda table: table.append().delete(table.paths[0]).append())
+    audit, reads = judge(on_disk, memory)
+    assert reads == dict.fromkeys(map(commit_name, range(3, 6)), 1)
+    assert (audit.version, audit.findings(), audit.live_files) == (5, [], 3)
+
+
+def test_commits_that_remove_files_otherwise_than_remembered_are_read_once_after_those_of_before(on_disk):
+    memory = remembered(on_disk)
+    on_disk.others(lambda table: table.append().damaged(removed(size=7)).delete(table.paths[0]).append())
     audit, reads = judge(on_disk, memory)
     assert reads == dict.fromkeys(map(commit_name, range(6)), 1)
     assert (audit.version, audit.findings(), audit.live_files) == (5, [], 3)
