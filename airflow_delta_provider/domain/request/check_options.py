@@ -437,6 +437,8 @@ TRIED: Mapping[str, tuple[str, str]] = {
     "polars": ("Polars", "polars"),
     "duckdb": ("DuckDB", "duckdb"),
     "daft": ("Daft", "daft"),
+    "clickhouse": ("ClickHouse", "chdb-core"),
+    "sail": ("Sail", "pysail"),
 }
 
 

@@ -32,6 +32,7 @@ from airflow_delta_provider.domain.report.answers import Evidence, TriedEngine
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
 from airflow_delta_provider.domain.request.check_options import TRIED, TryEnginesOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.table_name import normal_location
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.process import Progress, Timings
 from airflow_delta_provider.jobs.storage.local_storage import local_path
@@ -52,7 +53,10 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
     name = table.name.text
     with ExitStack() as stack:
         local, log = local_path(table.location), table.log
-        location = local or table.location
+        location, store = (
+            local or normal_location(table.location),
+            session.delta_options(normal_location(table.location)),
+        )
         if options.after:
             if local is None:
                 return TableReport.refused(
@@ -77,7 +81,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
         for engine in options.engines or installed():
             progress(f"{name}: reading with {TRIED[engine][0]}")
             with timings.phase("engines"):
-                tried.append(try_engine(engine, location, options.where, options.seconds_per_engine))
+                tried.append(try_engine(engine, location, options.where, options.seconds_per_engine, store))
             if not tried[-1].failed:
                 progress(f"{name}: {tried[-1].name} read {tried[-1].read[0]['rows']:,} rows")
         moved = log.read_state().version != state.version
@@ -165,19 +169,22 @@ class Tried:
         )
 
 
-def try_engine(engine: str, location: str, predicates: Sequence[str], seconds: float) -> Tried:
+def try_engine(
+    engine: str, location: str, predicates: Sequence[str], seconds: float, store: Mapping[str, str]
+) -> Tried:
     """Let an engine read a table in a process of its own, which ends after a time, or if it takes much memory.
 
     :param seconds: time limit
+    :param store: options of the object store; they are sent by standard input, since others can see arguments
     """
     release = _release(engine)
     if release is None:
         return Tried(engine, None, failed=f"the package {TRIED[engine][1]} is not installed", says_nothing=True)
     command = [sys.executable, "-m", _READER, engine, location, *predicates]
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True
-        )
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        given.write(json.dumps(dict(store)).encode())
+        given.seek(0)
+        process = subprocess.Popen(command, stdin=given, stdout=output, stderr=errors, start_new_session=True)
         try:
             stopped = _wait(process, seconds)
         finally:

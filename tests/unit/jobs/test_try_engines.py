@@ -19,9 +19,11 @@ from airflow_delta_provider.domain.report.report import TableReport, Verdict
 from airflow_delta_provider.domain.request.check_options import TryEnginesOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.session import python_session
-from airflow_delta_provider.jobs.migrations.engine_reader import RowsDigest, values
+from airflow_delta_provider.jobs.migrations.engine_reader import RowsDigest, S3Access, duckdb_secret, values
 from airflow_delta_provider.jobs.migrations.try_engines import Tried, copy_table, differences
 from airflow_delta_provider.jobs.run.runner import run
+from airflow_delta_provider.jobs.storage.storages import Storages
+from tests.small_s3 import SmallS3
 
 BOTH = ("deltalake", "deltalake-pyarrow")
 
@@ -132,6 +134,30 @@ def test_engine_that_cannot_be_tried_says_nothing_about_the_table(
     assert (report.verdict, codes(report)) == (Verdict.UNDETERMINED, ["CP11", "CP08"])
     assert why in report.findings[1].message
     assert report.evidence["tried"][0]["outcome"] == "not measured"
+
+
+def test_engines_get_the_options_of_the_object_store(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with SmallS3().running() as store:
+        store.load(table, "orders")
+        options = {"endpoint": store.endpoint, "access_key_id": "key", "secret_access_key": "secret", "region": "eu-1"}
+        session = python_session(Storages(options))
+        (report,) = run(JobRequest(("s3a://lake/orders",), TryEnginesOptions(engines=BOTH)), session).tables
+
+    assert (report.verdict, report.findings) == (Verdict.PASS, ())
+    assert [tried["rows"] for tried in report.evidence["tried"]] == [6, 6]
+
+
+def test_options_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", "eu-2")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://localhost:9000")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "o'clock")
+
+    access = S3Access.of({"region": "eu-1"})
+
+    assert (access.region, access.endpoint) == ("eu-1", "http://localhost:9000")
+    said = "SESSION_TOKEN 'o''clock', REGION 'eu-1', ENDPOINT 'localhost:9000', URL_STYLE 'path', USE_SSL false"
+    assert said in duckdb_secret(access)
 
 
 def test_unknown_engine_is_refused_with_the_nearest_name() -> None:
