@@ -98,7 +98,7 @@ _USUAL_FEATURES = (
 
 def _shares() -> str:
     """Return how many cells of a usual policy are known, in the newest release of each engine."""
-    known = measured = total = 0
+    known = measured = total = possible = 0
     for name in _USUAL_ENGINES:
         profile = PROFILES[name]
         release = profile.releases[-1]
@@ -110,6 +110,7 @@ def _shares() -> str:
                 answers.append(("write", release.writing(feature)))
             for access, support in answers:
                 total += 1
+                possible += bool(measured_features(name, ""))
                 known += support is not Support.UNKNOWN
                 measured += support is not Support.UNKNOWN and feature in measured_features(
                     name, release.version, access
@@ -117,8 +118,8 @@ def _shares() -> str:
     return (
         f"Of the {total} cells that a policy of {len(_USUAL_ENGINES)} engines ({', '.join(_USUAL_ENGINES)}) and "
         f"{len(_USUAL_FEATURES)} features asks for, {known * 100 // total} % are known for the newest release, and "
-        f"{measured * 100 // total} % were measured. Engines that cannot be installed are documented or read from "
-        "source. A reader needs no support of writer features."
+        f"{measured * 100 // total} % were measured, of {possible * 100 // total} % that belong to engines that can be "
+        "installed. The other engines are documented or read from source. A reader needs no support of writer features."
     )
 
 

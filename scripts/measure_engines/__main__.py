@@ -25,7 +25,7 @@ from scripts.measure_engines.releases import RELEASES, Measured
 
 _HERE = Path(__file__).parent
 RESULTS = _HERE / "results.json"
-_TRY = _HERE / "try_engine.py"
+_TRY = ("-m", "scripts.measure_engines.try_engine")
 #: Paths of this machine in what engines say.
 _PLACE = re.compile(r"(?:file:/*)?/[^\s'\"]*(?:copies|environments|situations)/[^\s'\"]*")
 #: Seconds that an engine has for a table.
@@ -89,13 +89,13 @@ def _reads(release: Measured, special: dict[str, dict[str, Any]], folder: Path) 
         listing = folder / "situations" / "tables.json"
         asked = {name: {key: table[key] for key in ("path", "predicates")} for name, table in special.items()}
         listing.write_text(json.dumps(asked), encoding="utf-8")
-        done = _run([python, str(_TRY), "spark", str(listing), release.jars], 1800)
+        done = _run([python, *_TRY, release.engine, str(listing), release.jars], 1800)
         for line in (json.loads(text) for text in done.splitlines() if text.startswith('{"table"')):
             by_table.setdefault(line["table"], []).append(line)
     for name, table in special.items():
         if not release.jars:
             arguments = [release.engine, table["path"], json.dumps(table["predicates"])]
-            done = _run([python, str(_TRY), *arguments], _SECONDS)
+            done = _run([python, *_TRY, *arguments], _SECONDS)
             by_table[name] = [json.loads(text) for text in done.splitlines() if text.startswith('{"way"')]
         yield name, _outcomes(by_table.get(name, ()), table)
 
@@ -142,7 +142,7 @@ def _tables(folder: Path) -> dict[str, dict[str, Any]]:
 def _tries(release: Measured, made: dict[str, dict[str, Any]], folder: Path) -> Iterator[tuple[str, Any]]:
     """Yield what a release did with each table."""
     python = environment(release, folder / "environments")
-    copies = folder / "copies" / f"{release.name}-{release.version}"
+    copies = folder / "copies" / f"{release.name.replace(' ', '-')}-{release.version}"
     shutil.rmtree(copies, ignore_errors=True)
     mine = {}
     for name, table in made.items():
@@ -151,14 +151,14 @@ def _tries(release: Measured, made: dict[str, dict[str, Any]], folder: Path) -> 
     if release.jars:
         listing = copies / "tables.json"
         listing.write_text(json.dumps(mine), encoding="utf-8")
-        done = _run([python, str(_TRY), "spark", str(listing), release.jars], 1800)
+        done = _run([python, *_TRY, release.engine, str(listing), release.jars], 1800)
         lines = [json.loads(line) for line in done.splitlines() if line.startswith('{"table"')]
         for line in lines:
             yield line["table"], _judged(line["found"], made[line["table"]])
         return
     for name, table in mine.items():
         arguments = [release.engine, table["path"], json.dumps(table["columns"]), json.dumps(table["types"])]
-        done = _run([python, str(_TRY), *arguments], 120)
+        done = _run([python, *_TRY, *arguments], 120)
         found = {line["way"]: line["found"] for line in map(json.loads, done.splitlines())}
         yield name, _judged(found, made[name])
 
@@ -179,7 +179,13 @@ def _judged(found: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:
 def _run(command: list[str], seconds: int) -> str:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds, check=False, env={**os.environ, "TZ": "UTC"}
+            command,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+            env={**os.environ, "TZ": "UTC"},
+            cwd=_HERE.parents[1],
         )
         return done.stdout
     except subprocess.TimeoutExpired as late:

@@ -1,4 +1,4 @@
-"""Virtual environments, each with a release of an engine."""
+"""Environments, each with a release of an engine: virtual ones of Python, and the jars that Kernel needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+from scripts.measure_engines.java_kernel import CLASSPATH
 from scripts.measure_engines.releases import Measured
+
+_POM = """\
+<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>measured</groupId>
+  <artifactId>measured</artifactId>
+  <version>1</version>
+  <dependencies>{}</dependencies>
+</project>
+"""
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
 
 
 def environment(release: Measured, folder: Path) -> str:
@@ -19,5 +31,16 @@ def environment(release: Measured, folder: Path) -> str:
             [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *release.packages],
             check=True,
         )
+        if release.engine == "kernel":
+            _resolve(release.jars, place)
         (place / ".installed").touch()
     return str(python)
+
+
+def _resolve(jars: str, place: Path) -> None:
+    """Download jars and those that they need by Maven; list them in a file of the environment."""
+    dependencies = "".join(_DEPENDENCY.format(*jar.split(":")) for jar in jars.split(","))
+    pom = place / "pom.xml"
+    pom.write_text(_POM.format(dependencies), encoding="utf-8")
+    goal = ["dependency:build-classpath", f"-Dmdep.outputFile={place / CLASSPATH}"]
+    subprocess.run(["mvn", "--quiet", "--batch-mode", "--file", str(pom), *goal], check=True)

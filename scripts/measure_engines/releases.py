@@ -12,7 +12,7 @@ class Measured:
     :param name: of its profile
     :param engine: how ``try_engine.py`` calls it
     :param packages: what pip installs
-    :param jars: Maven coordinates of Delta, for Spark
+    :param jars: Maven coordinates of Delta, for Spark and Kernel
     """
 
     name: str
@@ -46,6 +46,19 @@ def _spark(delta: str, spark: str, artifact: str) -> Measured:
     return Measured("Delta Spark", delta, "spark", packages, jars=f"io.delta:{artifact}:{delta}")
 
 
+def _kernel(version: str) -> Measured:
+    jars = ",".join(f"io.delta:delta-kernel-{part}:{version}" for part in ("defaults", "api"))
+    return Measured("Delta Kernel", version, "kernel", ("py4j==0.10.9.9",), jars)
+
+
+def _clickhouse(version: str, chdb: str) -> Measured:
+    return Measured("ClickHouse", version, "chdb", (f"chdb=={chdb}", "pyarrow"))
+
+
+def _sail(version: str) -> Measured:
+    return Measured("Sail", version, "sail", (f"pysail=={version}", "pyspark-client==4.0.1"))
+
+
 RELEASES = (
     *map(_deltalake, ("0.19.2", "0.25.5", "1.0.2", "1.2.1", "1.3.0", "1.4.0", "1.5.1", "1.6.1", "1.6.3", "1.6.6")),
     _polars("1.9.0", "0.20.2"),
@@ -54,9 +67,13 @@ RELEASES = (
     _polars("2.1.0", "1.6.3"),
     *map(_duckdb, ("1.2.2", "1.3.2", "1.4.4", "1.5.5")),
     _daft("0.7.26"),
+    _spark("3.2.1", "3.5.9", "delta-spark_2.12"),
     _spark("3.3.2", "3.5.9", "delta-spark_2.12"),
     _spark("4.0.1", "4.0.5", "delta-spark_2.13"),
     _spark("4.4.0", "4.2.0", "delta-spark_4.2_2.13"),
+    *map(_kernel, ("3.2.1", "3.3.2", "4.0.1", "4.2.0", "4.3.1", "4.4.0")),
+    _clickhouse("26.9", "4.4.0"),
+    _sail("0.7.2"),
 )
 
 #: Libraries whose tables are audited as they write them by default.

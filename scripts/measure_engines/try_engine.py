@@ -1,11 +1,11 @@
-"""Tries one engine, in the environment that has it, on tables: needs nothing of this package.
+"""Tries one engine, in the environment that has it, on tables: needs nothing of the provider.
 
-    python try_engine.py ENGINE PATH COLUMNS TYPES
-    python try_engine.py ENGINE PATH PREDICATES
+    python -m scripts.measure_engines.try_engine ENGINE PATH COLUMNS TYPES
+    python -m scripts.measure_engines.try_engine ENGINE PATH PREDICATES
 
 Prints, as JSON, what reading and appending gave: the rows, or why it was refused. The second form reads a table of
 ``situations.py`` in full and by predicates. Each table is tried in a process of its own, since some releases abort or
-hang; Spark takes a file of all tables.
+hang; Spark and Kernel take a file of all tables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from functools import cache
 from typing import Any
+
+from scripts.measure_engines import java_kernel
 
 Try = Callable[[str, list[str], list[str]], Any]
 #: A row to append, by the types of columns.
@@ -31,7 +34,7 @@ _VALUES: dict[str, Any] = {
 
 def _rows(columns: dict[str, list[Any]], names: list[str]) -> list[list[Any]]:
     first, second = (columns[name] for name in names[:2])
-    return sorted([one, str(two)] for one, two in zip(first, second))
+    return sorted([one, str(_plain(two))] for one, two in zip(first, second))
 
 
 def _arrow(columns: list[str], types: list[str]) -> Any:
@@ -137,11 +140,22 @@ def _sail_read(path: str, columns: list[str], types: list[str]) -> Any:
     return _rows({name: [row[name] for row in rows] for name in columns[:2]}, columns)
 
 
+def _kernel_read(path: str, columns: list[str], types: list[str]) -> Any:
+    del types
+    rows = java_kernel.rows(path, None)
+    return _rows({name: [row[name] for row in rows] for name in columns[:2]}, columns)
+
+
+def _kernel_append(path: str, columns: list[str], types: list[str]) -> Any:
+    return java_kernel.append(path, columns, [_VALUES.get(kind) for kind in types])
+
+
 WAYS: dict[str, dict[str, Try]] = {
     "deltalake": {"query": _deltalake_query, "pyarrow": _deltalake_arrow, "append": _deltalake_append},
     "polars": {"read": _polars_read, "append": _polars_append},
     "duckdb": {"read": _duckdb_read, "append": _duckdb_append},
     "daft": {"read": _daft_read, "append": _daft_append},
+    "kernel": {"read": _kernel_read, "append": _kernel_append},
     "chdb": {"read": _chdb_read},
     "sail": {"read": _sail_read},
 }
@@ -267,15 +281,24 @@ def _daft_rows(path: str, predicate: Any) -> Any:
     return frame.to_arrow().to_pylist()
 
 
+#: Types of ClickHouse for values that its DATE, which ends in 2149, and its TIMESTAMP, which ends in 2106, do not have.
+_CLICKHOUSE_TYPES = {"DATE": "Date32", "TIMESTAMP": "DateTime64(6, 'UTC')"}
+
+
 def _chdb_rows(path: str, predicate: Any) -> Any:
     os.chdir("/")  # it reads files below its folder only
     import chdb
 
-    result = chdb.query(f"SELECT * FROM deltaLakeLocal('{path}'){_where(predicate)}", "ArrowTable")
+    where = _where(predicate)
+    for name, wide in _CLICKHOUSE_TYPES.items():
+        where = where.replace(f" AS {name})", f" AS {wide})")
+    result = chdb.query(f"SELECT * FROM deltaLakeLocal('{path}'){where}", "ArrowTable")
     return result.to_pylist()
 
 
-def _sail_rows(path: str, predicate: Any) -> Any:
+@cache
+def _sail() -> tuple[Any, Any]:
+    """Return Sail's server, which ends when it is no longer referred to, and a session with it."""
     from pysail.spark import SparkConnectServer
     from pyspark.sql import SparkSession
 
@@ -283,6 +306,11 @@ def _sail_rows(path: str, predicate: Any) -> Any:
     server.start(background=True)
     spark = SparkSession.builder.remote(f"sc://localhost:{server.listening_address[1]}").getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
+    return server, spark
+
+
+def _sail_rows(path: str, predicate: Any) -> Any:
+    _, spark = _sail()
     frame = spark.read.format("delta").load(path)
     if predicate:
         frame = frame.where(condition(predicate, "`"))
@@ -295,6 +323,7 @@ READERS: dict[str, dict[str, Reader]] = {
     "polars": {"read": _polars_rows},
     "duckdb": {"read": _duckdb_rows},
     "daft": {"read": _daft_rows},
+    "kernel": {"read": java_kernel.rows},
     "chdb": {"read": _chdb_rows},
     "sail": {"read": _sail_rows},
 }
@@ -320,8 +349,8 @@ def attempt(way: Try, path: str, columns: list[str], types: list[str]) -> dict[s
         return {"refused": f"{type(error).__name__}: {' '.join(str(error).split())[:240]}"}
 
 
-def _spark(file: str, jars: str) -> None:
-    """Try all tables in one session, and print a line for each."""
+def _spark(jars: str) -> tuple[dict[str, Try], Reader]:
+    """Return how Delta Spark reads and appends, and how it reads by predicates."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
@@ -348,24 +377,31 @@ def _spark(file: str, jars: str) -> None:
         found = frame.where(condition(predicate, "`")) if predicate else frame
         return [row.asDict(recursive=True) for row in found.collect()]
 
+    return {"read": read, "append": append}, rows
+
+
+def _all(file: str, ways: Mapping[str, Try], reader: Reader) -> None:
+    """Try all tables of a file in this process, and print a line for each."""
     with open(file) as opened:
         tables = json.load(opened)
     for name, table in tables.items():
         if "predicates" in table:
             for number, asked in enumerate([None, *table["predicates"]]):
-                line = {"way": "read", "number": number, "found": read_situation(rows, table["path"], asked)}
+                line = {"way": "read", "number": number, "found": read_situation(reader, table["path"], asked)}
                 print(json.dumps({"table": name, **line}), flush=True)
             continue
         found = {
-            way: attempt(function, table["path"], table["columns"], table["types"])
-            for way, function in (("read", read), ("append", append))
+            way: attempt(function, table["path"], table["columns"], table["types"]) for way, function in ways.items()
         }
         print(json.dumps({"table": name, "found": found}), flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "spark":
-        _spark(sys.argv[2], sys.argv[3])
+        _all(sys.argv[2], *_spark(sys.argv[3]))
+    elif sys.argv[1] == "kernel":
+        _all(sys.argv[2], WAYS["kernel"], READERS["kernel"]["read"])
+        os._exit(0)
     elif len(sys.argv) == 4:
         engine, where = sys.argv[1:3]
         for number, asked in enumerate([None, *json.loads(sys.argv[3])]):
