@@ -55,10 +55,6 @@ def _clickhouse(version: str, chdb: str) -> Measured:
     return Measured("ClickHouse", version, "chdb", (f"chdb=={chdb}", "pyarrow"))
 
 
-def _sail(version: str) -> Measured:
-    return Measured("Sail", version, "sail", (f"pysail=={version}", "pyspark-client==4.0.1"))
-
-
 RELEASES = (
     *map(_deltalake, ("0.19.2", "0.25.5", "1.0.2", "1.2.1", "1.3.0", "1.4.0", "1.5.1", "1.6.1", "1.6.3", "1.6.6")),
     _polars("1.9.0", "0.20.2"),
@@ -73,7 +69,6 @@ RELEASES = (
     _spark("4.4.0", "4.2.0", "delta-spark_4.2_2.13"),
     *map(_kernel, ("3.2.1", "3.3.2", "4.0.1", "4.2.0", "4.3.1", "4.4.0")),
     _clickhouse("26.9", "4.4.0"),
-    _sail("0.7.2"),
 )
 
 #: Libraries whose tables are audited as they write them by default.
