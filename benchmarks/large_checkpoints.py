@@ -182,7 +182,9 @@ def audit(table: Path, engine: str) -> Taken:
         while not done.wait(0.2):
             for pid in (process.pid, *_children(process.pid)):
                 if (used := _used(pid)) is not None:
-                    seen[pid] = used
+                    is_jvm, cpu, memory = used
+                    _, _, most = seen.get(pid, used)
+                    seen[pid] = is_jvm, cpu, max(memory, most)  # a process that ends has no memory any more
 
     watcher = Thread(target=watch)
     watcher.start()

@@ -37,6 +37,7 @@ from tests.unit.audit.test_audit_log_files import (
 )
 from tests.unit.audits_in_parts import WRITTEN, Kept
 from tests.unit.checkpoint_builder import as_json, as_parquet, classic_name, uuid_name, v2_metadata
+from tests.unit.damages import FIRST
 
 pytestmark = pytest.mark.nightly
 
@@ -157,6 +158,26 @@ def test_audit_goes_on_from_what_tasks_counted(session: SparkDeltaSession, tmp_p
 
 def states_in(folder: Path) -> list[list[Path]]:
     return [sorted((folder / engine).rglob("*.json*")) for engine in ("spark", "python")]
+
+
+@pytest.mark.parametrize("family", ["LG", "RT"])
+def test_damaged_commits_after_a_checkpoint_are_found(session: SparkDeltaSession, tmp_path: Path, family: str) -> None:
+    """Of some the driver has to read all files: then it does."""
+    paths = []
+    for case in (case for code, case in sorted(FIRST.items()) if code.startswith(family)):
+        table = case.before()
+        first = table.version
+        case.step(table.damaged(case.damage))
+        storage = Kept(table.commits)
+        if first >= 0:
+            storage.clean_up(table, first)
+        storage.checkpoint(table, table.version)
+        paths.append(write(tmp_path / case.code, storage.files))
+    request = JobRequest(tuple(paths), AuditOptions())
+    lines: list[str] = []
+    report = run(request, session, lines.append)
+    assert compared(report) == compared(run(request, python_session()))
+    assert sum(BY_DRIVER in line for line in lines) < len(paths)
 
 
 def cleaned(damage: Damage | None = None, version: int = AT) -> dict[str, bytes]:

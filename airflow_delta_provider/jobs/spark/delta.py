@@ -19,6 +19,7 @@ from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.delta.commit import KINDS, Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError, is_uuid_named
+from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededError
 from airflow_delta_provider.domain.delta.snapshot import ActionBatch, batches_of
 from airflow_delta_provider.domain.engine.spark_library import (
     DELTA_CATALOG,
@@ -68,7 +69,10 @@ class SparkCheckpointFiles(CheckpointFiles):
 
     def large(self, directory: str, names: Sequence[str]) -> LargeCheckpoint | None:
         """Return a checkpoint that Spark's tasks read, if it has more files than the driver should hold."""
-        most = int(self._spark.conf.get(FILES_ON_DRIVER, None) or _MOST_FILES)
+        text = self._spark.conf.get(FILES_ON_DRIVER, None) or str(_MOST_FILES)
+        if not text.isdecimal():
+            raise AllFilesNeededError(f"{FILES_ON_DRIVER} is {text!r}, which is not a number of files")
+        most = int(text)
         size = sum(self._storage.size(f"{directory}/{name}") for name in names)
         if size < most * _LEAST_BYTES and not any(map(is_uuid_named, names)):
             return None
