@@ -30,10 +30,11 @@ class Trace:
     """The remembered state of one finding.
 
     :param source: task that reported it
-    :param sent_at: time when it was last sent, or first seen as known; None if it must be sent once it is open
-    :param was_open: True if it was open then
+    :param sent_at: time when it was last sent, or first seen as known; None if it was not delivered, or was accepted or
+        fixed: it is sent as soon as it is open
+    :param was_open: True if it was open when it was last sent or seen, or if it could not be sent
     :param says: digest of its content
-    :param code: rule of a finding that is not about a table, so that its end can be sent
+    :param code: code of a refusal or fault, so that its end can be sent; None for a finding about a table
     """
 
     table: str
@@ -61,7 +62,7 @@ class Trace:
         return cls(wire["table"], wire["source"], sent_at, wire["standing"], wire["says"], wire.get("code"))
 
     def is_like(self, other: Trace) -> bool:
-        """Return True if both lead to the same alerts; the times of sending may differ."""
+        """Compare everything but the time of sending; of that, only whether there is one."""
         return (self.sent_at is None) is (other.sent_at is None) and replace(self, sent_at=other.sent_at) == other
 
 
@@ -74,7 +75,7 @@ class Remembered:
     """Traces of findings, for each notifier.
 
     :param traces: traces by the keys of findings, see :func:`key_of`
-    :param missed: traces that replace the common ones for a notifier, by notifier: it failed when others did not
+    :param missed: traces of a notifier that failed when others did not, by notifier; they replace the common ones
     """
 
     traces: Mapping[str, Trace] = field(default_factory=dict)
@@ -118,9 +119,9 @@ class Remembered:
 
 
 class Memory:
-    """The traces for a notifier, compared and updated by one task run.
+    """Decides for one task run which findings a notifier is sent, and which traces change.
 
-    :param traces: traces by the keys of findings, see :func:`key_of`; empty without a memory
+    :param traces: traces by the keys of findings, see :func:`key_of`; empty without a ``state_path``
     """
 
     def __init__(self, traces: Mapping[str, Trace], source: str, now: datetime) -> None:
@@ -144,7 +145,7 @@ class Memory:
         return None
 
     def ended(self, findings: Iterable[TableFinding], looked_at: Collection[str]) -> list[TableFinding]:
-        """Return refusals and faults that were sent earlier as resolved, if their tables have been checked now.
+        """Return RESOLVED findings for refusals and faults that were sent earlier, if their tables are checked now.
 
         :param findings: all findings of the report
         :param looked_at: tables that have been checked
@@ -183,7 +184,7 @@ class Memory:
         :param sent: keys of the findings that were sent
         :param looked_at: tables whose findings are all among ``findings``
         :param delivered: True if the notifier succeeded; otherwise the findings in ``sent`` are sent the next time
-        :param left_out: keys of findings that did not fit; the open ones are sent the next time
+        :param left_out: keys of findings that did not fit into the alert; the open ones are sent the next time
         """
         found = {key_of(each): each for each in findings}
         wanted = {
@@ -209,7 +210,7 @@ class Memory:
         if sent and delivered:
             return seen
         if sent:
-            # A resolved finding that was not sent stays as it was: it may be reported again.
+            # A resolved finding that could not be sent keeps its trace, so that the next run sends it.
             unsent = replace(seen, sent_at=None, was_open=True)
             return unsent if finding.is_open or before is None else before
         if finding.is_open:
@@ -231,7 +232,10 @@ def key_of(found: TableFinding) -> str:
 
 
 def _is_good_news(finding: Finding, trace: Trace | None) -> bool:
-    """Return True if a finding that is no longer open is sent: only if it was sent while it was open."""
+    """Return True if a finding that is no longer open is sent.
+
+    It is, if it was sent while it was open, or if it has no trace and its status is RESOLVED or CHANGED.
+    """
     if finding.status is not Status.RESOLVED and (finding.waiver or finding.healed_version is None):
         return False
     return trace.was_open if trace else finding.status in (Status.RESOLVED, Status.CHANGED)
@@ -277,7 +281,11 @@ class StateFile:
         except FileNotFoundError:
             return Remembered()
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            log.warning("%s is not a state file of this notifier (%s); it is replaced by a new one", self._path, error)
+            log.warning(
+                "%s is not a state file of this notifier (%s). It is overwritten, and findings may be sent again",
+                self._path,
+                error,
+            )
             return Remembered()
 
     def _content(self) -> bytes:
@@ -310,9 +318,9 @@ class StateFile:
         self._write(json.dumps(document, indent=1))
 
     def _write(self, content: str) -> None:
-        """Replace the file atomically: a killed process leaves the old one.
+        """Replace the file atomically: if the process is killed, the old file stays.
 
-        Object stores do so by themselves.
+        Object stores write atomically anyway.
         """
         if self._path.protocol not in ("", "file"):
             self._path.write_text(content, encoding="utf-8")

@@ -1,4 +1,7 @@
-"""Checks of commits against the states before and after them, which record violations and fixes."""
+"""Checks each commit of an audit, with the table's state before and after it.
+
+Opens violations, and closes those that the commit fixes.
+"""
 
 from __future__ import annotations
 
@@ -59,17 +62,17 @@ from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, Row
 from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 from airflow_delta_provider.domain.report.report import Finding
 
-#: Codes of rules that a commit may break when it returns to an earlier version.
+#: Codes of rules that do not hold for a commit that restores an earlier version.
 _OF_VERSIONS = needing(Need.VERSIONS)
 
 
-#: Returns the version and the commit of findings; called only if something is found.
+#: Returns the fields of a finding that describe its version and commit. Called only if there is a finding.
 Where = Callable[[], Mapping[str, Any]]
-#: Codes of the rules that the first commit needs protocol and metadata.
+#: Codes of two rules: the first commit must have a protocol action, and it must have a metaData action.
 _FIRST = (FIRST_WITHOUT_PROTOCOL.code, FIRST_WITHOUT_METADATA.code)
-#: Codes of rules that compare a file with its earlier action, which may have been wrong.
+#: Codes of rules that compare an ``add`` with the earlier one of its file. A wrong earlier one is no violation.
 _OF_EARLIER_FILES = (ROWS_CHANGED.code, FILE_OVERWRITTEN.code)
-#: Codes of rules that an ``add`` action breaks by itself, so that a later one of the same file may be right.
+#: Codes of rules that a single ``add`` action breaks. A later ``add`` of the same path can fix them.
 _OF_ADDS = frozenset(
     rule.code
     for rule in (
@@ -86,7 +89,8 @@ _OF_ADDS = frozenset(
         ROUNDED_BOUNDS,
     )
 )
-#: Aspects of a state that are checked together: protocol, metadata and domains; the domain of row tracking.
+#: Groups of checks of a state: protocol, metadata and domains; and the domain of row tracking. The findings of a group
+#: replace its earlier ones.
 HEAD, TRACKING = "head", "row tracking"
 
 
@@ -99,7 +103,7 @@ class TransitionJudge:
     :param changes: checks of changes to protocol and metadata
     :param tracking: tracker of row tracking
     :param files: tracker of the files
-    :param lines: known lines; learns from actions without findings
+    :param lines: patterns of lines without findings; lines that match are not checked again
     """
 
     def __init__(
@@ -133,7 +137,7 @@ class TransitionJudge:
     def judge_first(self, commit: Commit, there: tuple[bool, bool], actions: Sequence[Action]) -> None:
         """Check the commit that creates the table, or one before the table has protocol and metadata.
 
-        :param there: whether the table has the protocol after it, and whether it has metadata
+        :param there: whether the table has a protocol after the commit, and whether it has metadata
         """
         found = list(on_commit.run(commit))
         if commit.version == 0:
@@ -156,6 +160,10 @@ class TransitionJudge:
         self._describe(transition, actions, (), are_new=False)
 
     def judge(self, transition: Transition, live: Mapping[FileKey, LiveFile], actions: Sequence[Action]) -> None:
+        """Check one commit: whether it restores a version, what it fixes, the new state, what it breaks, its actions.
+
+        :param live: the live files after it
+        """
         commit, head = transition.commit, transition.changes_head
         restored = self._restorations.take(transition, live, partial(self._depends_on_versions, actions=actions))
         if head:
@@ -191,7 +199,10 @@ class TransitionJudge:
         self._files.note_damage(transition, is_open=self._violations.has_changes)
 
     def _depends_on_versions(self, transition: Transition, actions: Sequence[Action]) -> bool:
-        """Return True if findings depend on whether an earlier version, before the first audited one, was the same."""
+        """Return True if it matters whether the commit returns to a version before the first audited one.
+
+        Only then is the older log read.
+        """
         found = chain(
             self._changes.look(transition),
             on_transition.run(transition),
@@ -210,11 +221,12 @@ class TransitionJudge:
         *,
         are_new: bool,
     ) -> None:
-        """Check the form of a commit's actions, except those on known lines.
+        """Check single actions, except lines that match a known pattern; then identity values and replaced partitions.
 
-        :param old: paths that it adds and that were there before
-        :param wrong: paths that it removes, of files that were wrong before: a remove repeats the values of the add
-        :param are_new: whether rows are new in files that it adds without removing others
+        :param old: paths that the commit adds and that were live before it
+        :param wrong: removed paths with an open violation. Their ``remove`` repeats wrong values of the ``add``, and is
+            not reported again
+        :param are_new: False if the commit creates or restores the table, so that its files may hold old rows
         """
         commit, after = transition.commit, transition.after
         lines = actions if isinstance(actions, CommitLines) else None
@@ -229,9 +241,9 @@ class TransitionJudge:
             self._open(Detected(finding, still_open_after(finding, transition)), commit, actions)
 
     def _close_corrected(self, transition: Transition, actions: Sequence[Action]) -> None:
-        """Close violations of single actions if a commit adds the file again, and the new action is right.
+        """Close violations of an ``add`` action that a later ``add`` of its path no longer has.
 
-        The last action of a file counts: PROTOCOL.md, Action Reconciliation.
+        The last action of a path counts: PROTOCOL.md, Action Reconciliation.
         """
         live = transition.before_files.keys() | transition.added_again.keys()
         for action in actions:
@@ -243,7 +255,8 @@ class TransitionJudge:
     def descriptions(self, actions: Sequence[Action], transition: Transition, old: Container[str]) -> Iterator[Finding]:
         """Yield findings about single actions.
 
-        The patterns of :mod:`file_pattern` must cover everything that these findings depend on.
+        ``fast_path/patterns.py`` skips lines like those without findings. Its patterns must cover each field that is
+        checked here.
         """
         written = (finding for action in actions for finding in on_action.run(action))
         before, after, info = transition.before, transition.after, transition.commit.info
@@ -280,7 +293,7 @@ class TransitionJudge:
             yield Detected(finding, still_open_after(finding, transition))
         for finding in check_vectors_left(transition, live) if commit.protocols else ():
             yield Detected(finding, still_open_after(finding, transition))
-        # A path that is live with another deletion vector is not new either.
+        # Like a path that is added again, one that is live with another deletion vector needs no new row ids.
         yield from self._tracking.apply_commit(
             transition, {**again, **dict.fromkeys(file.path for file in twice)}, restored, healed
         )
@@ -288,7 +301,7 @@ class TransitionJudge:
     def _look(
         self, state: TableState, where: Where, actions: Sequence[Action], before: TableState | None = None
     ) -> list[Violation]:
-        """Check protocol, metadata and domains of a state, with its files. Return the violations that it fixes."""
+        """Check a whole state. Return the open violations that it no longer has."""
         found = [self._placed(finding, where, actions) for finding in on_state.run(state)]
         healed = self._violations.look(HEAD, state.version, found, before, state.metadata)
         return healed + self._look_at_tracking(state, where, actions, before)
@@ -299,6 +312,7 @@ class TransitionJudge:
         found = self._tracking.observe_state(state)
         placed = [replace(broken, finding=self._placed(broken.finding, where, actions)) for broken in found]
         for broken in placed:
+            # An audit that starts at this state has the violation from its saved state.
             recalled = before is None and self._violations.any_open([broken.finding.code])
             if broken.still_open is not None and not recalled:
                 self._violations.open(broken.finding, broken.still_open)

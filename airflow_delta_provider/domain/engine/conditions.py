@@ -1,4 +1,4 @@
-"""Conditions under which a release treats a table otherwise than its list of features says.
+"""Conditions under which a release of an engine misreads, miswrites or refuses a table whose features it supports.
 
 A condition holds for a table if all its clauses do. Profiles state them as data; ``domain/delta/engine_conditions.py``
 decides the clauses for a table.
@@ -33,7 +33,7 @@ class Decision:
 
 
 class Behavior(Enum):
-    """The behavior of a release if a condition holds; the values are the words of profiles."""
+    """The behavior of a release if a condition holds; the values as written in profiles."""
 
     MISREADS = "misreads"
     MISWRITES = "miswrites"
@@ -48,7 +48,7 @@ class Clause:
 
     @property
     def needs_files(self) -> bool:
-        """True if the log's entries for files decide it, if the metadata alone cannot exclude it."""
+        """True if metadata can only exclude it: the log's entries for files decide it."""
         return False
 
 
@@ -74,7 +74,7 @@ class MappingModes(Clause):
 
 
 class Place(Enum):
-    """The place of a column with another name in data files; the values are the words of profiles."""
+    """The place of a column with another name in data files; the values as written in profiles."""
 
     ANY = "any"
     BEFORE_PARTITION = "before a partition column"
@@ -83,19 +83,19 @@ class Place(Enum):
 
 @dataclass(frozen=True)
 class Renamed(Clause):
-    """Some column that is stored in data files, at such a place, has a physical name that differs from its name."""
+    """A column that is no partition column has, at this place, another physical name than its name."""
 
     place: Place = Place.ANY
 
 
 @dataclass(frozen=True)
 class OwnNames(Clause):
-    """With column mapping, some top-level column has a name in data files that is older than the mapping."""
+    """With column mapping, some top-level column has a physical name from before the mapping (no ``col-…``)."""
 
 
 @dataclass(frozen=True)
 class Partitions(Clause):
-    """The table has partition columns; if types are given, one of such a type."""
+    """The table has partition columns; if types are given, at least one of them has one of these types."""
 
     types: tuple[str, ...] = ()
 
@@ -111,7 +111,7 @@ class Types(Clause):
 class TypeChanges(Clause):
     """Some column had one of the type changes.
 
-    Types have no parameters. ``decimal to decimal`` stands for a change of the scale.
+    Types are written without parameters. ``decimal to decimal`` is a change of the scale, not only of the precision.
     """
 
     changes: tuple[tuple[str, str], ...]
@@ -153,7 +153,7 @@ class Values(Clause):
     """Some value of a column of one of the types is outside a range.
 
     :param types: types of columns
-    :param least: lower end of the range, as in the log's statistics
+    :param least: lower end of the range, written like a value in the log's statistics
     :param greatest: upper end of the range
     :param stored_as: physical type of Parquet in which the file stores the column; empty for any
     :param partitions: True for partition columns, False for the others
@@ -183,7 +183,7 @@ class Bounds(Clause):
 
 @dataclass(frozen=True)
 class PartialCounts(Clause):
-    """The statistics count the nulls of a column in some live files, and not in others that count nulls."""
+    """Some live files have a null count of a column, and others have null counts, but none of this column."""
 
     @property
     def needs_files(self) -> bool:
@@ -218,7 +218,7 @@ class Traits(Protocol):
         """Return the traits with decisions about files."""
 
     def following(self, earlier: Traits, /) -> Traits:
-        """Return the traits after a change that keeps all values of a table."""
+        """Return the traits after a change that leaves the data alone: clauses about files stay decided."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,8 +226,8 @@ class Condition:
     """A case in which a release behaves in a special way.
 
     :param clauses: clauses, all of which have to hold
-    :param behavior: its behavior then
-    :param effect: the same for people, with a verb in the third person
+    :param behavior: behavior of the engine if the condition holds
+    :param effect: the same as a predicate for messages, such as ``returns NULL for renamed columns``
     :param remedy: a way to avoid it; empty if none is known
     :param source: source of the information
     :param date: date of the measurement, or of reading the source, ISO 8601
@@ -243,7 +243,7 @@ class Condition:
     def decide(self, traits: Traits | None) -> Decision:
         """Return whether it holds for a table, and why.
 
-        :param traits: the table; None if nothing is known about it
+        :param traits: the table; None without its metadata: the condition then does not hold
         """
         if traits is None:
             return Decision(Met.NO)
@@ -277,7 +277,7 @@ def read_condition(given: Mapping[str, Any]) -> Condition:
         raise ConditionError(("outcome",), f"it is {stated!r}; it has to be one of {', '.join(behaviors)}.")
     effect = given.get("effect")
     if not isinstance(effect, str) or not effect.strip():
-        raise ConditionError(("effect",), "it has to name the effect, such as 'returns NULL for them'.")
+        raise ConditionError(("effect",), "it has to name the effect, such as 'returns NULL for renamed columns'.")
     clauses = given.get("if")
     if not isinstance(clauses, Mapping) or not clauses:
         raise ConditionError(("if",), f"it has to be a mapping with any of {', '.join(_CLAUSES)}.")

@@ -1,4 +1,8 @@
-"""Plans of repairs: corrections are tried on the audit itself, and kept if they fix a finding and break no rule."""
+"""Plans of repairs.
+
+Each correction is tried: an audit reads the log as if the correction were its next commit. The correction is kept if a
+finding is gone, and no rule is broken more often.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +25,14 @@ from airflow_delta_provider.domain.repair.cures import (
 from airflow_delta_provider.domain.repair.logged_table import LoggedTable
 from airflow_delta_provider.domain.report.report import Finding
 
-#: Returns the open findings of an audit that continues with a repaired table; None if the commit cannot be read.
+#: Audits the log as if the repair were its next commit, and returns the open findings; None if that commit cannot be
+#: read.
 Audit = Callable[[LoggedTable], "Sequence[Finding] | None"]
 #: Code, version, path, column and subject of a finding.
 Identity = tuple[str, "int | None", "str | None", "str | None", "str | None"]
 #: Maximum number of corrections that are tried for a table.
 _MOST_TRIED = 2000
-#: Maximum number of values whose changes are left out one by one, to find those that are needed.
+#: Maximum number of changes of a correction that is tried without each of them, to find those that it needs.
 _MOST_MINIMIZED = 12
 
 
@@ -44,7 +49,7 @@ class Outcome:
     """The corrections that fix findings of a table, and the findings that stay open.
 
     :param open: findings that an audit has after the repair
-    :param forbidden: information that the correction of an open finding would lose, by :func:`identity_of` the finding
+    :param forbidden: by :func:`identity_of` a finding whose correction lacks permission, the information that is lost
     :param hindered: reasons why the table cannot go back to the version before an open finding
     :param permissions: fingerprints of the findings whose corrections lose information, in the order of their use
     """
@@ -82,7 +87,7 @@ class Planner:
         self._permissions: list[str] = []
 
     def plan(self, findings: Iterable[Finding]) -> Outcome:
-        """Return the corrections of open findings, those with the oldest versions first."""
+        """Correct finding by finding, those with the oldest versions first, until no correction helps."""
         table, repaired = self._table, list[Repaired]()
         open_now = [finding for finding in findings if finding.is_open]
         progress = True
@@ -145,7 +150,7 @@ class Planner:
         return None
 
     def _loses(self, table: LoggedTable, correction: Correction) -> Correction | None:
-        """Return a correction with the columns that readers lose by it; None if it does not fit the table."""
+        """Return the correction with all that is lost by it and that readers see; None if it does not fit the table."""
         try:
             after = correction.applied(table)
         except KeyError:
@@ -155,10 +160,10 @@ class Planner:
         before, then = visible_columns(table.metadata), visible_columns(after.metadata)
         gone = [name for name in before if name not in then] if before and then else []
         otherwise = [name for name in before if name in then and before[name] != then[name]]
-        loses: tuple[str, ...] = (f"Column {', '.join(gone)} is no longer read.",) if gone else ()
-        sees: tuple[str, ...] = (f"Values of {', '.join(otherwise)} are read otherwise.",) if otherwise else ()
+        loses: tuple[str, ...] = (f"Readers no longer see the columns {', '.join(gone)}.",) if gone else ()
+        sees: tuple[str, ...] = (f"These columns then have other values: {', '.join(otherwise)}.",) if otherwise else ()
         back = [name for name in then if name not in before] if before else []
-        sees += (f"Column {', '.join(back)} is there again.",) if back else ()
+        sees += (f"Readers see these columns again: {', '.join(back)}.",) if back else ()
         return replace(correction, loses=(*correction.loses, *loses), sees=(*correction.sees, *sees))
 
     def _smallest(
@@ -169,7 +174,7 @@ class Planner:
         finding: Finding,
         open_now: Sequence[Finding],
     ) -> tuple[LoggedTable, Sequence[Finding], Correction]:
-        """Return a correction without the changes that it does not need, the table with it, and its findings."""
+        """Leave out changes that are not needed. Return the table, its findings and the correction."""
         if 1 < len(correction.changes) <= _MOST_MINIMIZED and not correction.copied:
             for change in correction.changes:
                 fewer = replace(correction, changes=tuple(c for c in correction.changes if c != change))
@@ -186,9 +191,10 @@ class Planner:
         finding: Finding,
         open_now: Sequence[Finding],
     ) -> tuple[LoggedTable, Sequence[Finding], Correction] | None:
-        """Return a correction with a second one, for rules that the first would break; None if there is none.
+        """Combine a correction with a second one, which fixes the first new finding; None if no combination helps.
 
-        A file without row ids, for example, breaks no rule before the protocol lists row tracking again.
+        For example: if the protocol lists row tracking again, files without row ids become a violation. The second
+        correction gives them ids.
 
         :param found: findings after the first correction
         """
@@ -216,14 +222,14 @@ class Planner:
     def _is_better(
         self, found: Sequence[Finding] | None, finding: Finding, open_now: Sequence[Finding]
     ) -> TypeGuard[Sequence[Finding]]:
-        """Return True if findings after a correction lack a finding, and no rule is broken more often."""
+        """Return True if the finding is gone, or its rule has fewer problems, and nothing is worse."""
         if found is None or breaks_more(open_now, found, self._state.version + 1):
             return False
         same = {identity_of(other) for other in found}
         return identity_of(finding) not in same or _counts(found)[finding.code] < _counts(open_now)[finding.code]
 
 
-#: Families in the order in which their findings are fixed: those that others may follow from come first.
+#: Families in the order in which the findings of one version are fixed: those that cause others come first.
 _FAMILIES = ("LG", "TF", "MD", "CM", "UT", "TW", "AC", "RT", "DF")
 
 
@@ -235,7 +241,7 @@ def _order(finding: Finding) -> tuple[int, int, str]:
 
 
 def identity_of(finding: Finding) -> Identity:
-    """Return the identity of a finding within one table; the commit belongs to it."""
+    """Return the identity of a finding within one table; its version is part of it."""
     return finding.code, finding.version, finding.path, finding.column, finding.subject
 
 
@@ -248,7 +254,7 @@ def _counts(findings: Iterable[Finding]) -> Counter[str]:
 
 
 def breaks_more(before: Iterable[Finding], after: Sequence[Finding], version: int) -> bool:
-    """Return True if a repair has problems of its own, or if a rule is broken more often than before.
+    """Return True if the repair's own commit has a finding, or if a rule is broken more often than before.
 
     :param before: open findings before the repair
     :param after: open findings after it
