@@ -160,7 +160,7 @@ def states_in(folder: Path) -> list[list[Path]]:
     return [sorted((folder / engine).rglob("*.json*")) for engine in ("spark", "python")]
 
 
-@pytest.mark.parametrize("family", ["LG", "RT"])
+@pytest.mark.parametrize("family", sorted({code[:2] for code in FIRST}))
 def test_damaged_commits_after_a_checkpoint_are_found(session: SparkDeltaSession, tmp_path: Path, family: str) -> None:
     """Of some the driver has to read all files: then it does."""
     paths = []
@@ -177,7 +177,8 @@ def test_damaged_commits_after_a_checkpoint_are_found(session: SparkDeltaSession
     lines: list[str] = []
     report = run(request, session, lines.append)
     assert compared(report) == compared(run(request, python_session()))
-    assert sum(BY_DRIVER in line for line in lines) < len(paths)
+    by_driver = sum(BY_DRIVER in line for line in lines)
+    assert by_driver < len(paths) or family in ("TW", "UT")  # whose damages are compared with earlier states
 
 
 def cleaned(damage: Damage | None = None, version: int = AT) -> dict[str, bytes]:
