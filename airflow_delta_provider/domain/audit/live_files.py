@@ -134,7 +134,7 @@ class LiveFileTracker:
             self.size += sum(some.sizes)
             if some.vectors:
                 self._vectors.begin(some.files())
-            if is_any_odd(some.paths):
+            if some.may_be_odd:
                 self._spellings.begin(some.files())
 
     def resume(self) -> None:

@@ -32,6 +32,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
 )
 from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata, PhysicalPath, physical_paths
+from airflow_delta_provider.domain.delta.packed_files import hash_sum
 from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededError, PartialFiles, known_files
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import (
@@ -116,7 +117,7 @@ class EarlierStates:
     def begin(self, state: TableState) -> None:
         """Start from a state with its files."""
         self._is_partial = isinstance(state.files, PartialFiles)
-        self._files = sum(map(hash, known_files(state.files or {}))) & _MASK
+        self._files = hash_sum(known_files(state.files or {})) & _MASK
         self._metadata = _metadata_number(state.metadata)
         self._highest = state.metadata.properties.max_column_id or 0
         there = (self._files, self._metadata)
@@ -150,7 +151,7 @@ class EarlierStates:
         self._note((self._files, self._metadata), state, version)
 
     def _move(self, added: Iterable[FileKey], gone: Iterable[FileKey]) -> None:
-        self._files = (self._files + sum(map(hash, added)) - sum(map(hash, gone))) & _MASK
+        self._files = (self._files + hash_sum(added) - hash_sum(gone)) & _MASK
 
     def _note(self, there: tuple[int, int], state: TableState, version: int) -> None:
         seen = self._seen.get(there)

@@ -10,12 +10,13 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence, ValuesView
 from functools import partial
 from itertools import accumulate, chain, islice, pairwise, repeat
-from operator import xor
+from operator import sub, xor
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from airflow_delta_provider.domain.delta.commit import check_actions, read_actions
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError, DeletionVector
-from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, nums_records
+from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
+from airflow_delta_provider.domain.delta.log_files import is_any_odd, is_odd
 from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT
 from airflow_delta_provider.domain.delta.snapshot import ActionBatch, digests_of, file_keys
 
@@ -25,6 +26,8 @@ FEW = 10_000
 _NONE = -(1 << 63)
 #: Files that are unpacked at once.
 _AT_ONCE = 8192
+#: Bytes with which odd paths may begin.
+_ODD_FIRST = frozenset(b"./")
 _make_file: Callable[[Iterable[Any]], LiveFile] = partial(tuple.__new__, LiveFile)
 
 V = TypeVar("V")
@@ -37,14 +40,26 @@ class NotPackedError(Exception):
 class FileColumns(NamedTuple):
     """Some live files, as columns.
 
+    :param may_be_odd: False if no path is odd; see :func:`~airflow_delta_provider.domain.delta.log_files.is_odd`
     :param vectors: deletion vectors of the files that have one
     :param files: returns the files themselves
     """
 
-    paths: Sequence[str]
+    may_be_odd: bool
     sizes: Iterable[Any]
     vectors: Sequence[DeletionVector]
     files: Callable[[], Iterable[LiveFile]]
+
+
+def hash_of(key: FileKey) -> int:
+    """Return the hash of a file's key."""
+    path, vector = key
+    return hash(path) ^ hash(vector)
+
+
+def hash_sum(files: Iterable[FileKey]) -> int:
+    """Return the sum of :func:`hash_of` of files."""
+    return files.hash_sum() if isinstance(files, FileView) else sum(map(hash_of, files))
 
 
 def columns_of(files: Iterable[LiveFile]) -> Iterator[FileColumns]:
@@ -58,7 +73,7 @@ def _transposed(files: Iterable[LiveFile]) -> Iterator[FileColumns]:
     left = iter(files)
     while some := tuple(islice(left, _AT_ONCE)):
         paths, sizes, _, _, _, vectors, _ = zip(*some)
-        yield FileColumns(paths, sizes, tuple(filter(None, vectors)), some.__iter__)
+        yield FileColumns(is_any_odd(paths), sizes, tuple(filter(None, vectors)), some.__iter__)
 
 
 class _Integers:
@@ -118,7 +133,8 @@ class PackedFiles:
         self._with_digests = digests
         self._paths = bytearray()
         self._ends = array("Q", (0,))
-        self._hashes = array("q")
+        self.hashes = array("q")
+        """:func:`hash_of` of each file."""
         self._ids: dict[int, str] = {}
         self._vectors: dict[int, DeletionVector] = {}
         self._is_removed = bytearray()
@@ -129,7 +145,7 @@ class PackedFiles:
         self._twice: list[int] = []
 
     def __len__(self) -> int:
-        return len(self._hashes)
+        return len(self.hashes)
 
     def take(self, batch: ActionBatch) -> None:
         """Take ``add`` or ``remove`` actions.
@@ -161,9 +177,9 @@ class PackedFiles:
         self._ends.pop()
         self._ends.extend(ends)
         if ids is None:
-            self._hashes.extend(map(hash, paths))
+            self.hashes.extend(map(hash, paths))
         else:
-            self._hashes.extend(map(xor, map(hash, paths), map(hash, ids)))
+            self.hashes.extend(map(xor, map(hash, paths), map(hash, ids)))
             self._ids.update((row, found) for row, found in enumerate(ids, start) if found)
         self._is_removed += bytes(count) if is_add else b"\1" * count
         self._table = None
@@ -212,11 +228,10 @@ class PackedFiles:
     def find(self, key: FileKey) -> int:
         """Return the row of a file; -1 if it is not there."""
         table = self._index()
-        path, vector = key
-        number, mask = hash(path) ^ hash(vector), len(table) - 1
+        number, mask = hash_of(key), len(table) - 1
         slot = number & mask
         while row := table[slot]:
-            if self._hashes[row - 1] == number and self.key(row - 1) == key:
+            if self.hashes[row - 1] == number and self.key(row - 1) == key:
                 return row - 1
             slot = slot + 1 & mask
         return -1
@@ -227,7 +242,7 @@ class PackedFiles:
     def _index(self) -> array[int]:
         """Return a hash table of rows, counted from 1, with open addressing."""
         if self._table is None:
-            hashes = self._hashes
+            hashes = self.hashes
             size = 1 << (len(hashes) * 3 // 2).bit_length()
             table, mask = array("I", bytes(4 * size)), size - 1
             for row, number in enumerate(hashes, start=1):
@@ -280,8 +295,14 @@ class PackedFiles:
         rows = range(start, end)
         vectors = [vector for row in rows if (vector := self._vectors.get(row))] if self._vectors else ()
         return FileColumns(
-            self.paths(start, end), self._sizes.between(start, end), vectors, partial(self.files, start, end)
+            self._may_be_odd(start, end), self._sizes.between(start, end), vectors, partial(self.files, start, end)
         )
+
+    def _may_be_odd(self, start: int, end: int) -> bool:
+        ends = self._ends[start : end + 1]
+        content = bytes(self._paths[ends[0] : ends[-1]])
+        firsts = map((content + b"\n").__getitem__, map(sub, ends[:-1], repeat(ends[0])))
+        return is_odd(content.decode(errors="replace")) or not _ODD_FIRST.isdisjoint(firsts)
 
     def live(self) -> MutableMapping[FileKey, LiveFile]:
         """Return the live files, as a dict if they are few. If a file is there twice, its last action counts."""
@@ -301,7 +322,7 @@ class PackedFiles:
 
 def _values_of(batch: ActionBatch) -> Sequence[Any] | None:
     """Return the columns of live files, except paths and vectors; None if a value is out of the ordinary."""
-    sizes, stats = batch.column("size"), batch.column("stats")
+    sizes = batch.column("size")
     counts: Sequence[Any] | None = batch.column(PARSED_COUNT)
     if sizes is None or set(map(type, sizes)) != {int}:
         return None
@@ -311,12 +332,13 @@ def _values_of(batch: ActionBatch) -> Sequence[Any] | None:
     vectors = batch.column("deletionVector")
     if vectors is not None and not all(vector is None or vector for vector in vectors):
         return None
-    if stats is not None and (counts is None or None in counts):
+    if counts is None or None in counts:
         try:
-            found = nums_records(stats)
+            found = batch.row_counts()
         except ValueError:
             return None
-        counts = found if counts is None else [one if two is None else two for one, two in zip(found, counts)]
+        if found is not None:
+            counts = found if counts is None else [one if two is None else two for one, two in zip(found, counts)]
     return sizes, batch.column("baseRowId"), batch.column("defaultRowCommitVersion"), counts
 
 
@@ -441,6 +463,12 @@ class FileView(PackedView[LiveFile]):
 
     def __init__(self, files: PackedFiles) -> None:
         super().__init__(files, files.file)
+
+    def hash_sum(self) -> int:
+        """Return the sum of :func:`hash_of` of all files."""
+        if self._gone or self._count < len(self._files):
+            return sum(map(hash_of, self))
+        return sum(self._files.hashes) + sum(map(hash_of, self._added))
 
     def columns(self) -> Iterator[FileColumns]:
         """Yield the files as columns, in their order."""

@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from dataclasses import dataclass, field
 from itertools import groupby, islice, repeat
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.deletion_vector import vector_id
-from airflow_delta_provider.domain.delta.live_file import FileKey
+from airflow_delta_provider.domain.delta.live_file import FileKey, nums_records
 from airflow_delta_provider.domain.delta.log_files import MalformedActionError
 from airflow_delta_provider.domain.formats.json_values import text_of
 
 _HALF = (1 << 32) - 1
+#: Bytes from which on the characters of a string are counted.
+_LONG = 1 << 20
 #: Maximum number of actions that are put together to a batch.
 _AT_ONCE = 1000
 #: Kinds of actions that add or remove a file.
@@ -227,37 +229,77 @@ def agree(one: int, other: int) -> bool:
     return one == other or (one >> 32 == other >> 32 and not (one & _HALF and other & _HALF))
 
 
+class LateTexts(NamedTuple):
+    """Strings that become Python's only if they are needed: most statistics are not.
+
+    :param values: returns the strings, and None for missing ones
+    :param most: size of the longest in bytes
+    :param counts: returns the row counts that all of them begin with, as statistics; None if one does not
+    """
+
+    values: Callable[[], Sequence[str | None]]
+    most: int
+    counts: Callable[[], Sequence[int] | None]
+
+
 class ActionBatch:
     """Actions of one kind in a checkpoint, as columns.
 
     :param count: number of actions, at least one
-    :param columns: values by field, without fields that no action has. Other fields may be converted when they are read
+    :param columns: values by field, without fields that no action has
     """
 
-    def __init__(self, kind: str, count: int, columns: Mapping[str, Sequence[Any]]) -> None:
+    def __init__(self, kind: str, count: int, columns: Mapping[str, Sequence[Any] | LateTexts]) -> None:
         self.kind = kind
         self.count = count
-        self._columns = columns
+        self._late = {name: values for name, values in columns.items() if isinstance(values, LateTexts)}
+        self._columns: dict[str, Any] = dict(columns)
 
     def column(self, field: str) -> Sequence[Any] | None:
         """Return the values of a field; None if no action has it."""
+        if field in self._late:
+            self._columns[field] = self._late.pop(field).values()
         return self._columns.get(field)
+
+    def longest(self, field: str) -> int:
+        """Return the most characters that a string in a field may have; exact if they are many."""
+        if field in self._late and self._late[field].most < _LONG:
+            return self._late[field].most
+        return max((len(text) for text in self.column(field) or () if type(text) is str), default=0)
+
+    def row_counts(self) -> Sequence[int | None] | None:
+        """Return the row counts of the statistics of files; None if no file has statistics.
+
+        :raises ValueError: if statistics are no string
+        """
+        late = self._late.get("stats")
+        counts = None if late is None else late.counts()
+        if counts is not None:
+            return counts
+        stats = self.column("stats")
+        return None if stats is None else nums_records(stats)
 
     def bodies(self) -> Iterator[Any]:
         """Yield the bodies of the actions, without fields that no action has."""
-        names = tuple(self._columns)
+        columns = self._all()
+        names = tuple(columns)
         if not names:
             yield from ({} for _ in range(self.count))
-        for row in zip(*self._columns.values()):
+        for row in zip(*columns.values()):
             yield dict(zip(names, row))
 
     def body(self, index: int) -> Any:
         """Return the body of one action."""
-        return {name: values[index] for name, values in self._columns.items()}
+        return {name: values[index] for name, values in self._all().items()}
 
     def after(self, count: int) -> ActionBatch:
         """Return the batch without its first actions."""
-        return ActionBatch(self.kind, self.count - count, {name: v[count:] for name, v in self._columns.items()})
+        return ActionBatch(self.kind, self.count - count, {name: v[count:] for name, v in self._all().items()})
+
+    def _all(self) -> Mapping[str, Sequence[Any]]:
+        for name in tuple(self._late):
+            self.column(name)
+        return self._columns
 
     def actions(self) -> Iterator[Action]:
         """Yield the actions."""

@@ -11,11 +11,13 @@ from airflow_delta_provider.domain.delta.checkpoint_comparison import MOST_PARSE
 from airflow_delta_provider.domain.delta.commit import KINDS
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT, PARTITION_VALUES, STATISTICS
-from airflow_delta_provider.domain.delta.snapshot import ActionBatch
+from airflow_delta_provider.domain.delta.snapshot import ActionBatch, LateTexts
 from airflow_delta_provider.jobs.process import have
 
 #: Number of rows that are decoded at once.
 _ROWS = 8192
+#: The form in which engines write the number of rows in statistics: first.
+_LEADING_NUM_RECORDS = r'^\s*\{\s*"numRecords"\s*:\s*(?P<rows>[0-9]{1,18})\s*[,}]'
 
 
 def is_available() -> bool:
@@ -101,21 +103,43 @@ def _batch(kind: str, column: Any, wanted: Collection[str], most: int | None) ->
         return None
     # Field by field: rows built by PyArrow itself take five times as long.
     parts = {field.name: part for field, part in zip(column.type, column.flatten()) if part.null_count < len(part)}
-    known: dict[str, Sequence[Any]] = {}
+    known: dict[str, Any] = {}
     for name, part in parts.items():
         if most is not None and name == STATISTICS and PARSED_COUNT in wanted and _has_count(part.type):
             counts = part.flatten()[part.type.get_field_index("numRecords")]
             if counts.null_count < len(counts):
                 known[PARSED_COUNT] = _python_values(counts)
-        if most is None or name not in (PARTITION_VALUES, STATISTICS):
+        if kind == "add" and name == "stats" and types.is_string(part.type):
+            known[name] = _late(part)
+        elif most is None or name not in (PARTITION_VALUES, STATISTICS):
             known[name] = _python_values(part)
         elif not wanted or name in wanted:
             first = part.slice(0, most)
             if first.null_count < len(first):
                 known[name] = [*_parsed_values(first), *repeat(None, len(part) - len(first))]
     if kind == "add" and most is None and STATISTICS in known:
-        known["stats"] = with_counts(known.get("stats"), known.pop(STATISTICS))
+        stats = known.get("stats")
+        known["stats"] = with_counts(stats.values() if isinstance(stats, LateTexts) else stats, known.pop(STATISTICS))
     return ActionBatch(kind, len(column), known)
+
+
+def _late(array: Any) -> LateTexts:
+    """Return statistics, of which only the row counts are read.
+
+    :raises Exception: error of PyArrow, if one is not UTF-8
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    def counts() -> Sequence[int] | None:
+        found = compute.extract_regex(array, _LEADING_NUM_RECORDS)
+        if found.null_count:
+            return None
+        numbers: list[int] = found.field(0).cast(pa.int64()).to_pylist()
+        return numbers
+
+    array.validate(full=True)
+    return LateTexts(array.to_pylist, compute.max(compute.binary_length(array)).as_py() or 0, counts)
 
 
 def _python_values(array: Any) -> Sequence[Any]:
@@ -126,7 +150,7 @@ def _python_values(array: Any) -> Sequence[Any]:
         return _structs(array, _python_values)
     if types.is_map(array.type):
         if not array.null_count and array.offsets[0].equals(array.offsets[-1]):  # as in tables without partitions
-            return [{} for _ in range(len(array))]
+            return [{}] * len(array)
         keys, items = _python_values(array.keys), _python_values(array.items)
         ends = array.offsets.to_pylist()
         pairs = zip(ends, ends[1:], array.is_null().to_pylist())

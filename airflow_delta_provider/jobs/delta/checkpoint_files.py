@@ -269,8 +269,7 @@ def _with_short_texts(path: str, batches: Iterator[ActionBatch]) -> Iterator[Act
     """
     for batch in batches:
         field = _TEXTS.get(batch.kind)
-        values = None if field is None else batch.column(field)
-        longest = max((len(text) for text in values or () if type(text) is str), default=0)
+        longest = 0 if field is None else batch.longest(field)
         if longest > MOST_TEXT:
             name = path.rsplit("/", 1)[-1]
             long = f"a {field} of its {batch.kind} actions has {longest:,} characters, and the limit is {MOST_TEXT:,}"

@@ -8,14 +8,17 @@ import tracemalloc
 from collections.abc import MutableMapping
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from airflow_delta_provider.domain.delta import packed_files
-from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.live_file import LiveFile, nums_records
 from airflow_delta_provider.domain.delta.log_files import MalformedActionError
-from airflow_delta_provider.domain.delta.packed_files import NotPackedError, PackedFiles
+from airflow_delta_provider.domain.delta.packed_files import NotPackedError, PackedFiles, columns_of, hash_sum
 from airflow_delta_provider.domain.delta.snapshot import ActionBatch, Snapshot, batches_of, file_key
 from airflow_delta_provider.domain.delta.table_state import Replay
+from airflow_delta_provider.jobs.delta import arrow_checkpoint
 from tests.unit.audits_in_parts import Kept, told
 from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
 from tests.unit.local_table import open_log
@@ -84,11 +87,46 @@ def test_packed_files_are_those_of_a_dict(seed: int, columns: bool, packed: None
         assert list(found.items()) == list(expected.items())
         assert list(found.values()) == list(expected.values())
         assert (len(found), found) == (len(expected), expected)
+        assert hash_sum(found) == hash_sum(expected)
         for each in actions:
             key = file_key(*each.values())
             assert (key in found, found.get(key)) == (key in expected, expected.get(key))
             assert key in files
         assert ("part-0", "none") not in found
+
+
+@pytest.mark.parametrize(
+    ("path", "is_odd"),
+    [
+        ("a", False),
+        ("größe", False),
+        (".a", True),
+        ("/a", True),
+        ("a/.b", True),
+        ("a//b", True),
+        ("a:b", True),
+        ("%", True),
+    ],
+)
+def test_odd_path_among_packed_ones_is_noticed(path: str, is_odd: bool, packed: None) -> None:
+    files = taken([{"add": {"path": each, "size": 1}} for each in ("x", path, "y", "")], live=True)
+    assert [some.may_be_odd for some in columns_of(files.live().values())] == [is_odd]
+
+
+STATISTICS = ['{"numRecords":5}', ' { "numRecords" : 7 ,"x":1}', '{"numRecords":0,"y":"größe"}']
+
+
+@pytest.mark.parametrize("other", [None, "", "{}", '{"x":1,"numRecords":2}', '{"numRecords":-1}', '{"numRecords":2.5}'])
+def test_row_counts_of_statistics_are_those_that_python_reads(other: str | None) -> None:
+    for texts in (STATISTICS, [*STATISTICS, other]):
+        rows = pa.array([{"path": str(n), "size": n, "stats": text} for n, text in enumerate(texts)])
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"add": rows}), sink)
+        (batch,) = arrow_checkpoint.batches(sink.getvalue().to_pybytes(), {}, None)
+        assert batch.longest("stats") >= max(len(text or "") for text in texts)
+        assert batch.row_counts() == nums_records(texts)
+        assert batch.column("stats") == texts
+        assert [body["stats"] for body in batch.bodies()] == texts
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -107,6 +145,7 @@ def test_later_changes_leave_the_order_of_a_dict(seed: int, packed: None) -> Non
         assert list(found.items()) == list(expected.items())
         assert list(found.keys()) == list(expected)
         assert len(found) == len(expected)
+        assert hash_sum(found) == hash_sum(expected)
         assert found.get(key) == expected.get(key)
     with pytest.raises(KeyError):
         del found["none", ""]

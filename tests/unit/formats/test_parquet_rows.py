@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.formats.budget import TooLargeError
+from airflow_delta_provider.domain.formats.parquet.encodings import longest_byte_array
 from airflow_delta_provider.domain.formats.parquet.rows import ParquetFile
 from airflow_delta_provider.domain.formats.parquet.schema import Struct
 from airflow_delta_provider.domain.formats.parquet.thrift import BrokenValueError, MissingCodecError, ParquetError
@@ -194,6 +195,22 @@ def test_dictionary_of_any_size_is_looked_up(distinct):
     content = written(pa.table({"c": values}), dictionary_pagesize_limit=10_000_000)
 
     assert rows(content) == {"c": values}
+
+
+@given(
+    st.lists(st.sampled_from([b"", b"a", b"a", b"a", b"bb" * 99]), max_size=60), st.integers(0, 70), st.integers(0, 400)
+)
+def test_longest_value_of_a_dictionary_is_found(values, count, cut):
+    data = b"".join(len(value).to_bytes(4, "little") + value for value in values * 5)[: -cut or None]
+    sizes, position = [0], 0
+    while len(sizes) <= count and position + 4 <= len(data):
+        sizes.append(int.from_bytes(data[position : position + 4], "little"))
+        position += 4 + sizes[-1]
+    if len(sizes) <= count:
+        with pytest.raises(ParquetError, match="too few values"):
+            longest_byte_array(data, count)
+    else:
+        assert longest_byte_array(data, count) == max(sizes)
 
 
 def test_numbers_that_are_none_are_read():

@@ -118,7 +118,7 @@ def levels(data: bytes, position: int, highest: int, count: int) -> bytes:
         for length, run in runs(data, position, highest.bit_length(), count)
     ]
     found = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    if found and max(found) > highest:
+    if found.translate(None, bytes(range(highest + 1))):
         raise ParquetError(f"a page has the level {max(found)}, where {highest} is the highest")
     return found
 
@@ -127,6 +127,8 @@ _FORMATS = {PhysicalType.INT32: "i", PhysicalType.INT64: "q", PhysicalType.FLOAT
 _SIZES = {"i": 4, "q": 8, "f": 4, "d": 8}
 _INT96_SIZE = 12
 _LENGTH = Struct("<I")
+#: Values whose lengths are compared at once.
+_MOST_TOGETHER = 4096
 _BOOLEANS = (False, True)
 
 
@@ -209,15 +211,24 @@ def longest_byte_array(data: bytes, count: int) -> int:
 
     :raises ParquetError: if it ends too early
     """
-    position = longest = 0
+    position = longest = before = 0
+    together = 1
     length_at, end = _LENGTH.unpack_from, len(data) - _LENGTH.size
-    for _ in range(count):
+    while count > 0:
         if position > end:
             raise ParquetError("a page has too few values")
         (length,) = length_at(data, position)
-        position += 4 + length
         if length > longest:
             longest = length
+        step, alike = _LENGTH.size + length, 1
+        together = min(2 * together, _MOST_TOGETHER) if length == before else 1
+        if together > 2:  # the values of many columns have one length
+            stop = position + together * step
+            pieces = [data[start:stop:step] for start in range(position, position + _LENGTH.size)]
+            alike = min(count, *(len(piece) - len(piece.lstrip(piece[:1])) for piece in pieces))
+        before = length
+        position += alike * step
+        count -= alike
     return longest
 
 
