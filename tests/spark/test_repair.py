@@ -24,7 +24,12 @@ from airflow_delta_provider.domain.request.repair_options import ApplyRepairOpti
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
+from tests.spark.test_check_row_tracking_damaged import DUPLICATES, IMPOSSIBLE, LOG
+from tests.tables import row_tracking_bad_files as bad_files
+from tests.tables import row_tracking_damage as damage
+from tests.tables.checkpoints import twice_checkpointed
 from tests.tables.restoring import TRIED
+from tests.tables.row_tracking import operations
 from tests.unit.audit.test_audit_history import damaged
 from tests.unit.local_table import OnDisk
 
@@ -354,3 +359,93 @@ def test_killed_at_every_point_a_rerun_makes_the_same_repair_once(session: Spark
         assert session.spark.read.format("delta").load(str(path)).count() == 102
         point += 1
     assert point > 5
+
+
+def healed_by_all_permissions(session: SparkDeltaSession, path: Path) -> tuple[TableReport, dict[str, Any]]:
+    """Repair a table with every permission that its plan asks for. Return the audit afterwards, and the plan."""
+    before = audit(path)
+    planned = plan(path)
+    if planned["needed"]:
+        planned = plan(path, *planned["needed"])
+        assert planned["needed"] == []
+    if planned["steps"]:
+        report = apply(session, path, planned, allow_protocol_upgrade=True)
+        assert report.changed, report.findings
+    after = audit(path)
+    assert codes(after) <= codes(before)
+    assert {left["code"] for left in planned["left_open"]} == codes(after)
+    assert all(". " in left["why"] for left in planned["left_open"])  # a reason, and a remedy
+    return after, planned
+
+
+def codes(report: TableReport) -> set[str]:
+    return {finding.code for finding in report.findings if finding.is_open}
+
+
+#: Damages that no plan repairs: settings of the first version, ids that rows store, row counts of files with row ids.
+NOT_REPAIRED = {
+    "suspended_as_well": {"RT02"},
+    "names_missing": {"RT03"},
+    "id_name_missing": {"RT03"},
+    "commit_version_name_missing": {"RT03"},
+    "name_of_a_column": {"RT04"},
+    "name_of_a_column_in_another_case": {"RT04"},
+    "names_of_each_other": {"RT04"},
+    "id_far_above_mark": {"RT21"},
+    "id_negative": {"RT21"},
+    "id_most_negative": {"RT21"},
+    "fewer_rows_than_said": {"DF03"},
+    "more_rows_than_said": {"DF03"},
+}
+OF_FILES = [
+    *(broken for listed in LOG.values() for broken in listed),
+    *(damage.added_without_ids, damage.added_again_without_base, *IMPOSSIBLE),
+    *(bad_files.file_missing, bad_files.materialized_file_missing, bad_files.file_of_zeros, bad_files.file_not_parquet),
+    *(bad_files.fewer_rows_than_said, bad_files.more_rows_than_said),
+]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("broken", OF_FILES, ids=lambda broken: broken.__name__)
+def test_damage_of_real_tables_is_repaired_or_stays_open_with_a_reason(
+    session: SparkDeltaSession, table: Any, broken: Any
+) -> None:
+    path = table(operations)
+    broken(path)
+    after, _ = healed_by_all_permissions(session, path)
+    assert codes(after) == NOT_REPAIRED.get(broken.__name__, set())
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("broken", DUPLICATES, ids=lambda broken: broken.__name__)
+def test_damage_that_only_rows_show_is_left_alone_and_the_plan_says_so(
+    session: SparkDeltaSession, table: Any, broken: Any
+) -> None:
+    path = table(operations)
+    broken(path)
+    before = names(path)
+    _, planned = healed_by_all_permissions(session, path)
+    assert planned["steps"] == []
+    assert any("--level data" in note for note in planned["notes"])
+    assert names(path) == before
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["classic", "multi_part", "v2_json", "v2_parquet"])
+@pytest.mark.parametrize("file", ["*.checkpoint.*", "_sidecars/*.parquet"])
+@pytest.mark.parametrize("content", [b"", b"garbage" * 50, None], ids=["empty", "garbage", "gone"])
+def test_damaged_parts_of_checkpoints_are_replaced(
+    session: SparkDeltaSession, table: Any, kind: str, file: str, content: bytes | None
+) -> None:
+    if "sidecar" in file and not kind.startswith("v2"):
+        pytest.skip("no sidecars")
+    path = table(twice_checkpointed, kind=kind)
+    *_, newest = sorted((path / "_delta_log").glob(file), key=lambda found: found.stat().st_mtime)
+    newest.unlink()
+    if content is not None:
+        newest.write_bytes(content)
+    for checksum in newest.parent.glob(".*.crc"):  # Hadoop would compare it
+        checksum.unlink()
+    after, _ = healed_by_all_permissions(session, path)
+    assert (after.verdict, codes(after)) == (Verdict.PASS, set())
+    assert session.spark.read.format("delta").load(str(path)).count() == 6
