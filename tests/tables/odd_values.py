@@ -127,7 +127,7 @@ def write(library: str, rows: pa.Table, folder: str) -> None:
 @cache
 def _sail() -> tuple[Any, Any]:
     """Return a server, which ends when it is forgotten, and its session."""
-    from pysail.spark import SparkConnectServer  # type: ignore[import-not-found]  # only in the environment of Sail
+    from pysail.spark import SparkConnectServer
     from pyspark.sql import SparkSession
 
     server = SparkConnectServer()
