@@ -215,9 +215,7 @@ class ChangeJudge:
             for finding in self._paths.apply_commit(transition)
         ]
         for finding, still_open in found:
-            if restored.unknown_version is not None and finding.severity is Severity.ERROR:
-                finding = _undecided(finding, restored.unknown_version)
-            yield Detected(finding, still_open, before)
+            yield Detected(unless_restored(finding, restored), still_open, before)
         self.used_features |= used_features(transition.after)
 
     def recall(self, finding: Finding, base: TableState, before: Before | None) -> StillOpen | None:
@@ -299,6 +297,9 @@ def _compared(
     return StillOpen(holds)
 
 
-def _undecided(finding: Finding, version: int) -> Finding:
-    evidence = (finding.evidence or finding.message) + _UNTOLD.format(version)
+def unless_restored(finding: Finding, restored: Restored) -> Finding:
+    """Return a finding that does not hold for a restoring commit; undecided if that cannot be known."""
+    if restored.unknown_version is None or finding.severity is not Severity.ERROR:
+        return finding
+    evidence = (finding.evidence or finding.message) + _UNTOLD.format(restored.unknown_version)
     return worded(replace(finding, severity=Severity.UNDECIDED, evidence=evidence))

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
+from airflow_delta_provider.domain.audit.change_judge import ChangeJudge, unless_restored
 from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines, KnownLines
 from airflow_delta_provider.domain.audit.file_findings import LivePartitions
 from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
@@ -282,6 +282,8 @@ class TransitionJudge:
         for finding in (*on_commit.run(commit), *on_transition.run(transition)):
             if finding.code in _OF_EARLIER_FILES and finding.path in repaired:
                 continue
+            if finding.code in _OF_VERSIONS:
+                finding = unless_restored(finding, restored)
             yield Detected(finding, still_open_after(finding, transition))
         for finding in check_older_files(transition, live, self._log) if commit.domains else ():
             yield Detected(finding, still_open_after(finding, transition))
