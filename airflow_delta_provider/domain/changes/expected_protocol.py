@@ -16,7 +16,6 @@ from airflow_delta_provider.domain.changes.plan import Plan, check_upgrade, use_
 from airflow_delta_provider.domain.changes.steps import (
     ClusterBy,
     DropFeature,
-    SetProperties,
     Step,
     each_step,
 )
@@ -40,7 +39,7 @@ def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dic
     :param metadata: current metaData action
     """
     each = list(each_step(steps))
-    properties = {name: value for step in each if isinstance(step, SetProperties) for name, value in step.properties}
+    properties = {name: value for step in each for name, value in step.new_properties.items()}
     types = sorted(data_type.name for data_type in written_types(each))
     if not (properties or types):
         return None

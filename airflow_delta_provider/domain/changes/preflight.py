@@ -19,7 +19,6 @@ from airflow_delta_provider.domain.changes.steps import (
     MapColumns,
     RenameColumn,
     RenameColumns,
-    SetProperties,
     Step,
     WidenColumns,
     each_step,
@@ -146,7 +145,7 @@ def _renamed(each: Iterable[Step]) -> list[tuple[str, ...]]:
 def _with_properties(metadata: Metadata, each: Iterable[Step]) -> Metadata:
     """Return metadata with the properties that steps set: a property can put a feature in use."""
     each = list(each)
-    properties = {name: value for step in each if isinstance(step, SetProperties) for name, value in step.properties}
+    properties = {name: value for step in each for name, value in step.new_properties.items()}
     if any(isinstance(step, MapColumns) for step in each):
         properties[COLUMN_MAPPING_MODE] = MappingMode.NAME.value
     if not properties:

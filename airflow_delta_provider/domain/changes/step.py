@@ -182,6 +182,11 @@ class Step:
         return ()
 
     @property
+    def new_properties(self) -> Mapping[str, str]:
+        """Table properties that it sets: they may put features in use."""
+        return {}
+
+    @property
     def for_readers(self) -> Mapping[Parts, str]:
         """Columns that it changes for their readers, each with the end of a sentence."""
         return {}

@@ -14,7 +14,9 @@ Imports ``errors`` and ``text`` only, no table format. ``delta`` and the folders
   engine.
 - A new kind of condition: a clause in ``conditions.py``, and its decision in ``delta/engine_conditions.py`` or
   ``delta/file_survey.py``.
-- A new engine: a profile in ``profiles.json``, like the one of Delta Spark.
+- A new engine: a profile in ``profiles.json``, such as the short one of Fabric Dataflows. The keys are the fields of
+  ``Profile`` and ``Release`` (``profile.py``). Then run ``python -m scripts.generated_docs`` and
+  ``pytest tests/unit/engine``.
 - A new setting of sessions: ``own_settings`` or ``missing_settings`` in ``spark_library.py``.
 - A new form of secrets: ``is_secret`` in ``secret_settings.py``.
 """

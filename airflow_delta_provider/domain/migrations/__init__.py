@@ -10,6 +10,7 @@ The top of ``domain``: it may import all other folders. ``jobs/migrations`` and 
 plans and quiet windows ``operators/apply_migration.py`` and ``sensors/quiet_window.py``.
 
 - A new part of a spec to carry out: a function like ``set_properties`` in ``parts.py``, entered in ``_PARTS``
-  (``planner.py``), and its comparison in ``drift.py``.
+  (``planner.py``), and its comparison in ``drift.py``. ``enable_features`` comes first, and takes each property that
+  enables a feature.
 - A new warning about plans: a rule in ``domain/checks/migrations``.
 """

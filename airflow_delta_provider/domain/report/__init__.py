@@ -10,8 +10,12 @@ Imports ``text`` only: it knows neither rules nor table formats. Everything else
 the contract between Airflow and the jobs.
 
 - A new field: ``Finding``, ``TableReport`` or ``JobReport`` in ``report.py``. Describe it in
-  ``docs/reference/report.md``; then run ``make docs``.
-- A new key of evidence, details, plans or usage: a field in ``answers.py``. Schema and texts follow.
+  ``docs/reference/report.md``; then run ``make docs``. Audits fill findings in ``_reported``
+  (``domain/audit/violations.py``), and texts show them by ``_where`` and ``facts``
+  (``domain/rendering/report_document.py``).
+- A new key of evidence, details, plans or usage: a field in ``answers.py``. Schema and texts follow. Details are filled
+  by ``detail_of`` (``domain/delta/table_state.py``). Texts show evidence only if much is asked for (``--verbose``);
+  an answer that is the purpose of a kind has lines in ``_evidence`` (``domain/rendering/report_blocks.py``).
 - A new value in the XCom of tasks: ``summarise`` in ``summary.py``.
 - A new column of the table of findings: the end of its part of ``COLUMNS`` in ``findings_table.py``; see the guide.
 - A new format for people belongs in ``domain/rendering``.

@@ -7,7 +7,8 @@
 Imports ``step`` and ``schema`` of ``changes``, and ``domain/delta`` and ``checks``. The other modules of ``changes``,
 ``domain/migrations`` and ``jobs/changes`` import it.
 
-- A new step: a subclass of ``Step`` in one of these modules. A row for it in ``tests/unit/changes/test_steps.py``.
+- A new step: a subclass of ``Step`` in one of these modules, named in ``__all__`` below; a row for it in
+  ``tests/unit/changes/test_steps.py``. Migrations plan it in a part: see ``domain/migrations``.
 """
 
 from __future__ import annotations

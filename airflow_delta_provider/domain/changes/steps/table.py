@@ -62,6 +62,10 @@ class SetProperties(Step):
         return f"SET TBLPROPERTIES ({', '.join(properties)})"
 
     @property
+    def new_properties(self) -> Mapping[str, str]:
+        return dict(self.properties)
+
+    @property
     def can_be_rehearsed(self) -> bool:
         return not any(name.lower().startswith(OF_OTHERS) for name, _ in self.properties)
 
