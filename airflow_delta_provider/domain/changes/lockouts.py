@@ -346,14 +346,16 @@ def _found(
         parts.append(_UNVERSIONED if unversioned else _SENTENCES[outcome, is_change])
         parts.append(" ({sources}).")
         features = list(dict.fromkeys(reason.subject for reason in by_feature if reason.subject))
-        facts["features"] = features or ["the protocol"]
+        known = tuple(f"{feature}: " for feature in features)  # a type change names its feature, too
+        named = [f for f, start in zip(features, known) if not any(other.startswith(start) for other in features)]
+        facts["features"] = named or ["the protocol"]
         facts["sources"] = Prose("; ".join(dict.fromkeys(reason.source for reason in by_feature)))
     if cases:
         parts.append(" {cases}" if by_feature else "{cases}")
         facts["cases"] = Prose(" ".join(dict.fromkeys(cases)))
     if unversioned and cases and not by_feature:
         parts.append(" Its version is not known, and releases differ.")
-    remedy = DECLARE_VERSION if unversioned else _remedy(rule, deciding)
+    remedy = DECLARE_VERSION if unversioned else _remedy(rule, deciding, is_change=is_change)
     return rule.found("".join(parts), severity=severity, remedy=remedy, subject=subject.member.name, **facts)
 
 
@@ -367,17 +369,25 @@ def _case(reason: Reason, outcome: Outcome, *, is_change: bool) -> str:
     return f"{start} {reason.effect}{silently}: {reason.subject} ({reason.source})."
 
 
-def _remedy(rule: Rule, deciding: Collection[Reason]) -> str | None:
+def _remedy(rule: Rule, deciding: Collection[Reason], *, is_change: bool) -> str | None:
     """Return the remedies of conditions, and that of the rule if features decide as well; None for only the latter."""
     cases = [reason for reason in deciding if reason.effect]
     if not cases:
-        return None
+        return None if is_change or rule not in (READ_LOCKED, WRITE_LOCKED) else _MOVE
     remedies = [reason.remedy for reason in cases if reason.remedy]
     if len(remedies) < len(cases) and rule is SILENT_WRONG_RESULTS:
         remedies.append(_KEEP_AWAY)
     if len(cases) < len(deciding) or not remedies:
         remedies.append(rule.remedy)
+    if is_change and any(reason.remedy for reason in cases):
+        remedies.insert(0, "Leave the change out. If it is made:")
     return " ".join(dict.fromkeys(remedies))
+
+
+_MOVE = (
+    "Move the engine to a release that supports the named features and type changes, or remove them from the table "
+    "(drop-feature)."
+)
 
 
 _UNVERSIONED = "Its version is not known, and not every release is known to support {features}"

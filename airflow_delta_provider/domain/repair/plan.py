@@ -223,7 +223,7 @@ def _step(step: Step) -> PlanStep:
 def named(finding: Finding) -> str:
     """Return a finding in a phrase: code, title, version and place."""
     place = finding.path or finding.column or finding.subject
-    version = "" if finding.version is None else f" of version {finding.version}"
+    version = "" if finding.version is None else f" (version {finding.version})"
     return f"{finding.code} {rule_of(finding).title}{version}{f': {place}' if place else ''}"
 
 
