@@ -170,7 +170,7 @@ def plan_document(plan: Mapping[str, Any], *, much: bool = True, done: bool = Fa
 
 
 def _left_open(left: Mapping[str, Any]) -> str:
-    version = "" if left.get("version") is None else f" of version {left['version']}"
+    version = "" if left.get("version") is None else f" (version {left['version']})"
     places = (left.get("path"), left.get("column"), f"fingerprint {left['fingerprint']}")
     return f"{left['code']}{version}, {', '.join(filter(None, places))}: {left['why']}"
 
