@@ -39,8 +39,6 @@ from tests.unit.audits_in_parts import WRITTEN, Kept
 from tests.unit.checkpoint_builder import as_json, as_parquet, classic_name, uuid_name, v2_metadata
 from tests.unit.damages import FIRST
 
-pytestmark = pytest.mark.nightly
-
 #: Errors after which the driver reads everything, as tasks do not find out the damage.
 BY_DRIVER = "the driver reads all files"
 
@@ -99,6 +97,7 @@ OF_FIRST: dict[str, Damage] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", OF_FIRST)
 def test_first_checkpoint_is_found(session: SparkDeltaSession, tmp_path: Path, name: str) -> None:
     table = history()
@@ -110,6 +109,7 @@ def test_first_checkpoint_is_found(session: SparkDeltaSession, tmp_path: Path, n
     assert by_driver == (name in ("no path", "no size", "vector of another type"))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("form", ["json", "parquet", "parts"])
 def test_files_of_a_checkpoint_are_read_together(session: SparkDeltaSession, tmp_path: Path, form: str) -> None:
     table = history() if form == "parts" else v2()
@@ -126,6 +126,7 @@ def test_files_of_a_checkpoint_are_read_together(session: SparkDeltaSession, tmp
     assert not by_driver
 
 
+@pytest.mark.nightly
 def test_checksum_files_are_compared_with_numbers(session: SparkDeltaSession, tmp_path: Path) -> None:
     table = history()
     storage = Kept(table.commits).clean_up(table, AT)
@@ -152,7 +153,7 @@ def test_audit_goes_on_from_what_tasks_counted(session: SparkDeltaSession, tmp_p
         assert compared(by_both[0]) == compared(by_both[1])
         by_tasks, by_driver = ([json.loads(path.read_bytes()) for path in states] for states in states_in(tmp_path))
         for state in by_driver:
-            state["files"].pop("known", None)  # tasks only count the files
+            state["facts"]["files"].pop("known", None)  # tasks only count the files
         assert by_tasks == by_driver != []
 
 
@@ -160,6 +161,7 @@ def states_in(folder: Path) -> list[list[Path]]:
     return [sorted((folder / engine).rglob("*.json*")) for engine in ("spark", "python")]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("family", sorted({code[:2] for code in FIRST}))
 def test_damaged_commits_after_a_checkpoint_are_found(session: SparkDeltaSession, tmp_path: Path, family: str) -> None:
     """Of some the driver has to read all files: then it does."""
@@ -189,6 +191,7 @@ def cleaned(damage: Damage | None = None, version: int = AT) -> dict[str, bytes]
     return storage.files
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", OF_CHECKPOINT)
 def test_damaged_checkpoint_is_found(session: SparkDeltaSession, tmp_path: Path, name: str) -> None:
     code, damage = OF_CHECKPOINT[name]
@@ -199,6 +202,7 @@ def test_damaged_checkpoint_is_found(session: SparkDeltaSession, tmp_path: Path,
     assert by_driver == (code == "LG10")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("change", LEGAL.values(), ids=LEGAL)
 def test_what_engines_may_write_is_silent(session: SparkDeltaSession, tmp_path: Path, change: Damage) -> None:
     assert both(session, tmp_path / "t", cleaned(change)) == (["LG01"], False)
