@@ -61,8 +61,10 @@ def test_new_table_forgets_old_transactions(session: SparkDeltaSession, lake: Pa
 
 
 def test_concurrent_runs_add_their_rows_once(session: SparkDeltaSession, lake: Path) -> None:
+    # Settings of commits are those of a session, and each driver has its own.
+    sessions = [SparkDeltaSession(session.spark.newSession()) for _ in range(6)]
     with ThreadPoolExecutor(6) as pool:
-        reports = list(pool.map(lambda attempt: audited(session, lake, attempt), "aabbcc"))
+        reports = list(pool.map(lambda each, attempt: audited(each, lake, attempt), sessions, "aabbcc"))
 
     assert [report.warnings for report in reports] == [()] * 6
     assert [row["run"] for row in rows(session, f"delta.`{lake}/ops/findings`")] == list("aabbcc")
