@@ -26,7 +26,17 @@ from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
-from tests.unit.checkpoint_builder import actions_of, as_parquet, classic_name, reconciled, with_null_group
+from tests.unit.checkpoint_builder import (
+    actions_of,
+    as_json,
+    as_parquet,
+    classic_name,
+    part_name,
+    reconciled,
+    uuid_name,
+    v2_metadata,
+    with_null_group,
+)
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Actions, Table
 from tests.unit.states import field
@@ -313,18 +323,61 @@ def test_memory_does_not_follow_the_row_groups(tmp_path, by_pyarrow, count, grou
     assert int(kibibytes) < (220 << 10 if by_pyarrow else 300 << 10)
 
 
-@readers
-def test_page_in_the_middle_that_is_corrupt_is_found_and_names_the_file(tmp_path, reader, by_pyarrow):
-    def change(content: bytes) -> bytes:
-        adds: Actions = [{"add": {"path": f"part-{n:05d}", "size": n, "partitionValues": {}}} for n in range(400)]
-        options = {"row_group_size": 50, "compression": "none", "use_dictionary": False}
-        whole = bytearray(rewritten(**options)(as_parquet([*_actions_of(content), *adds])))
+def with_corrupt_page(content: bytes, place: str) -> bytes:
+    """Add row groups of files, and damage a page of paths in the one in the middle."""
+    options = {"row_group_size": 50, "use_dictionary": False, "compression": "none" if place == "text" else "snappy"}
+    adds: Actions = [{"add": {"path": f"part-{n:05d}", "size": n, "partitionValues": {}}} for n in range(400)]
+    whole = bytearray(rewritten(**options)(as_parquet([*_actions_of(content), *adds])))
+    groups = pq.ParquetFile(io.BytesIO(whole)).metadata
+    group = groups.row_group(groups.num_row_groups // 2)
+    columns = {column.path_in_schema: column for column in map(group.column, range(group.num_columns))}
+    start, size = columns["add.path"].data_page_offset, columns["add.path"].total_compressed_size
+    if place == "header":
+        whole[start : start + 8] = b"\xff" * 8
+    elif place == "compressed text":
+        whole[start + size - 30 : start + size] = bytes(30)
+    else:
         whole[whole.index(b"part-00200")] = 0xFF  # no character begins so
-        return bytes(whole)
+    return bytes(whole)
 
+
+@readers
+@pytest.mark.parametrize("place", ["text", "compressed text", "header"])
+def test_page_in_the_middle_that_is_corrupt_is_found_and_names_the_file(tmp_path, reader, by_pyarrow, place):
     reader(by_pyarrow)
-    (found, *_) = report(on_disk(tmp_path / "t", change)).findings
+
+    (found, *_) = report(on_disk(tmp_path / "whole", lambda content: with_corrupt_page(content, place))).findings
     assert (found.code, found.path) == ("LG10", f"_delta_log/{classic_name(2)}")
+
+    cut = report(on_disk(tmp_path / "cut", lambda content: with_corrupt_page(content, place), alone=True))
+    assert (cut.verdict, [finding.code for finding in cut.findings]) == (Verdict.REFUSED, ["RQ03"])
+    assert f"checkpoint file {classic_name(2)} is damaged" in cut.findings[0].message
+
+
+@readers
+@pytest.mark.parametrize("form", ["parts", "sidecars"])
+def test_corrupt_page_of_one_of_several_files_names_that_file(tmp_path, reader, by_pyarrow, form):
+    reader(by_pyarrow)
+    made = Table(field("id", "long"), features=["v2Checkpoint"]) if form == "sidecars" else table()
+    log = OnDisk(tmp_path / "t", made.append().append()).log
+    version = len(made.commits) - 1
+    actions = reconciled(made.commits)
+    corrupt = with_corrupt_page(as_parquet([action for action in actions if "add" in action]), "header")
+    others = [action for action in actions if "add" not in action]
+    if form == "parts":
+        name = part_name(version, 2, 2)
+        (log / part_name(version, 1, 2)).write_bytes(as_parquet(others))
+        (log / name).write_bytes(corrupt)
+    else:
+        name = "a.parquet"
+        (log / "_sidecars").mkdir()
+        (log / "_sidecars" / name).write_bytes(corrupt)
+        sidecar: Any = {"sidecar": {"path": name, "sizeInBytes": len(corrupt), "modificationTime": 1}}
+        (log / uuid_name(version)).write_bytes(as_json([v2_metadata(version), *others, sidecar]))
+
+    (found,) = report(tmp_path / "t").findings
+    assert found.code == "LG10"
+    assert f"checkpoint file {name} is damaged" in found.message
 
 
 def test_own_statement_about_a_checkpoint_stays(tmp_path):

@@ -87,6 +87,9 @@ def test_checkpoint_with_every_kind_has_the_same_actions():
         {"compression": "brotli"},
         {"data_page_version": "2.0", "use_dictionary": False},
         {"column_encoding": "PLAIN", "use_dictionary": False, "compression": "none"},
+        {"write_statistics": False},
+        {"row_group_size": 1},
+        {"data_page_size": 1, "write_batch_size": 1, "use_dictionary": False},
     ],
     ids=str,
 )
