@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.log_files import (
     BrokenLogError,
     NoLogError,
@@ -151,11 +152,11 @@ def heads_from(table_log: ObjectStorageLog, head: TableHead, newest: int) -> lis
     :raises BrokenLogError: if the first commit is damaged, or incomplete so far
     :raises FileNotFoundError: if the first commit is missing
     """
-    heads = [head]
+    heads, versions = [head], range(head.version + 1, newest + 1)
     try:
-        for version in range(head.version + 1, newest + 1):
+        for version, content in zip(versions, table_log.read_ahead(map(commit_name, versions))):
             found = NewestFirst()
-            actions = table_log.read_commit(commit_name(version))
+            actions = parse_commit(commit_name(version), content)
             found.take(actions)
             found.settle(heads[-1].protocol, heads[-1].metadata)
             read = found.head(version)

@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.delta.table_features import FeatureState, fea
 from airflow_delta_provider.domain.delta.table_head import TableHead
 from airflow_delta_provider.domain.table_name import TableNameError
 from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
+from airflow_delta_provider.watch.log_follower import LogFollower, heads_from
 from airflow_delta_provider.watch.metadata_folder import (
     DeltaLogUnreadableError,
     StorageAddress,
@@ -212,6 +213,27 @@ def test_first_look_at_a_long_log_asks_for_many_commits_at_once(monkeypatch: pyt
         reader = HeadReader(ObjectStorageLog(f"memory://{conn_id}/t", conn_id))
         with pytest.raises(FileNotFoundError):
             reader.read_version(299, names)
+    assert store.waves < 20
+
+
+@pytest.mark.parametrize("lost", [None, 150])
+def test_many_commits_since_the_last_look_are_requested_at_once(monkeypatch: pytest.MonkeyPatch, lost: int | None):
+    inner = RecordingFileSystem()
+    store = SlowStore(inner)
+    conn_id = attach_store(monkeypatch, store)
+    log = TableLog(f"/{conn_id}/t", inner)
+    log.commit(0, protocol("typeWidening"), metadata())
+    table_log = ObjectStorageLog(f"memory://{conn_id}/t", conn_id)
+    (first,) = LogFollower(table_log).read().heads
+    for version in range(1, 300):
+        log.commit(version, append())
+    if lost is not None:
+        log.remove(f"{lost:020d}.json")
+    store.waves = 0
+
+    heads = heads_from(table_log, first, 299)
+
+    assert [head.version for head in heads] == list(range(300 if lost is None else lost))
     assert store.waves < 20
 
 
