@@ -77,7 +77,8 @@ browser: setup
 lineage: setup .lineage/.installed
 	PYTHONPATH=$(CURDIR)/.lineage$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m pytest -m soak tests/lineage
 
-# Nor this: incidents in services that a local server stands for, by Airflow's providers, beside the environment.
+# Nor this: incidents in services that a local server stands for, by Airflow's providers, beside the environment; also through
+# a real scheduler.
 incidents: setup .incidents/.installed
 	PYTHONPATH=$(CURDIR)/.incidents$${PYTHONPATH:+:$$PYTHONPATH} $(BIN)/python -m pytest -m soak tests/incidents
 
