@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.report import Finding, Severity
 from tests.unit.damages import FIRST, histories
-from tests.unit.log_builder import History, Table
+from tests.unit.log_builder import History, Table, audited
 from tests.unit.states import field, struct, type_to_json
 
 FEATURES = ["appendOnly", "invariants", "domainMetadata", "rowTracking"]
@@ -209,3 +209,15 @@ def test_finding_of_a_row_count_belongs_to_the_commit_that_wrote_the_count() -> 
     judged.look_at_files([data_files.wrong_row_count(wrong["path"], 10, 7)], no_rows)
     assert told(judged)["DF03"].version == table.version
     assert '"numRecords":7' in (told(judged)["DF03"].action or "").replace("\\", "")
+
+
+@pytest.mark.parametrize(("code", "wrong"), [("AC15", {"size": 1}), ("AC22", {"stats": '{"numRecords":11}'})])
+def test_number_that_changed_of_several_files_is_open_until_all_have_the_earlier_one(code: str, wrong: Any) -> None:
+    table = histories.plain().append(files=3)
+    before = [{**add, "dataChange": False} for add in table.now.files.values()]
+    table.commit("COMPUTE STATS", *({"add": {**add, **wrong}} for add in before))
+    assert [(f.alike, f.is_open) for f in audited(table.commits) if f.code == code] == [(len(before) - 1, True)]
+    for number, add in enumerate(before, 1):
+        table.commit("COMPUTE STATS", {"add": add})
+        found = [finding for finding in audited(table.commits) if finding.code == code and finding.is_open]
+        assert sum(1 + (finding.alike or 0) for finding in found) == len(before) - number

@@ -187,7 +187,6 @@ def _overwritten(transition: Transition) -> Iterator[Finding]:
                 before=live.size,
                 size=file.size,
             )
-            return
 
 
 ROWS_CHANGED = _pair.error(
@@ -219,7 +218,6 @@ def _rows_changed(transition: Transition) -> Iterator[Finding]:
                 before=live.num_records,
                 rows=file.num_records,
             )
-            return
 
 
 HIDDEN_FILE = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Data Files").warning(
