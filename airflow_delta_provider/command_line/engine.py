@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _ASKED = "as asked for"
 _PACKAGES = "spark.jars.packages"
 #: Environment variable that spark-submit sets for its applications.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
+_NO_JAVA = "Java was not found. Install Java 17, and set JAVA_HOME to its folder, or unset it if java is on the PATH."
 _SPARK_FLAGS = ("master", "conf", "packages", "delta_jars")
 
 
@@ -132,6 +134,12 @@ def opened(choice: EngineChoice, invocation: Invocation, terminal: Terminal, *, 
     yield from _on_spark(invocation, terminal, delta=delta)
 
 
+def has_java() -> bool:
+    """Return True if Spark's scripts find Java: below ``JAVA_HOME``, or without it on the path."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=os.path.join(home, "bin") if home else None) is not None
+
+
 def jvm_is_there() -> bool:
     """Return True if spark-submit runs this process, so that Spark is there already."""
     return _SUBMITTED in os.environ
@@ -158,6 +166,8 @@ def _on_spark(invocation: Invocation, terminal: Terminal, *, delta: bool) -> Ite
             session = SparkDeltaSession(spark, folder=invocation.project.path)
     except Exception as failure:
         why = str(failure) if isinstance(failure, RuntimeError) else understand(failure).message
+        if not has_java():
+            why = _NO_JAVA
         lines = output.last_lines(errors_only=jvm_runs())
         raise EngineUnavailableError(f"there is no Spark session: {why}", *lines) from None
     yield session

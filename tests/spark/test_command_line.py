@@ -112,7 +112,7 @@ def test_java_that_is_not_there_is_said_with_what_the_start_of_spark_printed(tmp
     monkeypatch.setenv("JAVA_HOME", "/nonexistent")
     done = call("detail", "--table", "/t", "--report", tmp_path / "r.json", "--engine", "spark")
     assert (done.returncode, done.stdout) == (4, "")
-    assert "there is no Spark session" in done.stderr
+    assert "there is no Spark session: Java was not found. Install Java 17" in done.stderr
     assert "/nonexistent/bin/java: No such file" in done.stderr
 
 

@@ -194,14 +194,14 @@ def _right_fields(situation: Situation, add: Json) -> Json:
         fields["size"] = stored.size
     if not _is_whole(add.get("modificationTime")):
         fields["modificationTime"] = _commit_time(situation) if stored is None else stored.written_at
-    if "tags" in add and not _are_texts(add["tags"]):
+    if add.get("tags") is not None and not _are_texts(add["tags"]):
         tags = add["tags"] if isinstance(add["tags"], dict) else {}
         fields["tags"] = {name: _as_text(value) for name, value in tags.items()} or None
-    if _STATS in add and not isinstance(add[_STATS], str):
+    if add.get(_STATS) is not None and not isinstance(add[_STATS], str):
         fields[_STATS] = None
     if type(add.get("dataChange")) is not bool:
         fields["dataChange"] = False
-    if "clusteringProvider" in add and not isinstance(add["clusteringProvider"], str):
+    if add.get("clusteringProvider") is not None and not isinstance(add["clusteringProvider"], str):
         fields["clusteringProvider"] = None
     return fields
 

@@ -85,6 +85,7 @@ class RepairPlan:
     :param permitted: fingerprints of the findings whose repair may lose information
     :param level: level of the audit that proves the plan
     :param needed: fingerprints of further findings whose permission the whole repair needs
+    :param unknown: permitted fingerprints that no open finding has
     :param moved_before: names of files of the log that an earlier try of this plan moved aside
     """
 
@@ -98,6 +99,7 @@ class RepairPlan:
     level: str = "log"
     moved_before: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -192,8 +194,12 @@ class RepairPlan:
         yield from self._permissions()
 
     def _permissions(self) -> Iterator[str]:
+        if self.unknown:
+            unknown = ", ".join(self.unknown)
+            yield f"No open finding of this table has the fingerprint {unknown}, so the permission has no effect."
         if self.needed:
-            given = " ".join(f"--permit {each}" for each in (*self.permitted, *self.needed))
+            known = (each for each in self.permitted if each not in self.unknown)
+            given = " ".join(f"--permit {each}" for each in (*known, *self.needed))
             yield f"Plan again with these permissions to repair all that can be repaired: {given}"
 
 

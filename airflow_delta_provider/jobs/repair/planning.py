@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -103,6 +103,7 @@ class Planning:
     progress: Progress = silent
     _right: dict[str, RightStatistics] = field(default_factory=dict)
     _needed: tuple[str, ...] = ()
+    _seen: set[str | None] = field(default_factory=set)
 
     @property
     def _name(self) -> str:
@@ -124,13 +125,16 @@ class Planning:
             return found
         self._note_right_statistics(found)
         open_now = [finding for finding in found.findings if finding.is_open]
+        self._note_fingerprints(open_now)
         steps, open_now = self._moved_aside(open_now)
         hidden = tuple(name for step in steps for name in step.files)
         if not steps and not any(rule_of(finding).all_cures for finding in open_now):
             state = self.table.log.read_state()
             now = LoggedTable(state.protocol.to_json(), {})
             left = tuple((finding, why_left(finding)) for finding in open_now)
-            return RepairPlan(self._name, state, now, now, (), left, tuple(self.permit), self.level)
+            return RepairPlan(
+                self._name, state, now, now, (), left, tuple(self.permit), self.level, unknown=self._unknown
+            )
         _, table = self._overlaid(hidden, None)
         base = table.log.read_commit_base()
         before = _with_files(base, table.log)
@@ -141,10 +145,18 @@ class Planning:
         if outcome.forbidden:
             every = Planner(base.state, before, trials, trials.audit).plan(open_now)
             self._needed = tuple(each for each in every.permissions if each not in self.permit)
+        self._note_fingerprints([*open_now, *outcome.open, *(f for each in outcome.repaired for f in each.fixes)])
         refusals = check_writable(self._name, base.state) or check_timestamp(self._name, base)
         if outcome.repaired and refusals:
             return TableReport.refused(self._name, *refusals, version=base.state.version)
         return self._proved(base, before, hidden, steps, outcome, trials, open_now)
+
+    def _note_fingerprints(self, findings: Iterable[Finding]) -> None:
+        self._seen |= {finding.fingerprint for finding in findings}
+
+    @property
+    def _unknown(self) -> tuple[str, ...]:
+        return tuple(each for each in self.permit if each not in self._seen)
 
     def _proved(
         self,
@@ -187,6 +199,7 @@ class Planning:
             tuple(self.permit),
             self.level,
             needed=self._needed,
+            unknown=self._unknown,
         )
 
     def _audit(

@@ -24,8 +24,10 @@ from airflow_delta_provider.domain.report.report import TableReport, Verdict
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.repair.planning import Planning
 from tests.unit.audit.test_audit_history import damaged, each_case
+from tests.unit.command_line.tables import write
 from tests.unit.damages import CASES, FIRST
 from tests.unit.damages.case import Case
+from tests.unit.damages.histories import plain
 from tests.unit.damages.steps import carry_on
 from tests.unit.local_table import OnDisk
 from tests.unit.log_builder import Actions, audited
@@ -128,6 +130,35 @@ def test_a_correction_that_loses_information_needs_the_permission_of_its_finding
     assert allowed.left == ()
     assert [path for path, _ in allowed.copied] == [permitted.path]
     assert any("0 to 9 become 60 to 69" in lost for lost in allowed.loses)
+
+
+def test_a_permission_that_no_finding_needs_is_named_and_not_asked_for_again(tmp_path: Path) -> None:
+    for number, code in enumerate(["RT15", "CM07"]):
+        notes = planned(FIRST[code], tmp_path / str(number), "0123456789abcdef").to_json()["notes"]
+        (said,) = [note for note in notes if "0123456789abcdef" in note]
+        assert said.startswith("No open finding of this table has the fingerprint")
+    plan = planned(FIRST["RT15"], tmp_path / "2")
+    allowed = planned(FIRST["RT15"], tmp_path / "3", *plan.needed)
+    assert not any("No open finding" in note for note in allowed.to_json()["notes"])
+    sound = Planning(python_session(), python_session().open_table(str(write(tmp_path / "s", plain()))), "log", ("f",))
+    assert any("fingerprint f," in note for note in sound.plan().to_json()["notes"])
+
+
+def test_fields_that_are_null_are_no_part_of_a_correction(tmp_path: Path) -> None:
+    table = plain().append(files=5)
+    nothing = {"dataChange": False, "tags": None, "clusteringProvider": None}
+    files = [{**add, **nothing} for add in table.now.files.values()]
+    table.commit("COMPUTE STATS", *({"add": {**add, "size": add["size"] + 1}} for add in files))
+    place = write(tmp_path / "t", table)
+    for add in files:
+        (place / add["path"]).write_bytes(b"x" * add["size"])
+    session = python_session()
+    plan = Planning(session, session.open_table(str(place)), "log", ()).plan()
+    assert isinstance(plan, RepairPlan)
+    (correction,) = plan.corrections
+    assert {change.place[-1] for change in correction.changes} == {"size"}
+    assert len(correction.changes) == len(files)
+    assert plan.left == ()
 
 
 def test_a_plan_is_the_same_after_commits_that_do_not_concern_it(tmp_path: Path) -> None:
