@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ from airflow_delta_provider.jobs.tables.session import TableError
 #: a catalog does not have yet), rows, run. Raises FindingsTableError.
 Writer = Callable[[DeltaSession, TableName, "str | None", Sequence[Row], Run], None]
 
+#: Colours, and the starts of lines, in the errors of ``deltalake``.
+_COLOUR, _TREE = re.compile(r"\x1b\[[0-9;]*m"), re.compile(r":?\s*↳\s*")
 #: The writers with and without Spark.
 _WITH_SPARK, _WITHOUT = "jobs.changes.findings_writer:append", "jobs.delta.findings_writer:append"
 
@@ -101,4 +104,5 @@ class FindingsRecorder:
 
 
 def _warning(table: TableName, why: Any) -> str:
-    return f"The findings were not recorded in {table.text}: {str(why).rstrip('.')}."
+    text = " ".join(_TREE.sub(": ", _COLOUR.sub("", str(why))).split())
+    return f"The findings were not recorded in {table.text}: {text.rstrip('.')}."

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -184,6 +185,32 @@ def test_store_that_refuses_the_write_is_a_warning(lake: Path) -> None:
     report = audited(request(lake))
     assert len(report.warnings) == 1
     assert [each.verdict.value for each in report.tables] == ["VIOLATED", "PASS"]
+
+
+#: Writes no file above a size, as on a full disk; without the signal, the write fails with an error.
+SMALL_DISK = """
+import resource, signal, sys
+from airflow_delta_provider.command_line.main import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("size", [0, 9_000])  # nothing, or the first commit and no data file
+def test_disk_that_is_full_is_one_line_and_leaves_the_exit_code_and_the_next_run_alone(size: int, lake: Path) -> None:
+    table = lake / "ops" / "findings"
+    command = ["audit", str(lake / "bad"), "--findings-table", str(table)]
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL_DISK, str(size), *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "VIOLATED" in done.stdout
+    (warning,) = [line for line in done.stderr.splitlines() if "not recorded in" in line]
+    assert "File too large" in warning
+    assert "x1b" not in warning
+    assert audited(request(lake)).warnings == ()
+    assert len(rows(table)) == 3
 
 
 def test_table_that_is_checked_is_refused_also_through_a_link(lake: Path) -> None:
