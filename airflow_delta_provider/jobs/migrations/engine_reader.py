@@ -311,6 +311,22 @@ READS: Mapping[str, Read] = {
     "clickhouse": _clickhouse,
     "sail": _sail,
 }
+#: Parts of messages about servers that cannot be reached: of Python, Rust, C++ and Java.
+_UNREACHABLE = (
+    "error sending request",
+    "dns error",
+    "tcp connect error",
+    "connection refused",
+    "connection timed out",
+    "operation timed out",
+    "network is unreachable",
+    "name resolution",
+    "name or service not known",
+    "could not resolve host",
+    "could not establish connection",
+    "unknownhostexception",
+    "java.net.connectexception",
+)
 _NOT_ASKED = {"failed": "no opposite", "missing": True}
 _CASE = "CASE WHEN {} THEN FALSE ELSE TRUE END"
 #: Opposites of predicates, also true for NULL, as each engine evaluates them right: Polars takes IS NOT TRUE for NOT,
@@ -336,12 +352,22 @@ def read(engine: str, location: str, where: str | None, options: Mapping[str, st
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of Rust is no Exception
-        return {"failed": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+        message = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        if _is_of_network(error, message):
+            return {"failed": f"it needs the network: {message}", "missing": True}
+        return {"failed": message}
     return asdict(digest)
 
 
+def _is_of_network(error: BaseException, message: str) -> bool:
+    """Return True if a server could not be reached, which says nothing about the table."""
+    return isinstance(error, (ConnectionError, TimeoutError)) or any(text in message.lower() for text in _UNREACHABLE)
+
+
 def main() -> None:
-    """Print the answer of one engine as the last line."""
+    """Print the answer of one engine; what the engine itself prints goes to standard error."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
     engine, location, *predicates = sys.argv[1:]
     options = json.loads(sys.stdin.read() or "{}")
     found = [read(engine, location, None, options)]
@@ -349,9 +375,9 @@ def main() -> None:
         opposite = _OPPOSITES.get(engine)
         found.append(read(engine, location, one, options))
         found.append(read(engine, location, opposite.format(one), options) if opposite else _NOT_ASKED)
-    print(json.dumps(found), flush=True)
-    if engine == "sail":
-        os._exit(0)  # its server does not end
+    with open(answer, "w", encoding="utf-8") as opened:
+        print(json.dumps(found), file=opened)
+    os._exit(0)  # some engines hang or abort at the end, and the server of Sail does not end
 
 
 if __name__ == "__main__":

@@ -42,8 +42,10 @@ _PROGRAM = "airflow_delta_provider"
 _MOST_TEXT = 300
 #: Seconds between two looks at the memory of an engine.
 _INTERVAL = 0.1
-#: Share of the machine's memory that an engine may take.
+#: Share of the memory that an engine may take.
 _SHARE = 0.5
+#: Files with the limit of a container's memory: of the second version of control groups, and of the first.
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
@@ -181,29 +183,66 @@ def try_engine(
     if release is None:
         return Tried(engine, None, failed=f"the package {TRIED[engine][1]} is not installed", says_nothing=True)
     command = [sys.executable, "-m", _READER, engine, location, *predicates]
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        given.write(json.dumps(dict(store)).encode())
-        given.seek(0)
-        process = subprocess.Popen(command, stdin=given, stdout=output, stderr=errors, start_new_session=True)
+    said, why = run_bounded(command, seconds, json.dumps(dict(store)).encode())
+    try:
+        whole, *_ = read = json.loads(said.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        return Tried(engine, release, failed=why or "its process gave no answer", says_nothing=True)
+    failed = excerpt(whole.get("failed", ""))
+    return Tried(engine, release, read, failed, says_nothing=bool(whole.get("missing")))
+
+
+def run_bounded(
+    command: Sequence[str],
+    seconds: float,
+    given: bytes = b"",
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> tuple[str, str]:
+    """Run a command, which is ended after a time, or if it takes much memory, with all that it started.
+
+    :param given: its standard input
+    :param environment: variables beside those of this process
+    :param folder: its working directory
+    :return: what it printed until then, and the reason if it did not end well
+    """
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        source.write(given)
+        source.seek(0)
+        process = subprocess.Popen(
+            command,
+            stdin=source,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+            env={**os.environ, **(environment or {})},
+            cwd=folder,
+        )
         try:
-            stopped = _wait(process, seconds)
+            why = _wait(process, seconds)
         finally:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)  # also the JVM of Spark
             process.wait()
         said, complained = (_content(file) for file in (output, errors))
-    if stopped:
-        return Tried(engine, release, failed=stopped, says_nothing=True)
+    return said, why or _failure(process.returncode, complained)
+
+
+def _failure(code: int, complained: str) -> str:
+    """Return how a process failed; empty if it did not.
+
+    :param complained: its standard error
+    """
+    if code == 0:
+        return ""
     try:
-        whole, *_ = read = json.loads(said.strip().splitlines()[-1])
-    except (ValueError, IndexError):
-        last = masked_text(" ".join(complained.split()))[
-            -_MOST_TEXT:
-        ]  # masked first: a cut can hide what marks a secret
-        why = f"its process ended with code {process.returncode}: {last}"
-        return Tried(engine, release, failed=why, says_nothing=True)
-    failed = excerpt(whole.get("failed", ""))
-    return Tried(engine, release, read, failed, says_nothing=bool(whole.get("missing")))
+        how = f"its process was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        how = f"its process ended with code {code}"
+    # masked first: a cut can hide what marks a secret
+    last = masked_text(" ".join(complained.split()))[-_MOST_TEXT:]
+    return f"{how}: {last}" if last else f"{how} and no message"
 
 
 def _content(file: Any) -> str:
@@ -214,15 +253,24 @@ def _content(file: Any) -> str:
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> str:
     """Wait for the end of a process; return the reason if it must be ended."""
     until = time.monotonic() + seconds
-    most = _SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    most = _SHARE * memory_limit()
     while process.poll() is None:
         if time.monotonic() > until:
             return f"it did not end within {seconds:g} seconds"
         if _memory(process.pid) > most:
-            return f"it took more than half of the machine's memory, {most / 1e9:.1f} GB"
+            return f"it took more than half of the memory that it may have, {most / 1e9:.1f} GB"
         with suppress(subprocess.TimeoutExpired):
             process.wait(_INTERVAL)
     return ""
+
+
+def memory_limit() -> int:
+    """Return the memory of this machine, or of this container if that is less, in bytes."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for file in _LIMITS:
+        with suppress(OSError, ValueError):  # not Linux, or no limit
+            limits.append(int(file.read_text()))
+    return min(limits)
 
 
 def _memory(pid: int) -> int:

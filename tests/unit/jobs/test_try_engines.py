@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -19,6 +20,7 @@ from airflow_delta_provider.domain.report.report import TableReport, Verdict
 from airflow_delta_provider.domain.request.check_options import TryEnginesOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.migrations import try_engines
 from airflow_delta_provider.jobs.migrations.engine_reader import RowsDigest, S3Access, duckdb_secret, values
 from airflow_delta_provider.jobs.migrations.try_engines import Tried, copy_table, differences
 from airflow_delta_provider.jobs.run.runner import run
@@ -134,6 +136,86 @@ def test_engine_that_cannot_be_tried_says_nothing_about_the_table(
     assert (report.verdict, codes(report)) == (Verdict.UNDETERMINED, ["CP11", "CP08"])
     assert why in report.findings[1].message
     assert report.evidence["tried"][0]["outcome"] == "not measured"
+
+
+@pytest.fixture
+def fake_daft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that installs a package ``daft``, with its source, for this process and those of engines."""
+    folder = tmp_path / "packages"
+    (folder / "daft-9.9.9.dist-info").mkdir(parents=True)
+    (folder / "daft-9.9.9.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: daft\nVersion: 9.9.9\n")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    return lambda source: (folder / "daft.py").write_text(source) and None
+
+
+#: A name that no server knows (RFC 2606): even if there is a network, it has no address.
+_FETCH = "import urllib.request\nurllib.request.urlopen('http://extensions.invalid/', timeout=5)"
+_READ = "def read_deltalake(*_, **__):\n    "
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("import time\ntime.sleep(600)", "it did not end within 10 seconds"),
+        # a process that it started holds its output open
+        (
+            "import subprocess, time\nsubprocess.Popen(['sleep', '600'])\ntime.sleep(600)",
+            "it did not end within 10 seconds",
+        ),
+        ("import os\nos.abort()", "its process was ended by SIGABRT"),
+        (
+            "import sys, ctypes\nprint('at 0x0', file=sys.stderr, flush=True)\nctypes.string_at(0)",
+            "its process was ended by SIGSEGV: at 0x0",
+        ),
+        ("import os\nos._exit(3)", "its process ended with code 3 and no message"),
+        (
+            "taken = []\nwhile True:\n    taken.append(b'x' * (16 << 20))",
+            "it took more than half of the memory that it may have, 0.4 GB",
+        ),
+        (_FETCH, "it needs the network: URLError: <urlopen error"),
+        (
+            f"{_READ}raise OSError('error sending request for url (http://store.invalid/t): dns error')",
+            "it needs the network: OSError: error sending request",
+        ),
+        ("def read_deltalake(*_, **__):\n    print(0)\n    raise SystemExit(0)", "its process gave no answer"),
+    ],
+    ids="hangs child-hangs aborts segfault exits memory network network-in-rust leaves".split(),
+)
+def test_engine_with_a_fault_is_not_measured_and_the_others_are(
+    table: Path, fake_daft: Any, monkeypatch: pytest.MonkeyPatch, source: str, why: str
+) -> None:
+    fake_daft(source)
+    monkeypatch.setattr(try_engines, "memory_limit", lambda: 800_000_000)
+    monkeypatch.setenv("PYTHONFAULTHANDLER", "")
+
+    report = check(table, engines=("daft", "deltalake"), seconds_per_engine=10)
+
+    assert (report.verdict, codes(report)) == (Verdict.UNDETERMINED, ["CP11", "CP08"])
+    fault, right = report.evidence["tried"]
+    assert (fault["engine"], fault["version"], fault["outcome"]) == ("Daft", "9.9.9", "not measured")
+    assert why in fault["message"]
+    assert why in report.findings[1].message
+    assert (right["outcome"], right["rows"]) == ("read", 6)
+
+
+@pytest.mark.parametrize(
+    "at_exit",
+    ["print('Goodbye')", "import time\n    time.sleep(600)", "import os\n    os.abort()"],
+    ids=["speaks", "hangs", "aborts"],
+)
+def test_answer_counts_if_the_process_has_a_fault_at_its_end(table: Path, fake_daft: Any, at_exit: str) -> None:
+    fake_daft(
+        "import atexit, pyarrow\nprint('Welcome')\n"
+        f"@atexit.register\ndef last():\n    {at_exit}\n"
+        "class Frame:\n    def to_arrow_iter(self):\n        yield pyarrow.table({'id': [1]})\n"
+        f"class io:\n    IOConfig = S3Config = dict\n{_READ}return Frame()\n"
+    )
+
+    report = check(table, engines=("daft",), seconds_per_engine=10)
+
+    assert codes(report) == ["CP10", "CP11"]
+    assert "Daft 9.9.9 reads 1 row; by the log, the table has 6" in report.findings[0].message
 
 
 def test_engines_get_the_options_of_the_object_store(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
