@@ -3,25 +3,30 @@
     python -m scripts.measure_engines FOLDER [ENGINE …]
 
 Named engines are measured again, the others keep what they have. Some 8 GB below FOLDER, and an hour. At the end, it
-prints which engines returned wrong rows without an error.
+prints which engines returned wrong rows without an error. A run that was cut off goes on where it was: Spark and Kernel
+keep their answers in FOLDER/answers until they are in ``results.json``. An engine that hangs, aborts or fills memory at
+a table is not measured with it, and goes on with the next one.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from airflow_delta_provider.jobs.migrations.engine_reader import is_of_network
+from airflow_delta_provider.jobs.migrations.try_engines import run_bounded
 from scripts.measure_engines import situations, tables
 from scripts.measure_engines.environments import environment
 from scripts.measure_engines.releases import RELEASES, Measured
+from scripts.measure_engines.try_engine import READERS, WAYS
 
 _HERE = Path(__file__).parent
 RESULTS = _HERE / "results.json"
@@ -53,6 +58,8 @@ def main(folder: Path, only: list[str]) -> None:
         }
         results["engines"][key] = {"packages": release.packages, "date": day, "tables": found, "situations": read}
         RESULTS.write_text(f"{json.dumps(results, indent=1, sort_keys=True)}\n", encoding="utf-8")
+        for kind in ("tables", "situations"):
+            _kept(folder, release, kind).unlink(missing_ok=True)
 
     for line in _wrong():
         print(line)
@@ -83,34 +90,92 @@ def _situations(folder: Path) -> dict[str, dict[str, Any]]:
 
 def _reads(release: Measured, special: dict[str, dict[str, Any]], folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield what a release read of each table, by way and predicate: ``OK``, wrong rows, or why it did not read it."""
-    python = environment(release, folder / "environments")
-    by_table: dict[str, list[dict[str, Any]]] = {}
-    if release.jars:
-        listing = folder / "situations" / "tables.json"
-        asked = {name: {key: table[key] for key in ("path", "predicates")} for name, table in special.items()}
-        listing.write_text(json.dumps(asked), encoding="utf-8")
-        done = _run([python, *_TRY, release.engine, str(listing), release.jars], 1800)
-        for line in (json.loads(text) for text in done.splitlines() if text.startswith('{"table"')):
-            by_table.setdefault(line["table"], []).append(line)
-    for name, table in special.items():
-        if not release.jars:
-            arguments = [release.engine, table["path"], json.dumps(table["predicates"])]
-            done = _run([python, *_TRY, *arguments], _SECONDS)
-            by_table[name] = [json.loads(text) for text in done.splitlines() if text.startswith('{"way"')]
-        yield name, _outcomes(by_table.get(name, ()), table)
+    asked = {name: {key: table[key] for key in ("path", "predicates")} for name, table in special.items()}
+    arguments = {name: [table["path"], json.dumps(table["predicates"])] for name, table in special.items()}
+    ways = tuple(READERS.get(release.engine, ("read",)))
+    for name, (lines, why) in _answers(release, asked, arguments, folder, "situations"):
+        yield name, _outcomes(lines, special[name], ways, why)
 
 
-def _outcomes(lines: Iterable[dict[str, Any]], table: dict[str, Any]) -> dict[str, str]:
-    found = {}
-    for line in lines:
-        number, result = line["number"], line["found"]
-        key = f"{line['way']}, {'all' if number == 0 else situations.condition(table['predicates'][number - 1])}"
+def _outcomes(lines: Iterable[dict[str, Any]], table: dict[str, Any], ways: Iterable[str], why: str) -> dict[str, str]:
+    """Return the outcomes of all reads of a table.
+
+    :param why: reason for missing answers
+    """
+    answered, found = {(line["way"], line["number"]): line["found"] for line in lines}, {}
+    for number, way in product(range(len(table["predicates"]) + 1), ways):
+        key = f"{way}, {'all' if number == 0 else situations.condition(table['predicates'][number - 1])}"
+        result = answered.get((way, number), {"not measured": why})
         if "gave" in result:
             found[key] = _compared(result["gave"], table["expected"][number])
         else:
-            ((kind, why),) = result.items()
-            found[key] = f"{kind}: {_PLACE.sub('…', why)[:120]}"
-    return found or {"all": f"not measured: it ended, or gave no answer within {_SECONDS} seconds"}
+            found[key] = _without_answer(result, "not measured", 120)
+    return found
+
+
+def _without_answer(result: Mapping[str, str], unknown: str, most: int | None = None) -> str:
+    """Return why there is no answer; a server that cannot be reached is no refusal."""
+    ((kind, why),) = result.items()
+    return f"{unknown if is_of_network(why) else kind}: {_PLACE.sub('…', why)[:most]}"
+
+
+def _answers(
+    release: Measured, asked: Mapping[str, Any], arguments: Mapping[str, list[str]], folder: Path, kind: str
+) -> Iterator[tuple[str, tuple[list[dict[str, Any]], str]]]:
+    """Yield the answers about each table, and the reason if some are missing.
+
+    :param asked: tables, for an engine that tries all in one process
+    :param arguments: those of a process for each table, for all others
+    """
+    python = environment(release, folder / "environments")
+    if release.jars:
+        yield from _batch([python, *_TRY, release.engine], release.jars, asked, _kept(folder, release, kind))
+        return
+    for name in asked:
+        said, why = _run([python, *_TRY, release.engine, *arguments[name]], _SECONDS)
+        yield name, ([json.loads(text) for text in said.splitlines() if text.startswith('{"way"')], why)
+
+
+def _kept(folder: Path, release: Measured, kind: str) -> Path:
+    return folder / "answers" / f"{release.name.replace(' ', '-')}-{release.version}-{kind}.jsonl"
+
+
+def _batch(
+    command: list[str], jars: str, asked: Mapping[str, Any], kept: Path
+) -> Iterator[tuple[str, tuple[list[dict[str, Any]], str]]]:
+    """Let a process try all tables, and another one those that are left if it ends before.
+
+    :param kept: file with answers, also of an earlier run
+    """
+    listing, faults = kept.with_suffix(".asked.json"), dict[str, str]()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.touch()
+    known = _known(kept)
+    while left := {
+        name: each for name, each in asked.items() if name not in faults and not _is_whole(known, name, each)
+    }:
+        listing.write_text(json.dumps(left), encoding="utf-8")
+        size = kept.stat().st_size
+        _, why = _run([*command, str(listing), str(kept), jars, str(_SECONDS)], _SECONDS * (len(left) + 5))
+        known, started = _known(kept), kept.stat().st_size > size
+        without_answer = [name for name, each in left.items() if not _is_whole(known, name, each)]
+        faults |= dict.fromkeys(without_answer[:1] if started else without_answer, why)
+    for name in asked:
+        yield name, (list(known.get(name, {}).values()), faults.get(name, ""))
+
+
+def _known(kept: Path) -> dict[str, dict[Any, dict[str, Any]]]:
+    """Return the answers of a file, by table, and by way and predicate."""
+    known: dict[str, dict[Any, dict[str, Any]]] = {}
+    for text in kept.read_text(encoding="utf-8").splitlines():
+        with suppress(ValueError):  # the last line of a process that was ended
+            line = json.loads(text)
+            known.setdefault(line["table"], {})[line["way"], line.get("number")] = line
+    return known
+
+
+def _is_whole(known: Mapping[str, Any], name: str, table: Mapping[str, Any]) -> bool:
+    return len(known.get(name, ())) == (len(table["predicates"]) + 1 if "predicates" in table else 2)
 
 
 def _compared(gave: list[str], expected: list[str]) -> str:
@@ -141,26 +206,19 @@ def _tables(folder: Path) -> dict[str, dict[str, Any]]:
 
 def _tries(release: Measured, made: dict[str, dict[str, Any]], folder: Path) -> Iterator[tuple[str, Any]]:
     """Yield what a release did with each table."""
-    python = environment(release, folder / "environments")
     copies = folder / "copies" / f"{release.name.replace(' ', '-')}-{release.version}"
     shutil.rmtree(copies, ignore_errors=True)
     mine = {}
     for name, table in made.items():
         path = shutil.copytree(table["path"], copies / Path(table["path"]).name)
         mine[name] = {**table, "path": str(path)}
-    if release.jars:
-        listing = copies / "tables.json"
-        listing.write_text(json.dumps(mine), encoding="utf-8")
-        done = _run([python, *_TRY, release.engine, str(listing), release.jars], 1800)
-        lines = [json.loads(line) for line in done.splitlines() if line.startswith('{"table"')]
-        for line in lines:
-            yield line["table"], _judged(line["found"], made[line["table"]])
-        return
-    for name, table in mine.items():
-        arguments = [release.engine, table["path"], json.dumps(table["columns"]), json.dumps(table["types"])]
-        done = _run([python, *_TRY, *arguments], 120)
-        found = {line["way"]: line["found"] for line in map(json.loads, done.splitlines())}
-        yield name, _judged(found, made[name])
+    arguments = {
+        name: [table["path"], json.dumps(table["columns"]), json.dumps(table["types"])] for name, table in mine.items()
+    }
+    ways = tuple(WAYS.get(release.engine, ("read", "append")))
+    for name, (lines, why) in _answers(release, mine, arguments, folder, "tables"):
+        found = {line["way"]: line["found"] for line in lines}
+        yield name, _judged({way: found.get(way, {"not tried": why}) for way in ways}, made[name])
 
 
 def _judged(found: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:
@@ -171,25 +229,17 @@ def _judged(found: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:
             right = result["gave"] == (1 if way == "append" else table["rows"])
             judged[way] = "OK" if right else f"wrong: {result['gave']}"
         else:
-            ((kind, why),) = result.items()
-            judged[way] = f"{kind}: {_PLACE.sub('…', why.partition(' LINE 1:')[0])}"
+            result = {kind: why.partition(" LINE 1:")[0] for kind, why in result.items()}
+            judged[way] = _without_answer(result, "not tried")
     return judged
 
 
-def _run(command: list[str], seconds: int) -> str:
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-            env={**os.environ, "TZ": "UTC"},
-            cwd=_HERE.parents[1],
-        )
-        return done.stdout
-    except subprocess.TimeoutExpired as late:
-        return late.stdout.decode() if isinstance(late.stdout, bytes) else ""
+def _run(command: list[str], seconds: float) -> tuple[str, str]:
+    """Return what a process printed, and, in few words, why it gave no more."""
+    said, why = run_bounded(command, seconds, environment={"TZ": "UTC"}, folder=_HERE.parents[1])
+    if "SIGALRM" in why:
+        why = f"it did not end within {_SECONDS:g} seconds"
+    return said, why.partition(": ")[0].removesuffix(" and no message") or "it gave no answer"
 
 
 if __name__ == "__main__":

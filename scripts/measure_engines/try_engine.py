@@ -5,7 +5,8 @@
 
 Prints, as JSON, what reading and appending gave: the rows, or why it was refused. The second form reads a table of
 ``situations.py`` in full and by predicates. Each table is tried in a process of its own, since some releases abort or
-hang; Spark and Kernel take a file of all tables.
+hang. Spark and Kernel take a file of all tables, a file to which their answers are added, the jars, and the seconds
+that a read or append may take, after which the process ends.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from __future__ import annotations
 import json
 import operator
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from functools import cache
@@ -359,6 +361,8 @@ def _spark(jars: str) -> tuple[dict[str, Try], Reader]:
         "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
     ).config("spark.jars.packages", jars)
     builder = builder.config("spark.sql.session.timeZone", "UTC")
+    # Delta reads each log in 50 parts otherwise, which takes most of the time of small tables
+    builder = builder.config("spark.databricks.delta.snapshotPartitions", "1")
     spark = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
 
     def read(path: str, columns: list[str], types: list[str]) -> Any:
@@ -380,27 +384,38 @@ def _spark(jars: str) -> tuple[dict[str, Try], Reader]:
     return {"read": read, "append": append}, rows
 
 
-def _all(file: str, ways: Mapping[str, Try], reader: Reader) -> None:
-    """Try all tables of a file in this process, and print a line for each."""
-    with open(file) as opened:
+def _all(ways: Mapping[str, Try], reader: Reader) -> None:
+    """Try all tables of a file in this process, and add a line for each answer to another file."""
+    with open(sys.argv[2]) as opened:
         tables = json.load(opened)
-    for name, table in tables.items():
-        if "predicates" in table:
-            for number, asked in enumerate([None, *table["predicates"]]):
-                line = {"way": "read", "number": number, "found": read_situation(reader, table["path"], asked)}
-                print(json.dumps({"table": name, **line}), flush=True)
-            continue
-        found = {
-            way: attempt(function, table["path"], table["columns"], table["types"]) for way, function in ways.items()
-        }
-        print(json.dumps({"table": name, "found": found}), flush=True)
+    seconds = float(sys.argv[5])
+    with open(sys.argv[3], "a") as answers:
+        print(
+            file=answers, flush=True
+        )  # shows that this process has started; ends a line that another one left half written
+        for name, table in tables.items():
+            for line in _lines(table, ways, reader, seconds):
+                print(json.dumps({"table": name, **line}), file=answers, flush=True)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _lines(table: Mapping[str, Any], ways: Mapping[str, Try], reader: Reader, seconds: float) -> Iterator[Any]:
+    """Yield the answers about one table."""
+    if "predicates" in table:
+        for number, asked in enumerate([None, *table["predicates"]]):
+            signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal ends the process
+            yield {"way": "read", "number": number, "found": read_situation(reader, table["path"], asked)}
+        return
+    for way, function in ways.items():
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal ends the process
+        yield {"way": way, "found": attempt(function, table["path"], table["columns"], table["types"])}
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "spark":
-        _all(sys.argv[2], *_spark(sys.argv[3]))
+        _all(*_spark(sys.argv[4]))
     elif sys.argv[1] == "kernel":
-        _all(sys.argv[2], WAYS["kernel"], READERS["kernel"]["read"])
+        _all(WAYS["kernel"], READERS["kernel"]["read"])
         os._exit(0)
     elif len(sys.argv) == 4:
         engine, where = sys.argv[1:3]

@@ -353,15 +353,15 @@ def read(engine: str, location: str, where: str | None, options: Mapping[str, st
         raise
     except BaseException as error:  # a panic of Rust is no Exception
         message = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        if _is_of_network(error, message):
+        if isinstance(error, (ConnectionError, TimeoutError)) or is_of_network(message):
             return {"failed": f"it needs the network: {message}", "missing": True}
         return {"failed": message}
     return asdict(digest)
 
 
-def _is_of_network(error: BaseException, message: str) -> bool:
-    """Return True if a server could not be reached, which says nothing about the table."""
-    return isinstance(error, (ConnectionError, TimeoutError)) or any(text in message.lower() for text in _UNREACHABLE)
+def is_of_network(message: str) -> bool:
+    """Return True if a message says that a server could not be reached, which says nothing about the table."""
+    return any(text in message.lower() for text in _UNREACHABLE)
 
 
 def main() -> None:

@@ -1,0 +1,136 @@
+"""Measuring engines with faults: fake packages that really hang, abort or fill memory, in processes of their own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_delta_provider.jobs.migrations import try_engines
+from scripts.measure_engines import __main__ as measuring
+from scripts.measure_engines.releases import Measured
+
+_ROWS = ['{"id": 1}', '{"id": 2}']
+_FAULTS = """
+import os, time
+
+def read(path):
+    kind = os.path.basename(path)
+    if kind == "hangs":
+        time.sleep(600)
+    if kind == "aborts":
+        os.abort()
+    taken = []
+    while kind == "memory":
+        taken.append(b"x" * (16 << 20))
+    if kind == "network":
+        raise OSError("error sending request for url (http://store.invalid/t)")
+    return [{"id": 2}, {"id": 1}]
+"""
+_DAFT = """
+from faults import read
+
+def read_deltalake(path):
+    return Frame(path)
+
+class Frame:
+    def __init__(self, path): self.path = path
+    def to_arrow(self): return self
+    def to_pylist(self): return read(self.path)
+"""
+_SPARK = """
+from faults import read
+
+class SparkSession:
+    def __getattr__(self, name): return lambda *_: self
+    def load(self, path): return Frame(path)
+    read = property(lambda self: self)
+
+class Frame:
+    def __init__(self, path): self.path = path
+    def select(self, *_): return self
+    def collect(self): return [Row(row) for row in read(self.path)]
+
+class Row(dict):
+    def asDict(self, recursive): return dict(self)
+
+SparkSession.builder = SparkSession()
+"""
+_FOUND = {
+    "hangs": "not measured: it did not end within 8 seconds",
+    "aborts": "not measured: its process was ended by SIGABRT",
+    "right": "OK",
+    "memory": "not measured: it took more than half of the memory that it may have, 0.4 GB",
+    "network": "not measured: OSError: error sending request for url (http://store.invalid/t)",
+    "right too": "OK",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with environments of two fake engines."""
+    packages = tmp_path / "packages"
+    (packages / "pyspark").mkdir(parents=True)
+    (packages / "faults.py").write_text(_FAULTS)
+    (packages / "daft.py").write_text(_DAFT)
+    (packages / "pyspark" / "__init__.py").touch()
+    (packages / "pyspark" / "sql.py").write_text(_SPARK)
+    for engine in ("daft", "spark"):
+        place = tmp_path / "environments" / f"Fake-{engine}"
+        (place / "bin").mkdir(parents=True)
+        (place / ".installed").touch()
+        python = place / "bin" / "python"
+        python.write_text(f'#!/bin/sh\nPYTHONPATH="{packages}" exec "{sys.executable}" "$@"\n')
+        python.chmod(0o755)
+    monkeypatch.setattr(measuring, "_SECONDS", 8)
+    monkeypatch.setattr(try_engines, "memory_limit", lambda: 800_000_000)
+    return tmp_path
+
+
+def situations_named(*names: str) -> dict[str, dict[str, Any]]:
+    return {name: {"path": f"/tables/{name}", "predicates": [], "expected": [_ROWS]} for name in names}
+
+
+@pytest.mark.parametrize("engine", ["daft", "spark"])
+def test_each_fault_is_one_cell_with_its_reason(folder: Path, engine: str) -> None:
+    release = Measured("Fake", engine, engine, (), jars="some:jar:1" if engine == "spark" else "")
+
+    found = dict(measuring._reads(release, situations_named(*_FOUND), folder))
+
+    assert found == {name: {"read, all": outcome} for name, outcome in _FOUND.items()}
+
+
+def test_run_that_was_cut_off_goes_on_where_it_was(folder: Path) -> None:
+    release = Measured("Fake", "spark", "spark", (), jars="some:jar:1")
+    dict(measuring._reads(release, situations_named("right"), folder))
+    kept = folder / "answers" / "Fake-spark-situations.jsonl"
+    kept.write_text(kept.read_text().replace('\\"id\\": 2', '\\"id\\": 7') + '{"table": "right t')
+
+    found = dict(measuring._reads(release, situations_named("right", "right too"), folder))
+
+    assert found["right too"] == {"read, all": "OK"}
+    assert found["right"] == {"read, all": 'wrong: {"id": 7} instead of {"id": 2}'}
+
+
+def test_engine_that_does_not_start_is_tried_once(folder: Path) -> None:
+    (folder / "packages" / "pyspark" / "sql.py").write_text(
+        "import os\nopen('{}', 'a').write('x')\nos._exit(9)".format(folder / "starts")
+    )
+    release = Measured("Fake", "spark", "spark", (), jars="some:jar:1")
+
+    found = dict(measuring._reads(release, situations_named("a", "b", "c", "d"), folder))
+
+    assert set(map(str, found.values())) == {str({"read, all": "not measured: its process ended with code 9"})}
+    assert (folder / "starts").read_text() == "x"
+
+
+def test_tables_of_features_have_the_reason_too(folder: Path) -> None:
+    (folder / "hangs").mkdir()
+    table = {"path": str(folder / "hangs"), "columns": ["id"], "types": ["integer"], "rows": [[1, "1"]]}
+    release = Measured("Fake", "spark", "spark", (), jars="some:jar:1")
+
+    found = dict(measuring._tries(release, {"columnMapping": table}, folder))
+
+    assert found["columnMapping"] == dict.fromkeys(("read", "append"), "not tried: it did not end within 8 seconds")
