@@ -154,11 +154,24 @@ def _renamed(values: Json, names: Mapping[str, str]) -> Json:
 def _partition_values(situation: Situation) -> Iterator[Correction]:
     metadata = Metadata.from_json(situation.table.metadata)
     names = physical_names(metadata) if metadata.properties.is_mapped else {}
-    yield from _for_all(
+    columns = {names.get(name, name): name for name in metadata.partition_columns}
+    for correction in _for_all(
         situation,
         Cure.PARTITION_VALUES,
         lambda add: ({"partitionValues": values} for values in _better_values(situation, metadata, names, add)),
-    )
+    ):
+        values = [(_read_values(change.before), _read_values(change.after)) for change in correction.changes]
+        seen = [
+            name for key, name in columns.items() if any(before.get(key) != after.get(key) for before, after in values)
+        ]
+        sees = (f"These columns then have other values: {', '.join(seen)}.",) if seen else ()
+        yield replace(correction, sees=sees)
+
+
+def _read_values(known: Sequence[Any]) -> Json:
+    """Return the partition values that readers see: a missing value and an empty one are NULL."""
+    values = known[0] if known and isinstance(known[0], dict) else {}
+    return {name: _as_text(value) for name, value in values.items() if value not in (None, "")}
 
 
 def _better_values(situation: Situation, metadata: Metadata, names: Mapping[str, str], add: Json) -> Iterator[Json]:

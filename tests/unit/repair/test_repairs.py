@@ -7,7 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from deltalake import write_deltalake
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.repair.cures import visible_columns
@@ -159,6 +161,21 @@ def test_fields_that_are_null_are_no_part_of_a_correction(tmp_path: Path) -> Non
     assert {change.place[-1] for change in correction.changes} == {"size"}
     assert len(correction.changes) == len(files)
     assert plan.left == ()
+
+
+def test_partition_values_that_readers_see_again_are_named(tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    write_deltalake(place, pyarrow.table({"id": [1, 2], "p": ["a b", "50%"]}), partition_by=["p"])
+    first = place / "_delta_log" / f"{0:020d}.json"
+    adds = [action["add"] for action in map(json.loads, first.read_text().splitlines()) if "add" in action]
+    info = {"timestamp": adds[0]["modificationTime"] + 1, "operation": "WRITE", "engineInfo": "an engine"}
+    damage = [{"commitInfo": info}, *({"add": {**add, "partitionValues": {}, "dataChange": False}} for add in adds)]
+    first.with_name(f"{1:020d}.json").write_text("".join(f"{json.dumps(action)}\n" for action in damage))
+    session = python_session()
+    plan = Planning(session, session.open_table(str(place)), "log", ()).plan()
+    assert isinstance(plan, RepairPlan)
+    assert [step.get("sees") for step in plan.to_json()["steps"]] == [["These columns then have other values: p."]]
+    assert "Readers see the same rows as before." not in plan.to_json()["notes"]
 
 
 def test_a_plan_is_the_same_after_commits_that_do_not_concern_it(tmp_path: Path) -> None:
