@@ -186,6 +186,17 @@ def test_bounds_that_exclude_a_value_are_an_error_with_a_predicate_that_loses_it
 
 
 @pytest.mark.parametrize(
+    ("values", "bound", "predicate"),
+    [((0.1, 0.5), (0.1, 0.5), None), ((0.1, 0.1), (0.1, 0.1), ">="), ((0.7, 1.0), (0.7, 1.0), "<=")],
+)
+def test_bounds_of_floats_hide_rows_of_a_column_that_was_widened_to_double(tmp_path, values, bound, predicate):
+    report = one(tmp_path, "double", of(pa.float32(), *values), *bound)
+    assert told(report) == ([] if predicate is None else [("DF14", Severity.WARNING)])
+    if predicate is not None:
+        assert f"x {predicate} {pa.scalar(values[0], pa.float32()).as_py()!r} returns" in only(report).message
+
+
+@pytest.mark.parametrize(
     ("kind", "values", "low", "high", "severity"),
     [
         ("long", of(pa.int64(), 1, 1049), 1, 100_000, Severity.ERROR),

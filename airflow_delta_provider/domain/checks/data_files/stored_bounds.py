@@ -52,6 +52,7 @@ class BoundKind:
     :param is_text: True for strings
     :param is_answered: True if Delta Spark answers MIN and MAX from bounds of this type
     :param ancient: value before which calendars matter; None for other types
+    :param is_widened: True for floats in a column of doubles: the log has their bounds as floats, with fewer digits
     """
 
     stored: Decode
@@ -63,6 +64,7 @@ class BoundKind:
     is_answered: bool = False
     is_unsigned: bool = False
     ancient: int | None = None
+    is_widened: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -177,6 +179,8 @@ def _fractions(element: SchemaElement, data_type: DataType) -> BoundKind | None:
     logged: Callable[[Any], Any] = _logged_double
     decode: Decode | None
     if element.physical_type is PhysicalType.FLOAT and _kind(element) is None:
+        if str(data_type) == "double":
+            return BoundKind(_float, _logged_double, _plain, is_widened=True)
         decode, logged = _float, _logged_float
     elif element.physical_type is PhysicalType.DOUBLE and str(data_type) == "double":
         decode = _double
