@@ -221,3 +221,35 @@ def test_number_that_changed_of_several_files_is_open_until_all_have_the_earlier
         table.commit("COMPUTE STATS", {"add": add})
         found = [finding for finding in audited(table.commits) if finding.code == code and finding.is_open]
         assert sum(1 + (finding.alike or 0) for finding in found) == len(before) - number
+
+
+def _remove(add: Any) -> Any:
+    known = {key: add[key] for key in ("path", "partitionValues", "size", "deletionVector") if key in add}
+    return {"remove": {**known, "deletionTimestamp": 1, "dataChange": True, "extendedFileMetadata": True}}
+
+
+VECTOR = {"storageType": "i", "pathOrInlineDv": "x", "sizeInBytes": 40, "cardinality": 2}
+
+
+@pytest.mark.parametrize(
+    ("code", "table", "broken"),
+    [
+        ("AC10", histories.with_vectors, lambda add: {**add, "stats": None, "deletionVector": VECTOR}),
+        ("AC21", histories.with_vectors, lambda add: {**add, "deletionVector": VECTOR}),
+        ("AC13", histories.vectors_off, lambda add: {**add, "deletionVector": VECTOR}),
+        ("LG04", histories.with_vectors, lambda add: {**add, "deletionVector": VECTOR}),
+        ("AC23", histories.plain, lambda add: {**add, "path": f"./{add['path']}"}),
+        ("AC27", histories.plain, lambda add: {**add, "path": f"_hidden/{add['path']}"}),
+    ],
+)
+def test_damage_of_several_files_is_open_until_the_last_of_them_is_gone(code: str, table: Any, broken: Any) -> None:
+    written = table().append(files=3)
+    before = list(written.now.files.values())[-3:]
+    wrong = [broken(add) for add in before]
+    gone = [_remove(add) for add in before if code not in ("AC23", "LG04")]
+    written.commit("DELETE", *gone, *({"add": add} for add in wrong))
+    for number in range(len(wrong) + 1):
+        found = [finding for finding in audited(written.commits) if finding.code == code and finding.is_open]
+        assert sum(1 + (finding.alike or 0) for finding in found) == len(wrong) - number
+        if number < len(wrong):
+            written.commit("DELETE", _remove(wrong[number]))

@@ -130,7 +130,6 @@ def _wrong_cardinality(added: list[LiveFile]) -> Iterator[Finding]:
                 deleted=vector.cardinality,
                 rows=rows,
             )
-            return
 
 
 def _broken(added: list[LiveFile]) -> Iterator[Finding]:
@@ -148,7 +147,6 @@ def _broken(added: list[LiveFile]) -> Iterator[Finding]:
                 path=file.path,
                 problem=Prose(visible(str(error))),
             )
-            return
 
 
 @on_demand(DELETION_VECTOR_WITHOUT_FEATURE)
@@ -199,7 +197,6 @@ def _not_enabled(transition: Transition, added: list[LiveFile]) -> Iterator[Find
             path=file.path,
             property=ENABLE_DELETION_VECTORS,
         )
-        return
 
 
 def _is_same(one: DeletionVector, other: DeletionVector) -> bool:

@@ -236,7 +236,6 @@ def _hidden(commit: Commit) -> Iterator[Finding]:
     for file in commit.adds:
         if "_" in file.path and (folder := hidden_folder(file.path)) is not None and not _is_change_data(file, commit):
             yield HIDDEN_FILE.found("The commit adds {path}, in the folder {folder}.", path=file.path, folder=folder)
-            return
 
 
 def _is_change_data(file: LiveFile, commit: Commit) -> bool:
@@ -274,7 +273,6 @@ def check_paths(twice: Iterable[tuple[str, str]]) -> Iterator[Finding]:
         yield LIVE_UNDER_TWO_PATHS.found(
             "The commit adds {path}. It is the same file as {other}, which is also live.", path=path, other=other
         )
-        return
 
 
 def _is_absolute(path: str) -> bool:

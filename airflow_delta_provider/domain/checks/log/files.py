@@ -210,15 +210,17 @@ def _file_twice(commit: Commit) -> Iterator[Finding]:
     keys = [file.key for file in commit.adds] + [file.key for file in commit.removes]
     if len(set(keys)) == len(keys):
         return
-    path, vector = next(key for key, times in Counter(keys).items() if times > 1)
-    added = sum(1 for file in commit.adds if file.key == (path, vector))
-    removed = keys.count((path, vector)) - added
-    what = "both adds and removes {path}" if added and removed else "adds {path} {times} times"
-    if not added:
-        what = "removes {path} {times} times"
-    yield FILE_TWICE.found(
-        f"The commit {what}{' with the same deletion vector' if vector else ''}.", path=path, times=added + removed
-    )
+    adds = Counter(file.key for file in commit.adds)
+    for (path, vector), times in Counter(keys).items():
+        if times == 1:
+            continue
+        added = adds[path, vector]
+        what = "both adds and removes {path}" if 0 < added < times else "adds {path} {times} times"
+        if not added:
+            what = "removes {path} {times} times"
+        yield FILE_TWICE.found(
+            f"The commit {what}{' with the same deletion vector' if vector else ''}.", path=path, times=times
+        )
 
 
 @on_transition(FILE_TWICE)
@@ -233,15 +235,13 @@ def _removed_twice(transition: Transition) -> Iterator[Finding]:
     if len({path for path, _ in keys}) == len(keys):
         return
     times = Counter(path for path, _ in keys)
-    for path, _ in sorted(transition.not_live):
-        if times[path] > 1:
-            yield FILE_TWICE.found(
-                "The commit removes {path} {times} times, with different deletion vectors.",
-                path=path,
-                subject="remove",
-                times=times[path],
-            )
-            return
+    for path in sorted({path for path, _ in transition.not_live if times[path] > 1}):
+        yield FILE_TWICE.found(
+            "The commit removes {path} {times} times, with different deletion vectors.",
+            path=path,
+            subject="remove",
+            times=times[path],
+        )
 
 
 TWO_DELETION_VECTORS = FAMILY.of(Scope.STATE).error(
@@ -259,26 +259,22 @@ TWO_DELETION_VECTORS = FAMILY.of(Scope.STATE).error(
 
 @on_transition(TWO_DELETION_VECTORS)
 def _two_vectors(transition: Transition) -> Iterator[Finding]:
-    """Yield a finding about a file that the commit itself adds with several deletion vectors."""
+    """Yield findings about files that the commit itself adds with several deletion vectors."""
     adds = transition.commit.adds
     if len({file.path for file in adds}) == len(adds):
         return
     added: dict[str, LiveFile] = {}
-    for file in adds:
-        other = added.setdefault(file.path, file)
-        if other.key != file.key:
-            yield _live_twice(file)
-            return
+    twice = {file.path: file for file in adds if added.setdefault(file.path, file).key != file.key}
+    yield from map(_live_twice, twice.values())
 
 
 @on_demand(TWO_DELETION_VECTORS)
 def check_live_vectors(live: Sequence[LiveFile]) -> Iterator[Finding]:
-    """Yield a finding if a commit makes a file live twice.
+    """Yield a finding for each file that a commit makes live twice.
 
     :param live: files that are live after it with another deletion vector, under a path that it adds
     """
-    for file in live[:1]:
-        yield _live_twice(file)
+    yield from map(_live_twice, {file.path: file for file in live}.values())
 
 
 def _live_twice(file: LiveFile) -> Finding:
