@@ -34,7 +34,7 @@ def plans_of(path: Path, code: str) -> dict[str, Any]:
 def test_a_plan_goes_from_task_to_task(tmp_path: Path) -> None:
     plans = plans_of(tmp_path, "CM07")
     (plan,) = plans.values()
-    assert [step["heals"] for step in plan["steps"]] == [["CM07 maxColumnId below a column's id of version 4: extra"]]
+    assert [step["heals"] for step in plan["steps"]] == [["CM07 maxColumnId below a column's id (version 4): extra"]]
     apply = DeltaApplyRepairOperator(task_id="apply", plan=plans, table=plan["table"])
     assert apply.request(Run().context).options.plan == (plan,)
 
