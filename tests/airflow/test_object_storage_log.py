@@ -195,13 +195,19 @@ class SlowStore(AsyncFileSystem):
         return self._inner.ls(path, detail)
 
 
-@pytest.mark.parametrize("lost", [None, 150])
-def test_first_look_at_a_long_log_asks_for_many_commits_at_once(monkeypatch: pytest.MonkeyPatch, lost: int | None):
+def slow_table(monkeypatch: pytest.MonkeyPatch) -> tuple[RecordingFileSystem, SlowStore, str, TableLog]:
+    """Return a filesystem, a slow store over it, the store's connection, and the log of a new table."""
     inner = RecordingFileSystem()
     store = SlowStore(inner)
     conn_id = attach_store(monkeypatch, store)
     log = TableLog(f"/{conn_id}/t", inner)
     log.commit(0, protocol("typeWidening"), metadata())
+    return inner, store, conn_id, log
+
+
+@pytest.mark.parametrize("lost", [None, 150])
+def test_first_look_at_a_long_log_asks_for_many_commits_at_once(monkeypatch: pytest.MonkeyPatch, lost: int | None):
+    inner, store, conn_id, log = slow_table(monkeypatch)
     for version in range(1, 300):
         log.commit(version, append())
     if lost is None:
@@ -218,11 +224,7 @@ def test_first_look_at_a_long_log_asks_for_many_commits_at_once(monkeypatch: pyt
 
 @pytest.mark.parametrize("lost", [None, 150])
 def test_many_commits_since_the_last_look_are_requested_at_once(monkeypatch: pytest.MonkeyPatch, lost: int | None):
-    inner = RecordingFileSystem()
-    store = SlowStore(inner)
-    conn_id = attach_store(monkeypatch, store)
-    log = TableLog(f"/{conn_id}/t", inner)
-    log.commit(0, protocol("typeWidening"), metadata())
+    _, store, conn_id, log = slow_table(monkeypatch)
     table_log = ObjectStorageLog(f"memory://{conn_id}/t", conn_id)
     (first,) = LogFollower(table_log).read().heads
     for version in range(1, 300):
