@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.table_name import TableName, is_catalog_name
 from airflow_delta_provider.domain.text import close_names
 from airflow_delta_provider.jobs.delta.session import DeltaSession
-from airflow_delta_provider.jobs.process import has_pyspark
+from airflow_delta_provider.jobs.process import has_java, has_pyspark
 from airflow_delta_provider.jobs.storage.errors import NoStorageError
 from airflow_delta_provider.jobs.storage.storages import Storages
 
@@ -132,12 +131,6 @@ def opened(choice: EngineChoice, invocation: Invocation, terminal: Terminal, *, 
     if not (invocation.as_jobs or jvm_is_there()):
         terminal.note("Starting Spark." if choice.why == _ASKED else f"Starting Spark: {choice.why}.")
     yield from _on_spark(invocation, terminal, delta=delta)
-
-
-def has_java() -> bool:
-    """Return True if Spark's scripts find Java: below ``JAVA_HOME``, or without it on the path."""
-    home = os.environ.get("JAVA_HOME")
-    return shutil.which("java", path=os.path.join(home, "bin") if home else None) is not None
 
 
 def jvm_is_there() -> bool:

@@ -163,6 +163,14 @@ def has_pyspark() -> bool:
     return find_spec("pyspark") is not None and find_spec("py4j") is not None
 
 
+def has_java() -> bool:
+    """Return True if Spark's scripts find Java: below ``JAVA_HOME``, or without it on the path."""
+    import shutil  # late: it loads libraries of compression
+
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=os.path.join(home, "bin") if home else None) is not None
+
+
 @cache
 def have(*modules: str) -> bool:
     """Import modules; return True if all of them are installed."""

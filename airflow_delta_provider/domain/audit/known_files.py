@@ -1,4 +1,4 @@
-"""The live files of a table in about 10 bytes each: enough to continue an audit without reading its log again."""
+"""The live files of a table in about 14 bytes each: enough to continue an audit without reading its log again."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Checks each commit of an audit, with the table's state before and after it.
 
-Opens violations, and closes those that the commit fixes.
+Opens violations, and closes fixed ones.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def engines_of(fleet: TableFleet, writers: RecentWriters) -> tuple[tuple[Profile
 def kept_engines(
     before: Demands, after: Demands, fleet: TableFleet, writers: RecentWriters
 ) -> tuple[tuple[Member, Finding], ...]:
-    """Return the engines that a fleet file keeps and a change locks out or may lock out; first those that misread.
+    """Return the engines of a fleet file that a change makes misread, or locks out or may lock out, in this order.
 
     It keeps the engines of its policy, and recent writers about which the policy does not decide. If an engine only has
     to keep reading, its writes do not count.
@@ -346,8 +346,8 @@ def _found(
         parts.append(_UNVERSIONED if unversioned else _SENTENCES[outcome, is_change])
         parts.append(" ({sources}).")
         features = list(dict.fromkeys(reason.subject for reason in by_feature if reason.subject))
-        known = tuple(f"{feature}: " for feature in features)  # a type change names its feature, too
-        named = [f for f, start in zip(features, known) if not any(other.startswith(start) for other in features)]
+        # A type change names its feature, too.
+        named = [name for name in features if not any(other.startswith(f"{name}: ") for other in features)]
         facts["features"] = named or ["the protocol"]
         facts["sources"] = Prose("; ".join(dict.fromkeys(reason.source for reason in by_feature)))
     if cases:

@@ -105,6 +105,10 @@ def _statement(source: str, where: str | None) -> str:
     return f"SELECT * FROM {source}" + (f" WHERE {where}" if where else "")
 
 
+def _duckdb_literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _text_literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
@@ -176,7 +180,7 @@ def _duckdb(location: str, where: str | None, options: Mapping[str, str]) -> Ite
     if _is_s3(location):
         _load(connection, "httpfs", duckdb.Error)
         connection.execute(duckdb_secret(S3Access.of(options)))
-    found = connection.execute(_statement(f"delta_scan('{location.replace(chr(39), chr(39) * 2)}')", where))
+    found = connection.execute(_statement(f"delta_scan({_duckdb_literal(location)})", where))
     try:
         batches = found.fetch_record_batch(65_536)
     except OSError as error:  # its errors about tables are no OSError
@@ -195,7 +199,7 @@ def duckdb_secret(access: S3Access) -> str:
         "ENDPOINT": host,
         "URL_STYLE": "path" if host else "",
     }
-    known = [f"{name} '{value.replace(chr(39), chr(39) * 2)}'" for name, value in parts.items() if value]
+    known = [f"{name} {_duckdb_literal(value)}" for name, value in parts.items() if value]
     if scheme == "http":
         known.append("USE_SSL false")
     return f"CREATE SECRET ({', '.join(['TYPE s3', *known])})"
@@ -270,8 +274,7 @@ def _sail(location: str, where: str | None, options: Mapping[str, str]) -> Itera
         if access.endpoint.startswith("http://"):
             os.environ["AWS_ALLOW_HTTP"] = "true"
     _, spark = _sail_session()
-    frame = spark.read.format("delta").load(location)
-    yield from (frame.where(where) if where else frame).toArrow().to_batches()
+    yield from _by_spark(spark, location, where)
 
 
 @cache
@@ -283,7 +286,6 @@ def _sail_session() -> tuple[Any, Any]:
     server = SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
     spark = SparkSession.builder.remote(f"sc://127.0.0.1:{server.listening_address[1]}").getOrCreate()
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
     return server, spark
 
 
@@ -295,6 +297,11 @@ def _spark(location: str, where: str | None, options: Mapping[str, str]) -> Iter
         spark = load("jobs.spark.session:own_session")("try-engines", settings={"spark.ui.enabled": "false"})
     except Exception as error:
         raise NotTriedError(f"Spark does not start: {' '.join(str(error).split())}") from error
+    yield from _by_spark(spark, location, where)
+
+
+def _by_spark(spark: Any, location: str, where: str | None) -> Iterator[Any]:
+    """Yield the rows of a table, read by a session of Spark or of an engine with its interface."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     frame = spark.read.format("delta").load(location)
     yield from (frame.where(where) if where else frame).toArrow().to_batches()

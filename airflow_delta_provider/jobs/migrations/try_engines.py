@@ -34,7 +34,7 @@ from airflow_delta_provider.domain.request.check_options import TRIED, TryEngine
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.table_name import normal_location
 from airflow_delta_provider.jobs.delta.session import DeltaSession
-from airflow_delta_provider.jobs.process import Progress, Timings
+from airflow_delta_provider.jobs.process import Progress, Timings, has_java
 from airflow_delta_provider.jobs.storage.local_storage import local_path
 
 _READER = "airflow_delta_provider.jobs.migrations.engine_reader"
@@ -94,8 +94,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
 
 def installed() -> tuple[str, ...]:
     """Return the engines whose packages are installed; Delta Spark only if there is Java."""
-    has_java = shutil.which("java") or os.environ.get("JAVA_HOME")
-    return tuple(name for name in TRIED if _release(name) and (name != "delta-spark" or has_java))
+    return tuple(name for name in TRIED if _release(name) and (name != "delta-spark" or has_java()))
 
 
 def _release(engine: str) -> str | None:

@@ -241,10 +241,12 @@ class Planning:
         for finding in [f for f in open_now if Cure.DERIVED_FILE in rule_of(f).all_cures]:
             if finding not in open_now:
                 continue
-            names = self._dispensable(finding, open_now, hidden)
-            if not names:
+            dispensable = self._dispensable(finding, open_now, hidden)
+            if dispensable is None:
                 continue
-            report = self._audit((*hidden, *names), None)
+            names, report = dispensable
+            if self.level != "log":
+                report = self._audit((*hidden, *names), None)
             after = [other for other in report.findings if other.is_open]
             keys = {identity_of(other) for other in after}
             if report.verdict in (Verdict.REFUSED, Verdict.FAULT) or identity_of(finding) in keys:
@@ -256,8 +258,12 @@ class Planning:
             open_now = after
         return steps, open_now
 
-    def _dispensable(self, finding: Finding, open_now: Sequence[Finding], hidden: Sequence[str]) -> list[str]:
-        """Return the names of the files that have to be moved aside for a finding; empty if that breaks a rule.
+    def _dispensable(
+        self, finding: Finding, open_now: Sequence[Finding], hidden: Sequence[str]
+    ) -> tuple[list[str], TableReport] | None:
+        """Return the files that have to be moved aside for a finding, and the audit of the log without them.
+
+        None if that breaks a rule.
 
         An audit names one of several wrong checksums, and the next one as soon as the first is moved.
         """
@@ -267,18 +273,18 @@ class Planning:
         for _ in range(_MOST_MOVED):
             more = [name for each in following for name in self._derived_files(each) if name not in hidden]
             if not set(more) - set(names):
-                return []
+                return None
             names += [name for name in dict.fromkeys(more) if name not in names]
             try:
                 report = self._audit((*hidden, *names), None, level="log")
             except BrokenLogError:
-                return []
+                return None
             # Findings about data files may be new: the damaged file hid them.
             of_log = (f for f in report.findings if f.is_open and rule_of(f).family is rule_of(finding).family)
             following = [other for other in of_log if identity_of(other) not in known]
             if not following:
-                return names
-        return []
+                return names, report
+        return None
 
     def _note_right_statistics(self, report: TableReport) -> None:
         statistics = (report.evidence or {}).get("statistics") or {}
