@@ -7,14 +7,15 @@ from contextlib import suppress
 from typing import Any
 
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
-from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines, KnownLines
+from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines
+from airflow_delta_provider.domain.audit.fast_path.open_fields import NOTHING_OPEN, open_fields
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import UsualCommit
 from airflow_delta_provider.domain.audit.file_findings import FileFindings
 from airflow_delta_provider.domain.audit.known_files import LiveCounts
 from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
 from airflow_delta_provider.domain.audit.past import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import Restorations
-from airflow_delta_provider.domain.audit.routine_judge import UsualJudge
+from airflow_delta_provider.domain.audit.routine_judge import FastPath
 from airflow_delta_provider.domain.audit.row_tracking import (
     RowTrackingAudit,
 )
@@ -66,7 +67,6 @@ class HistoryAudit:
         shortcuts: bool = True,
     ) -> None:
         self._replay = replay
-        self._shortcuts = shortcuts
         self._log = log or PastLog()
         begun_late = base is not None
         self.knows_files = base is None or base.files is not None
@@ -74,9 +74,11 @@ class HistoryAudit:
         self._violations = Violations()
         self._restorations = Restorations(self._log, begun_late)
         self._changes = ChangeJudge(self._log)
-        self._tracking = RowTrackingAudit(self._log, begun_late, follow, shortcuts=shortcuts)
+        fields = open_fields() if shortcuts else NOTHING_OPEN
+        self._shortcuts = bool(fields.in_lines)
+        self._tracking = RowTrackingAudit(self._log, begun_late, follow, shortcuts=fields.commits)
         self._files = LiveFileTracker(self._log, begun_late)
-        self._lines = KnownLines()
+        self._fast_path = FastPath(fields, self._violations, self._files, self._restorations, self._tracking)
         self._judge = TransitionJudge(
             self._log,
             self._violations,
@@ -84,9 +86,8 @@ class HistoryAudit:
             self._changes,
             self._tracking,
             self._files,
-            self._lines,
+            self._fast_path,
         )
-        self._usual = UsualJudge(self._violations, self._lines, self._files, self._restorations, self._tracking)
         self.events = HistoryEvents()
         """Changes of protocol and columns that the commits made."""
         self._last: Commit | UsualCommit | None = previous
@@ -162,7 +163,7 @@ class HistoryAudit:
         """
         if self._shortcuts and self._replay.is_complete:
             with suppress(Exception):  # parsing reports the faults of a damaged file
-                return self._lines.read(name, content, self._replay.head(self._version))
+                return self._fast_path.read(name, content, self._replay.head(self._version))
         return parse_commit(name, content)
 
     def take(self, version: int, actions: Sequence[Action]) -> None:
@@ -178,7 +179,9 @@ class HistoryAudit:
         commit = Commit.of(version, values)
         self._version = version
         healed = self._violations.healed
-        found, doing = self._violations.taken, None if lines is None else self._usual.doing(commit, lines, self._replay)
+        found, doing = self._violations.taken, None
+        if lines is not None:
+            doing = self._fast_path.doing(commit, lines, self._replay)
         if self._replay.is_complete:
             transition = apply_commit(self._replay, commit, values, self._previous)
             self._judge.judge(transition, self._replay.files, actions)
@@ -190,7 +193,7 @@ class HistoryAudit:
             self._violations.date(version, commit.provenance["timestamp"])
         self._last = commit
         if lines is not None and doing is not None and self._violations.taken == found:
-            self._usual.learn(lines, self._replay.head(version), doing)
+            self._fast_path.learn(lines, self._replay.head(version), doing)
 
     def take_usual(self, contents: Sequence[bytes]) -> Iterator[UsualCommit]:
         """Take the next commits while they do the same as earlier commits without findings.
@@ -202,7 +205,7 @@ class HistoryAudit:
         begun, previous = self._version, self._previous
         if not (self._replay.is_complete and self.knows_files) or previous is None or previous.version != begun:
             return
-        for commit in self._usual.take(contents, self._replay, previous, self._replay.head(begun)):
+        for commit in self._fast_path.take(contents, self._replay, previous, self._replay.head(begun)):
             self._version += 1
             self._last = commit
             yield commit

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines, KnownLines
+from airflow_delta_provider.domain.audit.fast_path.open_fields import OpenFields
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import (
     REWRITING,
     Change,
@@ -17,16 +18,18 @@ from airflow_delta_provider.domain.audit.fast_path.routine_commits import (
 )
 from airflow_delta_provider.domain.audit.known_files import KnownFiles, path_checksum
 from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
+from airflow_delta_provider.domain.audit.past import FOREIGN_FILES
 from airflow_delta_provider.domain.audit.restore_detection import Restorations
 from airflow_delta_provider.domain.audit.row_tracking import MISSING_IDS, RowTrackingAudit
 from airflow_delta_provider.domain.audit.saved_state import AuditState
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.delta.commit import Action, Commit
+from airflow_delta_provider.domain.delta.features.columns import KEY as IDENTITY_KEY
 from airflow_delta_provider.domain.delta.features.log import CLUSTERING_DOMAIN, DOMAIN
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.log_files import is_absolute
 from airflow_delta_provider.domain.delta.row_tracking import high_water_mark_of
-from airflow_delta_provider.domain.delta.table_state import Replay, TableState
+from airflow_delta_provider.domain.delta.table_state import Replay, TableState, Transition
 from airflow_delta_provider.domain.report.report import Severity
 
 
@@ -117,44 +120,66 @@ class Touching:
         return file.deletion_vector is not None or given_before or self._gone[checksum] > 0
 
 
-class UsualJudge:
-    """Learns the kinds of usual commits, and takes commits of these kinds.
+class FastPath:
+    """The fast path of an audit: skips checks of lines and commits that match the pattern of correct earlier ones.
 
+    :param fields: fields that patterns may leave open
     :param violations: open violations; if a commit may fix one of them, commits are checked one by one
-    :param lines: patterns of known lines
     :param files: tracker of the files
     """
 
     def __init__(
         self,
+        fields: OpenFields,
         violations: Violations,
-        lines: KnownLines,
         files: LiveFileTracker,
         restorations: Restorations,
         tracking: RowTrackingAudit,
     ) -> None:
         self._violations = violations
-        self._lines = lines
         self._files = files
         self._restorations = restorations
         self._tracking = tracking
+        self._lines = KnownLines(fields)
+        self._takes_commits = fields.commits
+
+    def read(self, name: str, content: bytes, before: TableState) -> Sequence[Action]:
+        """Read a commit file. Lines that match a pattern are not parsed.
+
+        :param before: the state before it
+        :raises BrokenLogError: if a line is not an action
+        """
+        return self._lines.read(name, content, before)
+
+    def learn_lines(self, lines: CommitLines, transition: Transition, is_right: Callable[[Action], bool]) -> None:
+        """Learn the patterns of lines from a checked commit.
+
+        Names of columns in the files of a copied table are not checked, so nothing is learned from it.
+
+        :param is_right: returns True if an action has no finding, whichever commit it is in
+        """
+        if transition.commit.info.get("operation") not in FOREIGN_FILES:
+            self._lines.learn(lines, transition.after, is_right)
 
     def doing(self, commit: Commit, lines: CommitLines, replay: Replay) -> Doing | None:
         """Return the kind of a usual commit; None if it is unusual.
 
-        In a usual commit, all lines except commitInfo match patterns.
+        In a usual commit, all lines except commitInfo match patterns. Values of identity columns are compared with the
+        high water marks, which no pattern has.
 
         :param replay: replay of the state before it
         """
-        if len(lines.unknown) != 1 or commit.first_kind != "commitInfo" or self._violations.is_waiting:
+        if not self._takes_commits or self._violations.is_waiting or not replay.is_complete:
+            return None
+        metadata = replay.head(commit.version - 1).metadata
+        if len(lines.unknown) != 1 or commit.first_kind != "commitInfo" or IDENTITY_KEY in metadata.schema_string:
             return None
         change = change_by(commit.adds, commit.removes, replay.files)
         if change is None:
             return None
         if change.effect is Effect.REWRITE and commit.operation not in REWRITING:
             return None
-        enabled = replay.head(commit.version - 1).metadata.properties.deletion_vectors
-        if change.effect is Effect.DELETE_ROWS and not enabled:
+        if change.effect is Effect.DELETE_ROWS and not metadata.properties.deletion_vectors:
             return None
         return doing_of(change, commit.domains, commit.transactions)
 
@@ -175,7 +200,7 @@ class UsualJudge:
         :param head: the state before them, without files
         """
         violations, version = self._violations, before.version
-        if violations.is_waiting or violations.any_open(MISSING_IDS):
+        if not self._takes_commits or violations.is_waiting or violations.any_open(MISSING_IDS):
             return
         timestamp = before.info.get("inCommitTimestamp")
         for commit in self._lines.read_usual(contents, head):

@@ -12,11 +12,12 @@ from itertools import chain
 from typing import Any
 
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge, unless_restored
-from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines, KnownLines
+from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines
 from airflow_delta_provider.domain.audit.file_findings import LivePartitions
 from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
 from airflow_delta_provider.domain.audit.past import PastLog, needing
 from airflow_delta_provider.domain.audit.restore_detection import Restorations, Restored
+from airflow_delta_provider.domain.audit.routine_judge import FastPath
 from airflow_delta_provider.domain.audit.row_tracking import (
     MISSING_IDS,
     WRONG_IDS,
@@ -103,7 +104,7 @@ class TransitionJudge:
     :param changes: checks of changes to protocol and metadata
     :param tracking: tracker of row tracking
     :param files: tracker of the files
-    :param lines: patterns of lines without findings; lines that match are not checked again
+    :param fast_path: learns the patterns of lines; lines that match are not checked again
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class TransitionJudge:
         changes: ChangeJudge,
         tracking: RowTrackingAudit,
         files: LiveFileTracker,
-        lines: KnownLines,
+        fast_path: FastPath,
     ) -> None:
         self._log = log
         self._violations = violations
@@ -122,7 +123,7 @@ class TransitionJudge:
         self._changes = changes
         self._tracking = tracking
         self._files = files
-        self._lines = lines
+        self._fast_path = fast_path
         self._partitions = LivePartitions(log)
 
     def begin(self, state: TableState, where: Where, actions: Sequence[Action]) -> None:
@@ -228,14 +229,16 @@ class TransitionJudge:
             not reported again
         :param are_new: False if the commit creates or restores the table, so that its files may hold old rows
         """
-        commit, after = transition.commit, transition.after
+        commit = transition.commit
         lines = actions if isinstance(actions, CommitLines) else None
         judged = actions if lines is None else [action for _, action in lines.unknown]
         for finding in self.descriptions(judged, transition, old):
             if finding.subject != "remove" or finding.path not in wrong:
                 self._open(Detected(finding), commit, actions)
         if lines is not None:
-            self._lines.learn(lines, after, lambda action: not any(self.descriptions([action], transition, ())))
+            self._fast_path.learn_lines(
+                lines, transition, lambda action: not any(self.descriptions([action], transition, ()))
+            )
         overwritten = check_overwritten_partitions(transition, actions)
         for finding in (*check_identity_values(transition, actions, are_new=are_new), *overwritten):
             self._open(Detected(finding, still_open_after(finding, transition)), commit, actions)
@@ -253,11 +256,7 @@ class TransitionJudge:
                 self._violations.corrected(path, transition.commit.version, _OF_ADDS - wrong)
 
     def descriptions(self, actions: Sequence[Action], transition: Transition, old: Container[str]) -> Iterator[Finding]:
-        """Yield findings about single actions.
-
-        ``fast_path/patterns.py`` skips lines like those without findings. Its patterns must cover each field that is
-        checked here.
-        """
+        """Yield findings about single actions, whose checks are registered with ``on_action`` and ``on_file``."""
         written = (finding for action in actions for finding in on_action.run(action))
         before, after, info = transition.before, transition.after, transition.commit.info
         return chain(written, self._files.descriptions(actions, before, after, old, info))

@@ -36,6 +36,8 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ("clusterId", r"trino-(?P<version>[^-]+)-.*", "Trino"),
     )
 )
+#: Fields of the signatures.
+SIGNATURES = tuple(f"commitInfo.{key}" for key in dict.fromkeys(key for key, *_ in _SIGNATURES))
 #: Engines whose commits are recognised by their signature.
 ENGINES = tuple(dict.fromkeys(name for *_, name in _SIGNATURES if name))
 

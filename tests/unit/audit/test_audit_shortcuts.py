@@ -349,7 +349,7 @@ def test_lines_are_read_right_while_another_table_learns(monkeypatch: pytest.Mon
     reading, version = begun(), table.version + 1
     waiting.append(lambda: begun(*others))
     actions = table.append().commits[-1]
-    read = reading._lines.read(str(version), content_of(actions), reading.state())
+    read = reading._fast_path.read(str(version), content_of(actions), reading.state())
     assert not waiting
     assert list(read) == actions
     assert isinstance(read, lines.CommitLines)

@@ -20,8 +20,10 @@ from airflow_delta_provider.domain.checks.check import (
     on_change,
     on_commit,
     on_demand,
+    on_file,
     on_first_commit,
     on_state,
+    on_tracked,
     on_transition,
 )
 from airflow_delta_provider.domain.checks.column_mapping import disabling
@@ -151,8 +153,8 @@ def _rules_in(folder: Path) -> list[Rule]:
 
 
 def test_each_rule_about_the_log_of_a_delta_table_has_a_check():
-    registered = [on_action, on_change, on_commit, on_first_commit, on_state, on_transition]
-    checked = set().union(on_demand.rules, *(registry.rules for registry in registered))
+    registered = [on_action, on_change, on_commit, on_demand, on_file, on_first_commit, on_state, on_tracked]
+    checked = set().union(on_transition.rules, *(registry.rules for registry in registered))
     of_logs = {Scope.STATE, Scope.COMMIT, Scope.PAIR, Scope.HISTORY}
     families = ("LG", "AC", "TF", "MD", "CM", "UT", "TW", "RT", "DF")
     rules = {rule for rule in RULES.values() if rule.scope in of_logs and rule.family.prefix in families}

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any, NamedTuple, overload
 
 from airflow_delta_provider.domain.audit.fast_path.json_pattern import LinePatterns, NoPatternError
+from airflow_delta_provider.domain.audit.fast_path.open_fields import OpenFields
 from airflow_delta_provider.domain.audit.fast_path.patterns import (
     FilePattern,
     InfoPattern,
@@ -104,11 +105,15 @@ class CommitLines(Sequence[Action]):
 
 
 class KnownLines:
-    """Patterns of the lines without findings in a table's commits."""
+    """Patterns of the lines without findings in a table's commits.
 
-    def __init__(self) -> None:
+    :param fields: fields that patterns may leave open
+    """
+
+    def __init__(self, fields: OpenFields) -> None:
+        self._fields = fields
         self._head: tuple[Any, ...] = (None, None, None)
-        self._patterns = _Patterns(Columns())
+        self._patterns = _Patterns(Columns(), fields)
 
     def read(self, name: str, content: bytes, before: TableState) -> Sequence[Action]:
         """Read a commit file.
@@ -154,7 +159,7 @@ class KnownLines:
         clustering, (protocol, metadata, known) = state.domains.get(CLUSTERING_DOMAIN), self._head
         if state.protocol is not protocol or state.metadata is not metadata or clustering != known:
             self._head = (state.protocol, state.metadata, clustering)
-            self._patterns = _patterns_of(_Head(state, clustering))
+            self._patterns = _patterns_of(_Head(state, clustering), self._fields)
         return self._patterns
 
 
@@ -185,8 +190,9 @@ class _Patterns:
     Readers are not disturbed: to learn, one thread at a time replaces values that are never modified.
     """
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, fields: OpenFields) -> None:
         self._columns = columns
+        self._fields = fields
         self._learning = Lock()
         self._known = _Known()
         self._infos: _Infos = {}
@@ -245,7 +251,7 @@ class _Patterns:
             pattern = _fitting(infos, line)
             if pattern is None and len(infos) < _MOST:
                 with suppress(NoPatternError):
-                    pattern = InfoPattern(line)
+                    pattern = InfoPattern(line, self._fields.in_info)
             if pattern is not None:
                 self._infos = {**infos, pattern: infos.get(pattern, frozenset()) | {doing}}
 
@@ -275,11 +281,13 @@ class _Patterns:
         :raises NoPatternError: if it has none
         """
         ((_, value),) = read_actions((action,))
+        fields = self._fields.in_lines
         if kind == "domainMetadata":
-            return MarkPattern(line, value)
+            return MarkPattern(line, value, fields)
         if kind == "txn":
-            return TransactionPattern(line, value)
-        return FilePattern(line, kind, value, action[kind].get("stats") if kind == "add" else None, self._columns)
+            return TransactionPattern(line, value, fields)
+        stats = action[kind].get("stats") if kind == "add" else None
+        return FilePattern(line, kind, value, stats, self._columns, fields)
 
 
 def _fitting(infos: _Infos, line: str) -> InfoPattern | None:
@@ -308,6 +316,6 @@ class _Head:
 
 
 @lru_cache(maxsize=16)
-def _patterns_of(head: _Head) -> _Patterns:
+def _patterns_of(head: _Head, fields: OpenFields) -> _Patterns:
     """Return the patterns for a head. They are cached, since tables of one owner are often alike."""
-    return _Patterns(columns_of(head.metadata) or Columns())
+    return _Patterns(columns_of(head.metadata) or Columns(), fields)

@@ -1,7 +1,7 @@
-"""Patterns of file actions without findings: matching lines need not be parsed and checked.
+"""Patterns of actions without findings: matching lines need not be parsed and checked.
 
-Rules about single actions depend on their fields and values. A pattern fixes all of these except the values left open
-here; open values are checked if a rule depends on them.
+A pattern fixes all fields and values of an action except those that are left open here. Open values are compared if a
+rule is about them: ``open_fields.py`` names these rules.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from itertools import repeat
 from operator import ge, gt
 from typing import Any, TypeVar
 
-from airflow_delta_provider.domain.audit.fast_path.json_pattern import JsonPattern, Keys, NoPatternError, Open
+from airflow_delta_provider.domain.audit.fast_path.json_pattern import Choose, JsonPattern, Keys, NoPatternError, Open
+from airflow_delta_provider.domain.checks.actions.partition_values import overwrites_by_predicate
+from airflow_delta_provider.domain.checks.check import Fields
 from airflow_delta_provider.domain.delta.column_statistics import (
     BOUNDS,
     COUNTS,
@@ -23,7 +25,7 @@ from airflow_delta_provider.domain.delta.column_statistics import (
     is_sound,
     read_statistics,
 )
-from airflow_delta_provider.domain.delta.commit import DomainMetadata
+from airflow_delta_provider.domain.delta.commit import DomainMetadata, parse_line
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.features.log import DOMAIN
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile
@@ -56,13 +58,14 @@ class MarkPattern(OpenPattern):
 
     :param line: line of a commit, with an action without findings
     :param domain: parsed action
+    :param fields: fields that may be left open
     :raises NoPatternError: if it cannot serve as a pattern for others
     """
 
     kind = "domainMetadata"
 
-    def __init__(self, line: str, domain: DomainMetadata) -> None:
-        self.pattern = JsonPattern(line, _mark)
+    def __init__(self, line: str, domain: DomainMetadata, fields: Fields) -> None:
+        self.pattern = JsonPattern(line, _within(fields, _mark))
         found = self.pattern.fits(line) if len(self.pattern.keys) == 1 else None
         mark = _MARK(domain.configuration)
         if found is None or mark is None or domain.domain != DOMAIN:
@@ -85,13 +88,14 @@ class TransactionPattern(OpenPattern):
 
     :param line: line of a commit, with an action without findings
     :param body: parsed action
+    :param fields: fields that may be left open
     :raises NoPatternError: if it cannot serve as a pattern for others
     """
 
     kind = "txn"
 
-    def __init__(self, line: str, body: Mapping[str, Any]) -> None:
-        self.pattern = JsonPattern(line, _number_of_transaction)
+    def __init__(self, line: str, body: Mapping[str, Any], fields: Fields) -> None:
+        self.pattern = JsonPattern(line, _within(fields, _number_of_transaction))
         self._body = body
         self._names = [name for _, name in self.pattern.keys]
         found = self.pattern.fits(line) if self._names else None
@@ -104,6 +108,11 @@ class TransactionPattern(OpenPattern):
         :param rows: the values of lines that fit
         """
         return [{**self._body, **dict(zip(self._names, map(int, row)))} for row in rows]
+
+
+def _within(fields: Fields, choose: Choose) -> Choose:
+    """Return ``choose`` for the given fields only; others are fixed."""
+    return lambda keys, value: choose(keys, value) if ".".join(keys[:2]) in fields else None
 
 
 def _mark(keys: Keys, value: Any) -> Open | None:
@@ -120,9 +129,10 @@ def _number_of_transaction(keys: Keys, value: Any) -> Open | None:
 _KIND = "commitInfo"
 _TIMESTAMP = "inCommitTimestamp"
 _NUMBERS_OF_INFO = frozenset({"timestamp", _TIMESTAMP, "readVersion"})
-#: Maps of strings that differ from commit to commit. Rules read neither, except for the parameters of commits that
-#: restore a version or change the metadata.
+#: Maps of strings that differ from commit to commit.
 _MAPS = frozenset({"operationParameters", "operationMetrics"})
+#: The parameter by which a commit overwrites rows or not.
+_MODE = "mode"
 #: A string that is not empty, as rules require for transaction ids.
 _SOME_TEXT = r"[^\"\\\x00-\x1f]+"
 
@@ -131,11 +141,14 @@ class InfoPattern:
     """The pattern of a ``commitInfo`` action: others differ in their times, metrics, parameters and ids.
 
     :param line: line of a commit without findings
+    :param fields: fields that may be left open
     :raises NoPatternError: if it cannot serve as a pattern for others
     """
 
-    def __init__(self, line: str) -> None:
-        self._pattern = JsonPattern(line, _choose, lambda keys: keys == (_KIND, _TIMESTAMP))
+    def __init__(self, line: str, fields: Fields) -> None:
+        if overwrites_by_predicate(parse_line(line)[_KIND]):
+            raise NoPatternError("the predicate of its overwrite decides which partitions it may write")
+        self._pattern = JsonPattern(line, _within(fields, _choose), lambda keys: keys == (_KIND, _TIMESTAMP))
         if not line.startswith(f'{{"{_KIND}":') or not self.fits(line):
             raise NoPatternError("it is unusual")
 
@@ -157,7 +170,7 @@ def _choose(keys: Keys, value: Any) -> Open | str | None:
             return _SOME_TEXT
         if name == "userMetadata" and isinstance(value, str):
             return Open.TEXT
-    if len(above) == 2 and above[1] in _MAPS and isinstance(value, str):
+    if len(above) == 2 and above[1] in _MAPS and name != _MODE and isinstance(value, str):
         return Open.TEXT
     return None
 
@@ -203,17 +216,26 @@ class FilePattern:
     :param file: parsed action
     :param stats: its statistics; None if it has none, and for a ``remove``
     :param columns: columns by their names in statistics
+    :param fields: fields that may be left open
     :raises NoPatternError: if it cannot serve as a pattern for others
     """
 
-    def __init__(self, line: str, kind: str, file: LiveFile | RemovedFile, stats: str | None, columns: Columns) -> None:
+    def __init__(
+        self,
+        line: str,
+        kind: str,
+        file: LiveFile | RemovedFile,
+        stats: str | None,
+        columns: Columns,
+        fields: Fields,
+    ) -> None:
         self.kind = kind
         self._columns = columns
         if stats and not _are_open(stats, columns):
             raise NoPatternError("its statistics are unusual")
         if ":" in file.path:
             raise NoPatternError("it may be of another table, and is judged less strictly")
-        self.pattern = JsonPattern(line, self._choose, self._needs)
+        self.pattern = JsonPattern(line, _within(fields, self._choose), self._needs)
         """Pattern of its lines, with the values that :meth:`read` needs."""
         places = {keys[1:]: place for place, keys in enumerate(self.pattern.keys)}
         self._path = places.pop(("path",), -1)

@@ -8,7 +8,6 @@ Imports ``rule`` and ``check`` of ``checks``, ``domain/delta``, ``report``, and 
 
 - A new rule about one action: copy ``WRONG_FIELD`` (``fields.py``) or ``MALFORMED_STATISTICS`` (``statistics.py``).
 - A new rule about a commit and the table before it: copy ``NO_TRANSACTION_ID`` in ``commit_info.py``.
-- A check of single actions may need a counterpart in ``domain/audit/fast_path/patterns.py``.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ NO_TRANSACTION_ID = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Commit Provenance Info
 )
 
 
-@on_transition(NO_TRANSACTION_ID)
+@on_transition(NO_TRANSACTION_ID, reads=("commitInfo.txnId", "protocol"))
 def _transaction_id(transition: Transition) -> Iterator[Finding]:
     if CATALOG_MANAGED.isdisjoint(transition.after.protocol.features):
         return
@@ -38,6 +38,7 @@ def _transaction_id(transition: Transition) -> Iterator[Finding]:
 _SOURCE = "PROTOCOL.md, Writer Requirements for In-Commit Timestamps"
 _CANNOT_BE_REPAIRED = "The log cannot be repaired; update the engine that wrote the commit."
 _pair = FAMILY.of(Scope.PAIR, _SOURCE)
+_OF_TIMESTAMPS = ("commitInfo.inCommitTimestamp", "order", "metaData", "protocol")
 
 NO_TIMESTAMP = FAMILY.of(Scope.COMMIT, _SOURCE).error(
     1,
@@ -56,7 +57,7 @@ TIMESTAMP_NOT_LATER = _pair.error(
 )
 
 
-@on_transition(NO_TIMESTAMP, TIMESTAMP_NOT_LATER)
+@on_transition(NO_TIMESTAMP, TIMESTAMP_NOT_LATER, reads=(*_OF_TIMESTAMPS, "commitInfo.timestamp", "previous"))
 def _timestamp(transition: Transition) -> Iterator[Finding]:
     if not has_timestamps(transition.after):
         return
@@ -124,7 +125,7 @@ NO_ENABLEMENT = _pair.error(
 )
 
 
-@on_transition(NO_ENABLEMENT)
+@on_transition(NO_ENABLEMENT, reads=(*_OF_TIMESTAMPS, "version"))
 def _enablement(transition: Transition) -> Iterator[Finding]:
     """Yield a finding about the enablement properties.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from airflow_delta_provider.domain.checks.actions import FAMILY, VECTORS, WRITE_AGAIN
-from airflow_delta_provider.domain.checks.check import on_demand, on_transition
+from airflow_delta_provider.domain.checks.check import on_tracked, on_transition
 from airflow_delta_provider.domain.checks.rule import Cure, Details, Healing, Need, Prose, Scope
 from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
@@ -100,7 +100,13 @@ BROKEN_VECTOR = _commit.error(
 )
 
 
-@on_transition(DELETION_VECTOR_WITHOUT_FEATURE, WRONG_CARDINALITY, VECTOR_NOT_ENABLED, BROKEN_VECTOR)
+@on_transition(
+    DELETION_VECTOR_WITHOUT_FEATURE,
+    WRONG_CARDINALITY,
+    VECTOR_NOT_ENABLED,
+    BROKEN_VECTOR,
+    reads=("add.path", "add.stats", "add.deletionVector", "files", "metaData", "protocol"),
+)
 def _deletion_vectors(transition: Transition) -> Iterator[Finding]:
     added = [file for file in transition.commit.adds if file.deletion_vector is not None]
     if not added:
@@ -149,7 +155,7 @@ def _broken(added: list[LiveFile]) -> Iterator[Finding]:
             )
 
 
-@on_demand(DELETION_VECTOR_WITHOUT_FEATURE)
+@on_tracked(DELETION_VECTOR_WITHOUT_FEATURE, reads=("add.path", "add.deletionVector", "files", "protocol"))
 def check_vectors_left(transition: Transition, live: Mapping[FileKey, LiveFile]) -> Iterator[Finding]:
     """Yield a finding if a commit removes the feature while files have deletion vectors.
 

@@ -89,6 +89,8 @@ _LOOKED_AT = {
     for kind, fields in _FIELDS.items()
 }
 
+_READ = (*(f"{kind}.{name}" for kind, fields in _FIELDS.items() for name in fields), *_OF_CHECKPOINTS)
+
 
 _commit = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Actions")
 
@@ -112,7 +114,7 @@ OF_CHECKPOINTS = _commit.warning(
 )
 
 
-@on_action(WRONG_FIELD, OF_CHECKPOINTS)
+@on_action(WRONG_FIELD, OF_CHECKPOINTS, reads=_READ)
 def _fields(action: Action) -> Iterator[Finding]:
     """Yield a finding if an action lacks a required field, has a field of a wrong type, or is not allowed in commits.
 
@@ -205,7 +207,7 @@ TRANSACTION_TWICE = _of_domain.error(
 )
 
 
-@on_commit(DOMAIN_TWICE, TRANSACTION_TWICE)
+@on_commit(DOMAIN_TWICE, TRANSACTION_TWICE, reads=("domainMetadata", "txn.appId"))
 def _twice(commit: Commit) -> Iterator[Finding]:
     for rule, names, actions in (
         (DOMAIN_TWICE, _domains, "domainMetadata actions for"),
@@ -233,7 +235,7 @@ DOMAIN_WITHOUT_FEATURE = _of_domain.error(
 )
 
 
-@on_transition(DOMAIN_WITHOUT_FEATURE)
+@on_transition(DOMAIN_WITHOUT_FEATURE, reads=("domainMetadata", "protocol"))
 def _domain_without_feature(transition: Transition) -> Iterator[Finding]:
     domains = [domain for domain in transition.commit.domains if not domain.removed]
     if domains and not any(state.protocol.supports(DOMAIN_METADATA) for state in (transition.before, transition.after)):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow_delta_provider.domain.checks.actions import ADD_AND_REMOVE, FAMILY, RECONCILIATION, UPDATE
-from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_transition
+from airflow_delta_provider.domain.checks.check import on_commit, on_tracked, on_transition
 from airflow_delta_provider.domain.checks.rule import Cure, Details, Healing, Need, Restore, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.log import APPEND_ONLY, CHANGE_DATA_FEED
@@ -19,6 +19,8 @@ from airflow_delta_provider.domain.delta.table_state import Transition
 from airflow_delta_provider.domain.report.report import Finding, Severity
 
 _pair = FAMILY.of(Scope.PAIR, ADD_AND_REMOVE, needs=(Need.FILES,))
+#: Fields of checks that compare the files of a commit with the live ones.
+_OF_FILES = ("add.path", "add.deletionVector", "remove.path", "remove.deletionVector", "files")
 
 
 def _adds(later: Transition, finding: Finding) -> bool:
@@ -43,7 +45,7 @@ REMOVED_FROM_APPEND_ONLY = _pair.error(
 )
 
 
-@on_transition(REMOVED_FROM_APPEND_ONLY)
+@on_transition(REMOVED_FROM_APPEND_ONLY, reads=("remove.path", "remove.dataChange", "files", "metaData", "protocol"))
 def _removed_from_append_only(transition: Transition) -> Iterator[Finding]:
     before = transition.before
     if not before.metadata.properties.append_only:
@@ -76,7 +78,7 @@ ROWS_NOT_KEPT = _pair.error(
 )
 
 
-@on_transition(ROWS_NOT_KEPT)
+@on_transition(ROWS_NOT_KEPT, reads=(*_OF_FILES, "add.stats", "add.dataChange", "remove.dataChange"))
 def _rows_not_kept(transition: Transition) -> Iterator[Finding]:
     commit = transition.commit
     if any(file.data_change for file in commit.removes) or any(file.data_change for file in commit.adds):
@@ -115,7 +117,7 @@ REMOVED_NOT_LIVE = _pair.error(
 )
 
 
-@on_transition(REMOVED_NOT_LIVE)
+@on_transition(REMOVED_NOT_LIVE, reads=(*_OF_FILES, "remove.dataChange"))
 def _removed_not_live(transition: Transition) -> Iterator[Finding]:
     """Yield findings about removed files that were not live.
 
@@ -174,7 +176,7 @@ FILE_OVERWRITTEN = _pair.error(
 )
 
 
-@on_transition(FILE_OVERWRITTEN)
+@on_transition(FILE_OVERWRITTEN, reads=("add.path", "add.size", "files"))
 def _overwritten(transition: Transition) -> Iterator[Finding]:
     if not transition.before_files:
         return
@@ -203,7 +205,7 @@ ROWS_CHANGED = _pair.error(
 )
 
 
-@on_transition(ROWS_CHANGED)
+@on_transition(ROWS_CHANGED, reads=("add.path", "add.stats", "add.deletionVector", "files"))
 def _rows_changed(transition: Transition) -> Iterator[Finding]:
     if not transition.before_files:
         return
@@ -231,7 +233,7 @@ HIDDEN_FILE = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Data Files").warning(
 )
 
 
-@on_commit(HIDDEN_FILE)
+@on_commit(HIDDEN_FILE, reads=("add.path", "cdc"))
 def _hidden(commit: Commit) -> Iterator[Finding]:
     for file in commit.adds:
         if "_" in file.path and (folder := hidden_folder(file.path)) is not None and not _is_change_data(file, commit):
@@ -263,7 +265,7 @@ LIVE_UNDER_TWO_PATHS = _pair.error(
 )
 
 
-@on_demand(LIVE_UNDER_TWO_PATHS)
+@on_tracked(LIVE_UNDER_TWO_PATHS, reads=("add.path", "files"))
 def check_paths(twice: Iterable[tuple[str, str]]) -> Iterator[Finding]:
     """Yield a finding if a commit makes a file live under two paths.
 
@@ -282,6 +284,11 @@ def _is_absolute(path: str) -> bool:
 
 #: Operations that update rows, or delete some rows of a file, when they write files.
 _CHANGE_ROWS = frozenset({"UPDATE", "MERGE", "DELETE"})
+#: Fields of checks of commits that rewrite files.
+_OF_REWRITES = (
+    *("add.path", "add.dataChange", "remove.path", "remove.dataChange", "cdc", "commitInfo.operation"),
+    *("files", "metaData", "protocol"),
+)
 
 CHANGE_DATA_AS_DATA = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Add CDC File").warning(
     25,
@@ -302,7 +309,7 @@ NO_CHANGE_DATA = FAMILY.of(Scope.PAIR, "PROTOCOL.md, Writer Requirements for Add
 )
 
 
-@on_commit(CHANGE_DATA_AS_DATA)
+@on_commit(CHANGE_DATA_AS_DATA, reads=("cdc",))
 def _as_data(commit: Commit) -> Iterator[Finding]:
     for body in commit.change_data:
         path = body.get("path") if isinstance(body, Mapping) else None
@@ -313,13 +320,13 @@ def _as_data(commit: Commit) -> Iterator[Finding]:
             return
 
 
-@on_transition(NO_CHANGE_DATA)
+@on_transition(NO_CHANGE_DATA, reads=_OF_REWRITES)
 def _no_change_data(transition: Transition) -> Iterator[Finding]:
     if _rewrites_rows(transition) and (_says_so(transition.commit) or not may_replace_partitions(transition)):
         yield _without_change_data(transition)
 
 
-@on_demand(NO_CHANGE_DATA)
+@on_tracked(NO_CHANGE_DATA, reads=_OF_REWRITES)
 def check_partial_rewrite(transition: Transition) -> Finding:
     """Return the finding about a commit that may replace partitions but keeps some of their files."""
     return _without_change_data(transition)

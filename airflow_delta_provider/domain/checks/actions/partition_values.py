@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks.actions import ADD_AND_REMOVE, FAMILY, UPDATE, WRITE_AGAIN
-from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.check import on_file, on_tracked
 from airflow_delta_provider.domain.checks.metadata import MOST_TEXT
 from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Cure, Details, Healing, Need, Prose, Scope
 from airflow_delta_provider.domain.delta.commit import Action, Commit
@@ -56,7 +56,12 @@ AMBIGUOUS_PARTITION_VALUE = _commit.warning(
 )
 
 
-@on_demand(NO_PARTITION_VALUES, WRONG_PARTITION_VALUE, AMBIGUOUS_PARTITION_VALUE)
+@on_file(
+    NO_PARTITION_VALUES,
+    WRONG_PARTITION_VALUE,
+    AMBIGUOUS_PARTITION_VALUE,
+    reads=("add.path", "add.partitionValues", "metaData"),
+)
 def check_partition_values(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
     """Yield findings about the partition values of a file that a commit adds.
 
@@ -84,7 +89,7 @@ OTHER_PARTITION_VALUES = _commit.error(
 )
 
 
-@on_demand(OTHER_PARTITION_VALUES)
+@on_file(OTHER_PARTITION_VALUES, reads=("remove.path", "remove.partitionValues", "cdc", "metaData"))
 def check_other_partition_values(kind: str, body: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
     """Yield findings about the partition values in a ``remove`` or ``cdc`` action, if it has any.
 
@@ -257,7 +262,18 @@ OTHER_PARTITION_WRITTEN = _commit.warning(
 )
 
 
-@on_demand(OTHER_PARTITION_WRITTEN)
+@on_tracked(
+    OTHER_PARTITION_WRITTEN,
+    reads=(
+        "add.path",
+        "add.partitionValues",
+        "add.dataChange",
+        "commitInfo.operation",
+        "commitInfo.operationParameters",
+        "files",
+        "metaData",
+    ),
+)
 def check_overwritten_partitions(transition: Transition, actions: Iterable[Action]) -> Iterator[Finding]:
     """Yield a finding if an overwrite adds files to partitions that its predicate excludes.
 
@@ -289,12 +305,22 @@ def check_overwritten_partitions(transition: Transition, actions: Iterable[Actio
 
 def _predicate_of(commit: Commit) -> str | None:
     """Return the predicate of an overwrite; None if there is none."""
-    parameters = commit.info.get("operationParameters")
-    if commit.operation != "WRITE" or not isinstance(parameters, Mapping):
+    if not commit.adds or not overwrites_by_predicate(commit.info):
         return None
-    predicate, mode = parameters.get("predicate"), parameters.get("mode")
+    return str(commit.info["operationParameters"]["predicate"])
+
+
+def overwrites_by_predicate(info: Mapping[str, Any]) -> bool:
+    """Return True if a commit overwrites the rows of a predicate.
+
+    :param info: its ``commitInfo``
+    """
+    parameters = info.get("operationParameters")
+    if info.get("operation") != "WRITE" or not isinstance(parameters, Mapping):
+        return False
+    mode = parameters.get("mode")
     is_overwrite = isinstance(mode, str) and mode.lower() == "overwrite"
-    return predicate if is_overwrite and isinstance(predicate, str) and commit.adds else None
+    return is_overwrite and isinstance(parameters.get("predicate"), str)
 
 
 def _columns_by_name(metadata: Metadata) -> dict[str, Column]:

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from airflow_delta_provider.domain.checks.actions import FAMILY, WRITE_AGAIN
-from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.check import on_file
 from airflow_delta_provider.domain.checks.rule import Cure, Prose, Scope
 from airflow_delta_provider.domain.delta.column_statistics import (
     BOUNDS,
@@ -60,7 +60,12 @@ ROUNDED_BOUNDS = _commit.warning(
 )
 
 
-@on_demand(MALFORMED_STATISTICS, CONTRADICTORY_STATISTICS, ROUNDED_BOUNDS)
+@on_file(
+    MALFORMED_STATISTICS,
+    CONTRADICTORY_STATISTICS,
+    ROUNDED_BOUNDS,
+    reads=("add.path", "add.stats", "commitInfo", "files", "metaData"),
+)
 def check_statistics(
     add: Mapping[str, Any], metadata: Metadata, *, is_new: bool, writer: str | None = None
 ) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from airflow_delta_provider.domain.checks.check import on_demand
+from airflow_delta_provider.domain.checks.check import on_demand, on_file
 from airflow_delta_provider.domain.checks.column_mapping import FAMILY, PATH, READERS, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.rule import Cure, Details, Healing, Need, Restore, Scope, StillOpen
 from airflow_delta_provider.domain.delta.column_statistics import read_statistics
@@ -212,7 +212,11 @@ class _FileNames:
     gone: int
 
 
-@on_demand(PARTITION_VALUES, STATISTICS)
+@on_file(
+    PARTITION_VALUES,
+    STATISTICS,
+    reads=("add.path", "add.partitionValues", "add.stats", "commitInfo.operation", "files", "past", "metaData"),
+)
 def check_added_file(
     add: Mapping[str, Any], metadata: Metadata, stored_paths: StoredPaths, *, current: bool = False
 ) -> Iterator[Finding]:

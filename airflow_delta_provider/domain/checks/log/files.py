@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_transition
+from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_tracked, on_transition
 from airflow_delta_provider.domain.checks.log import BRING_BACK, CHECKPOINTS, FAMILY, HISTORY, RECONCILIATION
 from airflow_delta_provider.domain.checks.rule import Cure, Need, Prose, Restore, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
@@ -203,7 +203,7 @@ FILE_TWICE = FAMILY.of(Scope.COMMIT).error(
 )
 
 
-@on_commit(FILE_TWICE)
+@on_commit(FILE_TWICE, reads=("add.path", "add.deletionVector", "remove.path", "remove.deletionVector"))
 def _file_twice(commit: Commit) -> Iterator[Finding]:
     if len(commit.added) == len(commit.adds) and not commit.removes:
         return
@@ -223,7 +223,7 @@ def _file_twice(commit: Commit) -> Iterator[Finding]:
         )
 
 
-@on_transition(FILE_TWICE)
+@on_transition(FILE_TWICE, reads=("remove.path", "remove.deletionVector", "files"))
 def _removed_twice(transition: Transition) -> Iterator[Finding]:
     """Yield a finding about a file that is removed with several deletion vectors.
 
@@ -257,7 +257,7 @@ TWO_DELETION_VECTORS = FAMILY.of(Scope.STATE).error(
 )
 
 
-@on_transition(TWO_DELETION_VECTORS)
+@on_transition(TWO_DELETION_VECTORS, reads=("add.path", "add.deletionVector"))
 def _two_vectors(transition: Transition) -> Iterator[Finding]:
     """Yield findings about files that the commit itself adds with several deletion vectors."""
     adds = transition.commit.adds
@@ -268,7 +268,7 @@ def _two_vectors(transition: Transition) -> Iterator[Finding]:
     yield from map(_live_twice, twice.values())
 
 
-@on_demand(TWO_DELETION_VECTORS)
+@on_tracked(TWO_DELETION_VECTORS, reads=("add.path", "add.deletionVector", "files"))
 def check_live_vectors(live: Sequence[LiveFile]) -> Iterator[Finding]:
     """Yield a finding for each file that a commit makes live twice.
 

@@ -247,7 +247,7 @@ WRITTEN_WITHOUT_COLUMNS = FAMILY.of(Scope.COMMIT).error(
 )
 
 
-@on_transition(WRITTEN_WITHOUT_COLUMNS)
+@on_transition(WRITTEN_WITHOUT_COLUMNS, reads=("add.path", "files", "metaData"))
 def _written(transition: Transition) -> Iterator[Finding]:
     where = transition.after.metadata.void_without_file if transition.commit.adds else None
     if where is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from airflow_delta_provider.domain.checks.check import on_change, on_demand, on_state, on_transition
+from airflow_delta_provider.domain.checks.check import on_change, on_file, on_state, on_tracked, on_transition
 from airflow_delta_provider.domain.checks.metadata import CLUSTERED, FAMILY, MOST_TEXT
 from airflow_delta_provider.domain.checks.rule import Cure, Details, Healing, Need, Scope
 from airflow_delta_provider.domain.delta.column_statistics import indexed_columns, read_statistics
@@ -115,7 +115,7 @@ NO_STATISTICS = FAMILY.of(Scope.COMMIT, CLUSTERED).error(
 _STATISTICS = ("minValues", "maxValues", "nullCount")
 
 
-@on_demand(NO_STATISTICS)
+@on_file(NO_STATISTICS, reads=("add.path", "add.stats", "files", "metaData", "domainMetadata"))
 def check_clustering_statistics(add: Mapping[str, Any], paths: Iterable[PhysicalPath]) -> Iterator[Finding]:
     """Yield a finding if an ``add`` action has no statistics of a clustering column.
 
@@ -147,7 +147,7 @@ NEW_WITHOUT_STATISTICS = FAMILY.of(Scope.PAIR, CLUSTERED).warning(
 )
 
 
-@on_demand(NEW_WITHOUT_STATISTICS)
+@on_tracked(NEW_WITHOUT_STATISTICS, reads=("add.path", "add.stats", "files", "metaData", "domainMetadata"))
 def check_newly_clustered(add: Mapping[str, Any], paths: Iterable[PhysicalPath]) -> Iterator[Finding]:
     """Yield findings about columns that a table is newly clustered by and that have no statistics in an older file.
 
@@ -229,7 +229,7 @@ DOMAIN_OF_MISSING_FEATURE = FAMILY.of(Scope.COMMIT).error(
 )
 
 
-@on_transition(DOMAIN_OF_MISSING_FEATURE)
+@on_transition(DOMAIN_OF_MISSING_FEATURE, reads=("domainMetadata", "protocol"))
 def _without_feature(transition: Transition) -> Iterator[Finding]:
     after = transition.after
     for domain in dict.fromkeys(domain.domain for domain in transition.commit.domains if not domain.removed):
@@ -306,7 +306,7 @@ CLUSTERING_LOST = FAMILY.of(Scope.PAIR, CLUSTERED).error(
 )
 
 
-@on_transition(CLUSTERING_LOST)
+@on_transition(CLUSTERING_LOST, reads=("domainMetadata", "files", "metaData", "protocol"))
 def _removed(transition: Transition) -> Iterator[Finding]:
     commit = transition.commit
     if not any(domain.removed and domain.domain == CLUSTERING_DOMAIN for domain in commit.domains):
@@ -345,7 +345,7 @@ OTHER_IMAGE = FAMILY.of(Scope.PAIR).warning(
 )
 
 
-@on_transition(OTHER_IMAGE)
+@on_transition(OTHER_IMAGE, reads=("domainMetadata",))
 def _other_image(transition: Transition) -> Iterator[Finding]:
     for domain in transition.commit.domains:
         was = transition.before.domains.get(domain.domain) if domain.removed else None

@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.checks.check import on_transition
 from airflow_delta_provider.domain.checks.metadata import FAMILY
 from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER, fields_by_id
 from airflow_delta_provider.domain.checks.rule import Details, Healing, Scope
-from airflow_delta_provider.domain.delta.commit import writer_of
+from airflow_delta_provider.domain.delta.commit import SIGNATURES, writer_of
 from airflow_delta_provider.domain.delta.data_type import Column, lowered
 from airflow_delta_provider.domain.delta.features.columns import (
     ALLOW_COLUMN_DEFAULTS,
@@ -101,7 +101,10 @@ GUARD_LOST = FAMILY.of(Scope.PAIR, needs=OF_EARLIER).warning(
 )
 
 
-@on_transition(GUARD_LOST)
+@on_transition(
+    GUARD_LOST,
+    reads=("metaData", "files", "past", "commitInfo.operation", "commitInfo.operationParameters", *SIGNATURES),
+)
 def _guards_lost(transition: Transition) -> Iterator[Finding]:
     commit = transition.commit
     if not commit.metadata or commit.operation is None or commit.operation.upper() not in _DATA_WRITES:

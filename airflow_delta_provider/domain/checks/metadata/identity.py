@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from airflow_delta_provider.domain.checks.check import on_change, on_demand, on_state
+from airflow_delta_provider.domain.checks.check import on_change, on_state, on_tracked
 from airflow_delta_provider.domain.checks.metadata import FAMILY, IDENTITY, MOST_TEXT, RESTORE
 from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER, fields_by_id, is_compared
 from airflow_delta_provider.domain.checks.rule import Cure, Details, Healing, Prose, Scope
@@ -221,7 +221,7 @@ ASSIGNED_AGAIN = _pair.warning(
 )
 
 
-@on_demand(PAST_MARK, ASSIGNED_AGAIN)
+@on_tracked(PAST_MARK, ASSIGNED_AGAIN, reads=("add.path", "add.stats", "add.dataChange", "remove", "files", "metaData"))
 def check_identity_values(transition: Transition, actions: Iterable[Action], *, are_new: bool) -> Iterator[Finding]:
     """Yield findings about identity columns with wrong values in added files, according to their statistics.
 

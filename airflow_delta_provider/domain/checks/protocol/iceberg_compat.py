@@ -159,7 +159,7 @@ NO_ROW_COUNT = FAMILY.of(Scope.COMMIT, SOURCE).error(
 )
 
 
-@on_transition(NO_ROW_COUNT)
+@on_transition(NO_ROW_COUNT, reads=("add.path", "add.stats", "metaData", "protocol"))
 def _no_row_count(transition: Transition) -> Iterator[Finding]:
     without = [file for file in transition.commit.adds if file.num_records is None]
     compat = _active(transition.after) if without else []

@@ -11,8 +11,6 @@ Imports ``rule`` and ``check`` of ``checks``, one module of ``log``, ``domain/de
 - A new rule about one version: copy ``NO_HIGH_WATER_MARK`` in ``state.py``, and call its check from ``check_state``.
 - A new rule about a commit: copy ``REASSIGNED_BASE`` in ``commits.py``, and call its check from ``check_commit``.
 - A new rule about rows: copy ``IMPOSSIBLE_ROW_ID`` in ``row_ids.py``; ``jobs/spark/row_tracking`` reads the rows.
-- A rule about commits may need a counterpart in ``is_orderly_append``
-  (``domain/audit/fast_path/routine_commits.py``).
 """
 
 from __future__ import annotations
@@ -31,6 +29,9 @@ FAMILY = RuleFamily(
     blames=FileAspect.ROW_IDS,
     cures=(Cure.EARLIER_VALUES,),
 )
+
+#: Fields that make up row tracking of a table; checks of commits read more.
+TRACKING = ("protocol", "metaData", "domainMetadata")
 
 #: Maximum number of findings of one rule that name files one by one.
 MOST_FINDINGS = 10

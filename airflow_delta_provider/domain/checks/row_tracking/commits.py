@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
-from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.row_tracking import FAMILY, WRITE_AGAIN, live_files
+from airflow_delta_provider.domain.checks.check import on_tracked
+from airflow_delta_provider.domain.checks.row_tracking import FAMILY, TRACKING, WRITE_AGAIN, live_files
 from airflow_delta_provider.domain.checks.row_tracking.live_files import FILL_IN, NO_IDS, lacking
 from airflow_delta_provider.domain.checks.rule import Cure, Healing, Need, Restore, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
@@ -74,7 +74,7 @@ ADDED_WITHOUT_ROW_IDS = _commit.error(
 )
 
 
-@on_demand(ADDED_WITHOUT_ROW_IDS)
+@on_tracked(ADDED_WITHOUT_ROW_IDS, reads=(*TRACKING, "add.path", "add.baseRowId", "add.defaultRowCommitVersion"))
 def _without_ids(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     if tracking.enabled or not tracking.assigns:  # RT05 reports it if row tracking is enabled
         return
@@ -101,7 +101,18 @@ REASSIGNED_BASE = _pair.error(
 )
 
 
-@on_demand(REASSIGNED_BASE)
+@on_tracked(
+    REASSIGNED_BASE,
+    reads=(
+        *TRACKING,
+        "add.path",
+        "add.deletionVector",
+        "add.baseRowId",
+        "add.defaultRowCommitVersion",
+        "files",
+        "past",
+    ),
+)
 def _reassigned(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     if not tracking.assigns or transition.before.row_tracking.state is FeatureState.ABSENT:
         return  # ids from before the feature was dropped and added again
@@ -141,7 +152,7 @@ REISSUED_ROW_IDS = _pair.error(
 )
 
 
-@on_demand(REISSUED_ROW_IDS)
+@on_tracked(REISSUED_ROW_IDS, reads=(*TRACKING, "add.path", "add.stats", "add.baseRowId", "files", "past"))
 def _reissued(transition: Transition, _: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
     mark = transition.before.row_tracking.high_water_mark
     if mark is None:
@@ -179,7 +190,9 @@ OTHER_COMMIT_VERSION = _commit.error(
 )
 
 
-@on_demand(OTHER_COMMIT_VERSION)
+@on_tracked(
+    OTHER_COMMIT_VERSION, reads=(*TRACKING, "add.path", "add.defaultRowCommitVersion", "files", "past", "version")
+)
 def _other_commit_version(transition: Transition, _: RowTracking, earlier: Collection[str]) -> Iterator[Finding]:
     version = transition.commit.version
     for file in transition.new_files:
@@ -204,7 +217,7 @@ MATERIALIZED_NAMES_CHANGED = _pair.warning(
 )
 
 
-@on_demand(MATERIALIZED_NAMES_CHANGED)
+@on_tracked(MATERIALIZED_NAMES_CHANGED, reads=(*TRACKING, "files"))
 def _names_changed(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     before = transition.before.row_tracking
     if not before.relied_upon or transition.keeps_no_file or transition.restores:
@@ -232,7 +245,9 @@ NOT_PRESERVED = _commit.warning(
 )
 
 
-@on_demand(NOT_PRESERVED)
+@on_tracked(
+    NOT_PRESERVED, reads=(*TRACKING, "add.dataChange", "remove.dataChange", "commitInfo.operation", "commitInfo.tags")
+)
 def _not_preserved(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     commit = transition.commit
     if not (tracking.relied_upon and transition.before.row_tracking.relied_upon):
@@ -269,7 +284,10 @@ ASSIGNED_WHILE_SUSPENDED = _commit.warning(
 )
 
 
-@on_demand(ASSIGNED_WHILE_SUSPENDED)
+@on_tracked(
+    ASSIGNED_WHILE_SUSPENDED,
+    reads=(*TRACKING, "add.path", "add.baseRowId", "add.defaultRowCommitVersion", "files", "version"),
+)
 def _while_suspended(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
     if not tracking.suspended or tracking.enabled:
         return  # RT02 reports it if both are set

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks import requests
-from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.row_tracking import FAMILY, MARK_IS_LOST, SPEC
+from airflow_delta_provider.domain.checks.check import on_demand, on_tracked
+from airflow_delta_provider.domain.checks.row_tracking import FAMILY, MARK_IS_LOST, SPEC, TRACKING
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import are_apart, in_order, last_id, overlaps
 from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     ABOVE_HIGH_WATER_MARK,
@@ -57,7 +57,7 @@ def check_history(transition: Transition) -> Iterator[Finding]:
         yield from check(step)
 
 
-@on_demand(MISSING_ROW_IDS)
+@on_tracked(MISSING_ROW_IDS, reads=(*TRACKING, "add.path", "add.baseRowId", "add.defaultRowCommitVersion"))
 def _without_ids(step: _Step) -> Iterator[Finding]:
     if not (step.before.relied_upon and step.after.relied_upon):
         return  # RT05 of the state checks all files when row tracking has just been enabled
@@ -70,7 +70,7 @@ def _without_ids(step: _Step) -> Iterator[Finding]:
             )
 
 
-@on_demand(ABOVE_HIGH_WATER_MARK)
+@on_tracked(ABOVE_HIGH_WATER_MARK, reads=(*TRACKING, "add.path", "add.stats", "add.baseRowId", "files"))
 def _above_mark(step: _Step) -> Iterator[Finding]:
     mark = step.after.high_water_mark
     if mark is None:
@@ -93,7 +93,7 @@ def _above_mark(step: _Step) -> Iterator[Finding]:
         )
 
 
-@on_demand(OVERLAPPING_ROW_IDS)
+@on_tracked(OVERLAPPING_ROW_IDS, reads=(*TRACKING, "add.path", "add.stats", "add.baseRowId", "files"))
 def _overlapping(step: _Step) -> Iterator[Finding]:
     """Compare the files of the commit; older files have ids below the mark, which RT15 checks."""
     if are_apart(step.transition.commit.adds):
@@ -117,7 +117,7 @@ def _overlapping(step: _Step) -> Iterator[Finding]:
         )
 
 
-@on_demand(COMMIT_VERSION_IN_FUTURE)
+@on_tracked(COMMIT_VERSION_IN_FUTURE, reads=(*TRACKING, "add.path", "add.defaultRowCommitVersion", "version"))
 def _commit_version_in_future(step: _Step) -> Iterator[Finding]:
     version = step.transition.commit.version
     for file in step.transition.commit.adds:
@@ -143,7 +143,7 @@ HIGH_WATER_MARK_LOWERED = _pair.error(
 )
 
 
-@on_demand(HIGH_WATER_MARK_LOWERED)
+@on_tracked(HIGH_WATER_MARK_LOWERED, reads=(*TRACKING, "files"))
 def _mark_lowered(step: _Step) -> Iterator[Finding]:
     transition = step.transition
     old, new = step.before.high_water_mark, step.after.high_water_mark
@@ -165,7 +165,18 @@ REMOVED_WITH_OTHER_BASE = _pair.error(
 )
 
 
-@on_demand(REMOVED_WITH_OTHER_BASE)
+@on_tracked(
+    REMOVED_WITH_OTHER_BASE,
+    reads=(
+        *TRACKING,
+        "add.baseRowId",
+        "add.defaultRowCommitVersion",
+        "remove.path",
+        "remove.baseRowId",
+        "remove.defaultRowCommitVersion",
+        "files",
+    ),
+)
 def _removed_with_other_base(step: _Step) -> Iterator[Finding]:
     if step.before.state is FeatureState.ABSENT:
         return
