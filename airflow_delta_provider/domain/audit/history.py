@@ -9,7 +9,7 @@ from typing import Any
 from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
 from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines
 from airflow_delta_provider.domain.audit.fast_path.open_fields import NOTHING_OPEN, open_fields
-from airflow_delta_provider.domain.audit.fast_path.routine_commits import UsualCommit
+from airflow_delta_provider.domain.audit.fast_path.routine_commits import RoutineCommit
 from airflow_delta_provider.domain.audit.file_findings import FileFindings
 from airflow_delta_provider.domain.audit.known_files import LiveCounts
 from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
@@ -90,7 +90,7 @@ class HistoryAudit:
         )
         self.events = HistoryEvents()
         """Changes of protocol and columns that the commits made."""
-        self._last: Commit | UsualCommit | None = previous
+        self._last: Commit | RoutineCommit | None = previous
         self._version = -1 if base is None else base.version
         since = base.version if known and base is not None else None
         self._file_findings = FileFindings(self._violations, self._tracking, self._log, since)
@@ -126,7 +126,7 @@ class HistoryAudit:
     @property
     def _previous(self) -> Commit | None:
         """The last audited commit, if known."""
-        if isinstance(self._last, UsualCommit):
+        if isinstance(self._last, RoutineCommit):
             self._last = self._last.at(self._version)
         return self._last
 
@@ -179,9 +179,9 @@ class HistoryAudit:
         commit = Commit.of(version, values)
         self._version = version
         healed = self._violations.healed
-        found, doing = self._violations.taken, None
+        found, effect = self._violations.taken, None
         if lines is not None:
-            doing = self._fast_path.doing(commit, lines, self._replay)
+            effect = self._fast_path.effect(commit, lines, self._replay)
         if self._replay.is_complete:
             transition = apply_commit(self._replay, commit, values, self._previous)
             self._judge.judge(transition, self._replay.files, actions)
@@ -192,10 +192,10 @@ class HistoryAudit:
         if self._violations.healed > healed:
             self._violations.date(version, commit.provenance["timestamp"])
         self._last = commit
-        if lines is not None and doing is not None and self._violations.taken == found:
-            self._fast_path.learn(lines, self._replay.head(version), doing)
+        if lines is not None and effect is not None and self._violations.taken == found:
+            self._fast_path.learn(lines, self._replay.head(version), effect)
 
-    def take_usual(self, contents: Sequence[bytes]) -> Iterator[UsualCommit]:
+    def take_routine(self, contents: Sequence[bytes]) -> Iterator[RoutineCommit]:
         """Take the next commits while they do the same as earlier commits without findings.
 
         Yield each commit after it is taken. The next commit after those must go to :meth:`take`.

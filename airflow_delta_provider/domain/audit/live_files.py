@@ -212,7 +212,7 @@ class LiveFileTracker:
             removed[hash(path)] = None if ids == (None, None) else ids
         return again
 
-    def has_to_look_at(self, change: Change) -> bool:
+    def may_be_live(self, change: Change) -> bool:
         """Return True if the files of a commit must be checked one by one: they were or may have been live before."""
         if self._spellings.has_odd:
             return True
@@ -221,7 +221,7 @@ class LiveFileTracker:
         paths = [path for path, _ in change.added]
         return not (self._removed.keys().isdisjoint(map(hash, paths)) and self._vectors.has_none_of(paths))
 
-    def take_usual(self, change: Change, head: TableState) -> None:
+    def take_routine(self, change: Change, head: TableState) -> None:
         """Record a commit whose files do not have to be checked.
 
         :param head: a state with the protocol and the metadata of the table

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines, KnownLines
+from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines, TablePatterns
 from airflow_delta_provider.domain.audit.fast_path.open_fields import OpenFields
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import (
     REWRITING,
     Change,
-    Doing,
+    CommitEffect,
     Effect,
-    UsualCommit,
+    RoutineCommit,
     change_by,
-    doing_of,
+    effect_of,
 )
 from airflow_delta_provider.domain.audit.known_files import KnownFiles, path_checksum
 from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
@@ -140,7 +140,7 @@ class FastPath:
         self._files = files
         self._restorations = restorations
         self._tracking = tracking
-        self._lines = KnownLines(fields)
+        self._lines = TablePatterns(fields)
         self._takes_commits = fields.commits
 
     def read(self, name: str, content: bytes, before: TableState) -> Sequence[Action]:
@@ -161,18 +161,18 @@ class FastPath:
         if transition.commit.info.get("operation") not in FOREIGN_FILES:
             self._lines.learn(lines, transition.after, is_right)
 
-    def doing(self, commit: Commit, lines: CommitLines, replay: Replay) -> Doing | None:
-        """Return the kind of a usual commit; None if it is unusual.
+    def effect(self, commit: Commit, lines: CommitLines, replay: Replay) -> CommitEffect | None:
+        """Return the kind of a routine commit; None for any other commit.
 
-        In a usual commit, all lines except commitInfo match patterns. Values of identity columns are compared with the
-        high water marks, which no pattern has.
+        In a routine commit, all lines except commitInfo match patterns. Tables with identity columns have none: their
+        values are compared with high water marks, which no pattern knows.
 
         :param replay: replay of the state before it
         """
         if not self._takes_commits or self._violations.is_waiting or not replay.is_complete:
             return None
         metadata = replay.head(commit.version - 1).metadata
-        if len(lines.unknown) != 1 or commit.first_kind != "commitInfo" or IDENTITY_KEY in metadata.schema_string:
+        if len(lines.unmatched) != 1 or commit.first_kind != "commitInfo" or IDENTITY_KEY in metadata.schema_string:
             return None
         change = change_by(commit.adds, commit.removes, replay.files)
         if change is None:
@@ -181,19 +181,19 @@ class FastPath:
             return None
         if change.effect is Effect.DELETE_ROWS and not metadata.properties.deletion_vectors:
             return None
-        return doing_of(change, commit.domains, commit.transactions)
+        return effect_of(change, commit.domains, commit.transactions)
 
-    def learn(self, lines: CommitLines, state: TableState, doing: Doing) -> None:
+    def learn(self, lines: CommitLines, state: TableState, effect: CommitEffect) -> None:
         """Learn from a commit without findings.
 
         :param state: the state after it
         """
-        self._lines.learn_usual(lines, state, doing)
+        self._lines.learn_commit(lines, state, effect)
 
     def take(
         self, contents: Sequence[bytes], replay: Replay, before: Commit, head: TableState
-    ) -> Iterator[UsualCommit]:
-        """Take commits as long as they are usual. Yield each after it is taken.
+    ) -> Iterator[RoutineCommit]:
+        """Take commits as long as they are routine. Yield each after it is taken.
 
         :param contents: contents of their files, in order
         :param before: the commit before them
@@ -203,27 +203,27 @@ class FastPath:
         if not self._takes_commits or violations.is_waiting or violations.any_open(MISSING_IDS):
             return
         timestamp = before.info.get("inCommitTimestamp")
-        for commit in self._lines.read_usual(contents, head):
+        for commit in self._lines.read_routine(contents, head):
             change = change_by(commit.adds, commit.removes, replay.files)
-            if change is None or not self._is_usual(commit, change, timestamp):
+            if change is None or not self._is_routine(commit, change, timestamp):
                 return
             if violations.has_files and any(violations.is_wrong(path) for path, _ in change.gone):
                 return  # their removal fixes a violation
             version += 1
-            if not self._tracking.take_usual(version, change, commit.marks, head):
+            if not self._tracking.take_routine(version, change, commit.marks, head):
                 return
-            self._files.take_usual(change, head)
+            self._files.take_routine(change, head)
             replay.change_files(change.added, change.gone, commit.marks)
             self._restorations.change_files(change, version, head)
             timestamp = commit.timestamp
             yield commit
 
-    def _is_usual(self, commit: UsualCommit, change: Change, timestamp: int | None) -> bool:
+    def _is_routine(self, commit: RoutineCommit, change: Change, timestamp: int | None) -> bool:
         """Return True if a commit does the same as others, to files that need not be checked one by one.
 
         :param timestamp: the in-commit timestamp before it
         """
-        doing = doing_of(change, commit.marks, commit.transactions)
-        if doing not in commit.known or self._files.has_to_look_at(change):
+        effect = effect_of(change, commit.marks, commit.transactions)
+        if effect not in commit.effects or self._files.may_be_live(change):
             return False
         return commit.timestamp is None or not isinstance(timestamp, int) or commit.timestamp > timestamp

@@ -11,8 +11,8 @@ from itertools import chain
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import (
     Change,
     Effect,
-    are_ids_orderly,
-    is_orderly_append,
+    appends_in_id_order,
+    are_ids_in_order,
 )
 from airflow_delta_provider.domain.audit.past import PastLog
 from airflow_delta_provider.domain.audit.restore_detection import Restored
@@ -153,15 +153,15 @@ class RowTrackingAudit:
             self._mark = None
             return
         transition = self._with_mark(transition)
-        orderly = self._shortcuts and not again and is_orderly_append(transition)
-        suspicious = [] if orderly else suspicious_paths(transition)
+        is_append = self._shortcuts and not again and appends_in_id_order(transition)
+        suspicious = [] if is_append else suspicious_paths(transition)
         earlier = again.keys() & frozenset(suspicious)
         if len(earlier) < len(suspicious) and self._begun_late:
             earlier |= self._log.added_before(commit.version, suspicious)
         if self._follow is not None and tracked(transition):
             unplaced = [path for path in suspicious if path not in earlier] if self._begun_late else ()
             self._follow(moves_of(transition, earlier, unplaced))
-        if orderly and restored.version is None and commit.operation != "RESTORE":
+        if is_append and restored.version is None and commit.operation != "RESTORE":
             return
         transition = self._with_earlier_ids(transition, again, restored)
         if suspicious:
@@ -176,7 +176,7 @@ class RowTrackingAudit:
             if key_of(finding) not in repaired:
                 yield Detected(finding, still_open_after(finding, transition))
 
-    def take_usual(self, version: int, change: Change, marks: Sequence[DomainMetadata], head: TableState) -> bool:
+    def take_routine(self, version: int, change: Change, marks: Sequence[DomainMetadata], head: TableState) -> bool:
         """Apply a commit and return True, unless its row ids must be checked one by one.
 
         :param marks: its domain metadata of row tracking
@@ -193,7 +193,7 @@ class RowTrackingAudit:
             return False
         if change.effect is Effect.DELETE_ROWS or tracking.suspended or not tracking.relied_upon or marks[0].removed:
             return False
-        if not are_ids_orderly(change.added.values(), version, before, mark):
+        if not are_ids_in_order(change.added.values(), version, before, mark):
             return False
         self._mark = mark
         return True

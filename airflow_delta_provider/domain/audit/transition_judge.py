@@ -231,7 +231,7 @@ class TransitionJudge:
         """
         commit = transition.commit
         lines = actions if isinstance(actions, CommitLines) else None
-        judged = actions if lines is None else [action for _, action in lines.unknown]
+        judged = actions if lines is None else [action for _, action in lines.unmatched]
         for finding in self.descriptions(judged, transition, old):
             if finding.subject != "remove" or finding.path not in wrong:
                 self._open(Detected(finding), commit, actions)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines
-from airflow_delta_provider.domain.audit.fast_path.routine_commits import UsualCommit
+from airflow_delta_provider.domain.audit.fast_path.routine_commits import RoutineCommit
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past import find_version_range
 from airflow_delta_provider.domain.audit.saved_state import HistoryFacts
@@ -202,7 +202,7 @@ class CheckpointAudit:
         """Return True if there is a checkpoint of a version."""
         return version in self._versions
 
-    def take_usual(self, version: int, content: bytes, commit: UsualCommit) -> None:
+    def take_routine(self, version: int, content: bytes, commit: RoutineCommit) -> None:
         """Take a commit whose version has no checkpoint.
 
         :param content: content of the commit file

@@ -264,7 +264,7 @@ class Judging:
             if self.commits and self._budget.is_spent:
                 audit.note(out_of_time(batch[0].version, last, self._budget.seconds))
                 break
-            together = self._judge_usual(audit, batch) if self._shortcuts and len(batch) > 1 else 0
+            together = self._judge_routine(audit, batch) if self._shortcuts and len(batch) > 1 else 0
             if together:
                 self._count(batch[0].version, together, len(versions))
                 ahead.took_together(together)
@@ -288,7 +288,7 @@ class Judging:
             self._note(audit, (*found, *self._derived.compare(audit, checksum)))
             self._count(version, 1, len(versions))
 
-    def _judge_usual(self, audit: HistoryAudit, commits: Sequence[CommitFile]) -> int:
+    def _judge_routine(self, audit: HistoryAudit, commits: Sequence[CommitFile]) -> int:
         """Check commits of a common form together; return the number of commits checked.
 
         Commits that are compared with a checkpoint or compaction are left to be checked one by one.
@@ -303,9 +303,9 @@ class Judging:
         )
         together = commits[: next(alone, len(commits) + 1) - 1]
         judged = 0
-        for usual, commit in zip(audit.take_usual([commit.content for commit in together]), together):
+        for routine, commit in zip(audit.take_routine([commit.content for commit in together]), together):
             judged += 1
-            self.checkpoints.take_usual(commit.version, commit.content, usual)
+            self.checkpoints.take_routine(commit.version, commit.content, routine)
             found = () if commit.checksum is None else tuple(self._derived.compare_checksum(audit, commit.checksum))
             self._note(audit, found)
             if found:

@@ -27,8 +27,8 @@ from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.table_state import Replay, Transition
 from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.audit.test_audit_history import damaged
-from tests.unit.audit.test_audit_known_lines import sound
-from tests.unit.audit.test_audit_usual_commits import compared, judged
+from tests.unit.audit.test_audit_matched_lines import sound
+from tests.unit.audit.test_audit_routine_commits import compared, judged
 from tests.unit.damages import CASES
 from tests.unit.damages.histories import exact, partitioned, plain
 from tests.unit.log_builder import Action, Actions, History, Table

@@ -65,8 +65,8 @@ def knows_nothing() -> Iterator[None]:
 def plainly(table: Path) -> list[Any]:
     """What an audit finds that parses all lines, and judges all commits one by one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines.KnownLines, "learn", lambda *_: None)
-        patch.setattr(HistoryAudit, "take_usual", lambda *_: iter(()))
+        patch.setattr(lines.TablePatterns, "learn", lambda *_: None)
+        patch.setattr(HistoryAudit, "take_routine", lambda *_: iter(()))
         return found(audit(table))
 
 
@@ -132,7 +132,7 @@ def test_lines_of_wide_tables_are_known(columns: int) -> None:
             read = judged.read(str(version), content_of(actions))
             judged.take(version, read)
         assert isinstance(read, lines.CommitLines)
-        assert not read.unknown
+        assert not read.unmatched
 
 
 def test_pattern_of_very_many_values_is_not_made() -> None:
@@ -195,13 +195,13 @@ def history(folder: Path) -> Path:
 
 #: Where shortcuts begin that are written elsewhere.
 ELSEWHERE = [
-    (HistoryAudit, "take_usual"),
-    (LiveFileTracker, "take_usual"),
-    (LiveFileTracker, "has_to_look_at"),
-    (RowTrackingAudit, "take_usual"),
+    (HistoryAudit, "take_routine"),
+    (LiveFileTracker, "take_routine"),
+    (LiveFileTracker, "may_be_live"),
+    (RowTrackingAudit, "take_routine"),
     (Restorations, "change_files"),
     (Replay, "change_files"),
-    (CheckpointAudit, "take_usual"),
+    (CheckpointAudit, "take_routine"),
 ]
 #: What nothing in a history without surprises calls.
 UNUSED = {"InfoPattern.timestamp"}
@@ -353,4 +353,4 @@ def test_lines_are_read_right_while_another_table_learns(monkeypatch: pytest.Mon
     assert not waiting
     assert list(read) == actions
     assert isinstance(read, lines.CommitLines)
-    assert len(read.unknown) == 1  # the commitInfo
+    assert len(read.unmatched) == 1  # the commitInfo

@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.audit.fast_path.patterns import (
     MarkPattern,
     TransactionPattern,
 )
-from airflow_delta_provider.domain.audit.fast_path.routine_commits import Doing, UsualCommit
+from airflow_delta_provider.domain.audit.fast_path.routine_commits import CommitEffect, RoutineCommit
 from airflow_delta_provider.domain.delta.column_statistics import Columns, columns_of
 from airflow_delta_provider.domain.delta.commit import (
     Action,
@@ -49,7 +49,7 @@ class CommitLines(Sequence[Action]):
     def __init__(self, content: CommitText) -> None:
         self._content = content
         self._actions: Sequence[Action] | None = None
-        self.unknown = content.parsed
+        self.unmatched = content.parsed
         """The unmatched lines with their actions, which have to be checked."""
 
     def values(self, where: str) -> list[ActionValue]:
@@ -104,7 +104,7 @@ class CommitLines(Sequence[Action]):
         return iter(self.all())
 
 
-class KnownLines:
+class TablePatterns:
     """Patterns of the lines without findings in a table's commits.
 
     :param fields: fields that patterns may leave open
@@ -122,7 +122,7 @@ class KnownLines:
         :raises BrokenLogError: if a line is not an action
         """
         lines = CommitLines(parse_lines(name, content, self._of(before).read))
-        return lines.all() if any(_changes_head(action) for _, action in lines.unknown) else lines
+        return lines.all() if any(_changes_head(action) for _, action in lines.unmatched) else lines
 
     def learn(self, lines: CommitLines, state: TableState, is_right: Callable[[Action], bool]) -> None:
         """Learn patterns from a checked commit.
@@ -131,28 +131,28 @@ class KnownLines:
         :param is_right: returns True if an action has no finding, whichever commit it is in
         """
         patterns = self._of(state)
-        for line, action in lines.unknown:
+        for line, action in lines.unmatched:
             kind = next((kind for kind in _LEARNT if kind in action), None)
             if kind is None or (kind == "domainMetadata" and action[kind].get("domain") != DOMAIN):
                 continue
             if patterns.wants(line) and is_right(action):
                 patterns.learn(line, kind, action)
 
-    def read_usual(self, contents: Sequence[bytes], before: TableState) -> Iterator[UsualCommit]:
+    def read_routine(self, contents: Sequence[bytes], before: TableState) -> Iterator[RoutineCommit]:
         """Yield the contents of commits, up to the first with a line that matches no pattern.
 
         :param contents: contents of their files
         :param before: the state before the first of them
         """
-        return self._of(before).read_usual(contents)
+        return self._of(before).read_routine(contents)
 
-    def learn_usual(self, lines: CommitLines, state: TableState, doing: Doing) -> None:
+    def learn_commit(self, lines: CommitLines, state: TableState, effect: CommitEffect) -> None:
         """Learn from a commit without findings whose lines all match patterns, except its ``commitInfo``.
 
         :param state: the state after it
         """
-        ((line, _),) = lines.unknown
-        self._of(state).learn_info(line, doing)
+        ((line, _),) = lines.unmatched
+        self._of(state).learn_info(line, effect)
 
     def _of(self, state: TableState) -> _Patterns:
         """Return the patterns for the protocol, metadata and clustering on which checks of single actions depend."""
@@ -170,7 +170,7 @@ def _changes_head(action: Action) -> bool:
     return domain is not None and not (isinstance(domain, dict) and domain.get("domain") != CLUSTERING_DOMAIN)
 
 
-class _Known(NamedTuple):
+class _Learned(NamedTuple):
     """Patterns of lines, and a matcher that applies all of them to a line.
 
     :param lines: the matcher; None if there are no patterns
@@ -181,7 +181,7 @@ class _Known(NamedTuple):
 
 
 #: Patterns of ``commitInfo``, each with the effects of the commits without findings that had such a line.
-_Infos = Mapping[InfoPattern, frozenset[Doing]]
+_Infos = Mapping[InfoPattern, frozenset[CommitEffect]]
 
 
 class _Patterns:
@@ -194,7 +194,7 @@ class _Patterns:
         self._columns = columns
         self._fields = fields
         self._learning = Lock()
-        self._known = _Known()
+        self._learned = _Learned()
         self._infos: _Infos = {}
         self._left = FEW
 
@@ -203,7 +203,7 @@ class _Patterns:
 
         :param text: lines, each with a line end
         """
-        known = self._known
+        known = self._learned
         if known.lines is None:
             return [*text.split("\n")]
         rows, lines = known.lines.rows(text), list[str]()
@@ -219,7 +219,7 @@ class _Patterns:
                 found[place] = lines[place] if value is None else (kind, value)
         return found
 
-    def read_usual(self, contents: Sequence[bytes]) -> Iterator[UsualCommit]:
+    def read_routine(self, contents: Sequence[bytes]) -> Iterator[RoutineCommit]:
         """Yield the contents of commits, up to the first with a line that matches no pattern.
 
         :param contents: contents of their files
@@ -242,9 +242,9 @@ class _Patterns:
                 of[entry[0]].append(entry[1])
             if pattern is None or not isinstance(info, str):
                 return
-            yield UsualCommit(info, pattern.timestamp(info), infos[pattern], *of.values())
+            yield RoutineCommit(info, pattern.timestamp(info), infos[pattern], *of.values())
 
-    def learn_info(self, line: str, doing: Doing) -> None:
+    def learn_info(self, line: str, effect: CommitEffect) -> None:
         """Learn from the ``commitInfo`` of a commit without findings."""
         with self._learning:
             infos = self._infos
@@ -253,12 +253,12 @@ class _Patterns:
                 with suppress(NoPatternError):
                     pattern = InfoPattern(line, self._fields.in_info)
             if pattern is not None:
-                self._infos = {**infos, pattern: infos.get(pattern, frozenset()) | {doing}}
+                self._infos = {**infos, pattern: infos.get(pattern, frozenset()) | {effect}}
 
     def wants(self, line: str) -> bool:
         """Count an unmatched line. Return True if a pattern should be learned from it."""
         with self._learning:
-            patterns = self._known.patterns
+            patterns = self._learned.patterns
             if any(pattern.lacks(line) for pattern in patterns):
                 return True
             self._left -= 1
@@ -270,10 +270,10 @@ class _Patterns:
     def learn(self, line: str, kind: str, action: Action) -> None:
         """Learn from a line without findings."""
         with self._learning, suppress(NoPatternError):
-            patterns = self._known.patterns
+            patterns = self._learned.patterns
             if not any(pattern.take(line) for pattern in patterns):
                 patterns = (*patterns, self._pattern(line, kind, action))
-                self._known = _Known(patterns, LinePatterns([pattern.pattern for pattern in patterns]))
+                self._learned = _Learned(patterns, LinePatterns([pattern.pattern for pattern in patterns]))
 
     def _pattern(self, line: str, kind: str, action: Action) -> _Pattern:
         """Return the pattern of a line.

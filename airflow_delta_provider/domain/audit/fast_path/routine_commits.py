@@ -28,7 +28,7 @@ _Files = Mapping[FileKey, LiveFile]
 
 
 class Effect(Enum):
-    """The effect of a usual commit."""
+    """The effect of a routine commit."""
 
     APPEND = auto()
     """New files are added."""
@@ -38,27 +38,27 @@ class Effect(Enum):
     """Some live files are removed, and new files are added, as by MERGE and UPDATE."""
 
 
-#: Operations whose rewrites can be usual. The checks of others, such as overwrites, also depend on the removed files.
+#: Operations whose rewrites can be routine. The checks of others, such as overwrites, also depend on the removed files.
 REWRITING = frozenset({"UPDATE", "MERGE", "DELETE"})
 
 
 #: The effect of a commit, whether it sets a high water mark of row ids, and whether it sets a transaction identifier.
-Doing = tuple[Effect, bool, bool]
+CommitEffect = tuple[Effect, bool, bool]
 
 
-class UsualCommit(NamedTuple):
+class RoutineCommit(NamedTuple):
     """A commit whose lines all match known patterns.
 
     :param info: line of its ``commitInfo``
     :param timestamp: its in-commit timestamp
-    :param known: effects of commits without findings that had such a ``commitInfo``
+    :param effects: effects of commits without findings that had such a ``commitInfo``
     :param marks: its domain metadata of row tracking
     :param transactions: its ``txn`` actions, as in the log
     """
 
     info: str
     timestamp: int | None
-    known: Collection[Doing]
+    effects: Collection[CommitEffect]
     adds: Sequence[LiveFile]
     removes: Sequence[RemovedFile]
     marks: Sequence[DomainMetadata]
@@ -88,7 +88,7 @@ class UsualCommit(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The change that a usual commit makes to the files.
+    """The change that a routine commit makes to the files.
 
     :param added: added files by key
     :param gone: removed files by key
@@ -99,7 +99,7 @@ class Change(NamedTuple):
     gone: _Files
 
 
-def doing_of(change: Change, marks: Collection[Any], transactions: Collection[Any]) -> Doing | None:
+def effect_of(change: Change, marks: Collection[Any], transactions: Collection[Any]) -> CommitEffect | None:
     """Return the kind of a commit; None if other commits must not be treated like it.
 
     :param marks: its domain metadata
@@ -109,7 +109,7 @@ def doing_of(change: Change, marks: Collection[Any], transactions: Collection[An
 
 
 def change_by(adds: Sequence[LiveFile], removes: Sequence[RemovedFile], live: _Files) -> Change | None:
-    """Return the change of a commit, if it is usual and consistent with the live files; otherwise None.
+    """Return the change of a commit, if it is routine and consistent with the live files; otherwise None.
 
     :param live: live files before the commit
     """
@@ -169,7 +169,7 @@ def _deletion(adds: Sequence[LiveFile], removes: Sequence[RemovedFile], live: _F
     return Change(Effect.DELETE_ROWS, added, gone)
 
 
-def is_orderly_append(transition: Transition) -> bool:
+def appends_in_id_order(transition: Transition) -> bool:
     """Return True if a commit only adds new files, with ids that follow the high water mark in order. Fast.
 
     Then :func:`~airflow_delta_provider.domain.checks.row_tracking.commits.check_commit` and
@@ -183,10 +183,10 @@ def is_orderly_append(transition: Transition) -> bool:
     mark, old = tracking.high_water_mark, before.row_tracking.high_water_mark
     if mark is None or not tracking.relied_upon or tracking.suspended or transition.before_files:
         return False
-    return are_ids_orderly(commit.adds, commit.version, old, mark)
+    return are_ids_in_order(commit.adds, commit.version, old, mark)
 
 
-def are_ids_orderly(adds: Iterable[LiveFile], version: int, before: int | None, after: int) -> bool:
+def are_ids_in_order(adds: Iterable[LiveFile], version: int, before: int | None, after: int) -> bool:
     """Return True if the row ids of new files follow each other and the high water mark.
 
     :param version: version that adds them

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.audit.fast_path import lines as known_lines
-from airflow_delta_provider.domain.audit.fast_path.routine_commits import UsualCommit
+from airflow_delta_provider.domain.audit.fast_path.routine_commits import RoutineCommit
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.delta.derived_files import checksum_name
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.audit.test_audit_history import damaged, each_case
-from tests.unit.audit.test_audit_known_lines import sound
 from tests.unit.audit.test_audit_log_files import OF_CHECKSUM, checksum
+from tests.unit.audit.test_audit_matched_lines import sound
 from tests.unit.audit.test_audit_random import OPERATIONS, Model, append, mark_deleted, update
 from tests.unit.audits_in_parts import Kept, content_of, told
 from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
@@ -53,7 +53,7 @@ def judged(commits: Sequence[Actions]) -> tuple[HistoryAudit, int]:
     contents = [content_of(actions) for actions in commits]
     audit, together = HistoryAudit(Replay(with_files=True), log=History(commits)), 0
     while (version := audit.version + 1) < len(commits):
-        if taken := len(list(audit.take_usual(contents[version : version + WIDTH]))):
+        if taken := len(list(audit.take_routine(contents[version : version + WIDTH]))):
             together += taken
         else:
             audit.take(version, audit.read(f"{version}", contents[version]))
@@ -355,17 +355,17 @@ def streamed() -> Table:
 
 def both_ways(storage: Kept, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Finding], int]:
     """Audit a log, commits together and one by one; return what is found, and how many were judged together."""
-    taken: list[UsualCommit] = []
-    take_usual = HistoryAudit.take_usual
+    taken: list[RoutineCommit] = []
+    take_routine = HistoryAudit.take_routine
 
-    def counted(audit: HistoryAudit, contents: Sequence[bytes]) -> Iterator[UsualCommit]:
-        for commit in take_usual(audit, contents):
+    def counted(audit: HistoryAudit, contents: Sequence[bytes]) -> Iterator[RoutineCommit]:
+        for commit in take_routine(audit, contents):
             taken.append(commit)
             yield commit
 
-    monkeypatch.setattr(HistoryAudit, "take_usual", counted)
+    monkeypatch.setattr(HistoryAudit, "take_routine", counted)
     findings, memory, _ = told(storage)
-    monkeypatch.setattr(HistoryAudit, "take_usual", lambda *_: iter(()))
+    monkeypatch.setattr(HistoryAudit, "take_routine", lambda *_: iter(()))
     alone, remembered, _ = told(storage)
     assert findings == alone
     assert memory == remembered

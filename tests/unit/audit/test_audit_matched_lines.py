@@ -36,7 +36,7 @@ def read(commits: Sequence[Actions]) -> tuple[list[Finding], int]:
     for version, actions in enumerate(commits):
         lines = audit.read(f"{version}", content_of(actions))
         if isinstance(lines, CommitLines):
-            known += len(lines) - len(lines.unknown)
+            known += len(lines) - len(lines.unmatched)
             assert list(lines) == actions
         audit.take(version, lines)
     return audit.findings(), known
@@ -132,7 +132,7 @@ def known(audit: HistoryAudit, line: str) -> Any:
         lines = audit.read("7.json", line.encode(errors="surrogatepass"))
     except BrokenLogError:
         return None
-    return None if not isinstance(lines, CommitLines) or lines.unknown else lines.values("")
+    return None if not isinstance(lines, CommitLines) or lines.unmatched else lines.values("")
 
 
 def places(body: Any) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Commits that are taken for orderly at a glance break no rule of row tracking."""
+"""Commits that append files with row ids in order break no rule of row tracking."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.audit.fast_path.routine_commits import is_orderly_append
+from airflow_delta_provider.domain.audit.fast_path.routine_commits import appends_in_id_order
 from airflow_delta_provider.domain.checks.row_tracking.commits import check_commit, suspicious_paths
 from airflow_delta_provider.domain.checks.row_tracking.history import check_history
 from airflow_delta_provider.domain.delta.commit import Commit
@@ -21,7 +21,7 @@ FILES = st.lists(st.tuples(SMALL | st.none(), SMALL | st.none(), st.sampled_from
 
 @given(FILES, SMALL | st.none(), st.integers(0, 12) | st.none(), st.sampled_from([ENABLED, {}, ENABLED | SUSPENDED]))
 @example([(2, 3, 4), (5, 1, 4)], 1, 5, ENABLED)
-def test_no_rule_finds_anything_in_an_orderly_append(
+def test_no_rule_finds_anything_in_an_append_in_id_order(
     files: list[tuple[int | None, int | None, int | None]],
     before: int | None,
     after: int | None,
@@ -31,14 +31,14 @@ def test_no_rule_finds_anything_in_an_orderly_append(
     old = state(configuration=configuration, mark=before)
     new = replace(old, version=4, domains=state(mark=after).domains)
     made = Transition(old, Commit(4, {"operation": "UPDATE"}, adds=adds), new, {})
-    if is_orderly_append(made):
+    if appends_in_id_order(made):
         assert [*check_commit(made, ()), *check_history(made), *suspicious_paths(made)] == []
 
 
-def test_appends_that_follow_on_the_mark_are_orderly() -> None:
+def test_appends_that_follow_on_the_mark_are_in_id_order() -> None:
     old = state(mark=1)
     adds = (LiveFile("a", 1, 2, 4, 3), LiveFile("b", 1, 5, 4, 1))
     new = replace(old, version=4, domains=state(mark=5).domains)
-    assert is_orderly_append(Transition(old, Commit(4, adds=adds), new, {}))
-    assert not is_orderly_append(Transition(old, Commit(4, adds=adds[::-1]), new, {}))
-    assert not is_orderly_append(Transition(old, Commit(4, adds=adds), replace(new, domains=old.domains), {}))
+    assert appends_in_id_order(Transition(old, Commit(4, adds=adds), new, {}))
+    assert not appends_in_id_order(Transition(old, Commit(4, adds=adds[::-1]), new, {}))
+    assert not appends_in_id_order(Transition(old, Commit(4, adds=adds), replace(new, domains=old.domains), {}))
