@@ -154,7 +154,7 @@ class FastPath:
     def learn_lines(self, lines: CommitLines, transition: Transition, is_right: Callable[[Action], bool]) -> None:
         """Learn the patterns of lines from a checked commit.
 
-        Names of columns in the files of a copied table are not checked, so nothing is learned from it.
+        Files that a copy takes over may have names of dropped columns, so nothing is learned from it.
 
         :param is_right: returns True if an action has no finding, whichever commit it is in
         """
