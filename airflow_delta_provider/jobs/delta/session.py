@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
 from airflow_delta_provider.domain.checks import requests
@@ -18,17 +19,20 @@ from airflow_delta_provider.domain.delta.deletion_vector import (
 )
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import has_log, is_absolute
-from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.report.report import Finding, TableReport
 from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.delta.table_log import TableLog
-from airflow_delta_provider.jobs.process import Submitter
+from airflow_delta_provider.jobs.process import Progress, Submitter
 from airflow_delta_provider.jobs.storage.local_storage import local_path
 from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
 from airflow_delta_provider.jobs.storage.storages import Storages
 from airflow_delta_provider.jobs.tables.session import TableError, TableSession, parse_table_name
 from airflow_delta_provider.jobs.tables.table import DELTA, PAIMON, check_the_path, format_of
 from airflow_delta_provider.jobs.tables.table_storage import DataFiles, TableStorage, file_location
+
+if TYPE_CHECKING:
+    from airflow_delta_provider.domain.request.job_request import JobRequest
 
 
 def file_uri(location: str, path: str) -> str:
@@ -119,6 +123,13 @@ class OpenTable:
     log_names: Sequence[str] = ()
 
 
+class TableTasks(Protocol):
+    """The tasks of an engine that run a request for many tables."""
+
+    def report(self, text: str) -> TableReport | None:
+        """Wait for the report of a table; None if this process runs the request for it."""
+
+
 class DeltaSession(TableSession):
     """A session that opens Delta tables.
 
@@ -140,6 +151,18 @@ class DeltaSession(TableSession):
         :raises RuntimeError: if there is none; the message explains how to provide it
         """
         raise RuntimeError("Changing tables needs Spark with Delta Lake. Use the engine spark.")
+
+    def in_tasks(
+        self,
+        request: JobRequest,  # noqa: ARG002  # only engines have tasks
+        tables: Sequence[str],  # noqa: ARG002
+        progress: Progress,  # noqa: ARG002
+    ) -> AbstractContextManager[TableTasks | None]:
+        """Return the tasks of an engine that run a request; None if this process runs it.
+
+        :param tables: names of tables, without patterns
+        """
+        return nullcontext()
 
     def open_log(self, location: str) -> TableLog:
         """Return the log of the table at a location. Nothing is read yet."""

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.kinds import KINDS, load
-from airflow_delta_provider.jobs.delta.session import DeltaSession
+from airflow_delta_provider.jobs.delta.session import DeltaSession, TableTasks
 from airflow_delta_provider.jobs.process import Progress, TableCount, silent
 from airflow_delta_provider.jobs.run.findings_recorder import FindingsRecorder, location_of_findings
 from airflow_delta_provider.jobs.run.tables import FolderNotListedError, NamedTables, expand
@@ -68,10 +68,12 @@ def _run(
     count = TableCount(len(named.tables), progress)
     recorder = FindingsRecorder(request, session, started)
     tables = []
-    for report in _run_tables(named, request, session, count.each_step):
-        count.count(report)
-        recorder.take(report)
-        tables.append(report if take is None else take(report))
+    present = [text for text in named.tables if text not in named.errors]
+    with session.in_tasks(request, present, progress) as tasks:
+        for report in _run_tables(named, request, session, tasks, count.each_step):
+            count.count(report)
+            recorder.take(report)
+            tables.append(report if take is None else take(report))
     return JobReport(request.kind, started, _now(), tuple(tables), engine, recorder.write(progress))
 
 
@@ -83,15 +85,17 @@ def _named(request: JobRequest, session: DeltaSession, progress: Progress) -> Na
 
 
 def _run_tables(
-    named: NamedTables, request: JobRequest, session: DeltaSession, progress: Progress
+    named: NamedTables, request: JobRequest, session: DeltaSession, tasks: TableTasks | None, progress: Progress
 ) -> Iterator[TableReport]:
 
     job: Job = load(_job_of(request, session))
 
     def run_one(text: str) -> TableReport:
-        return _run_table(job, text, request, session, progress, named.errors.get(text))
+        session.submitter.check()
+        report = None if tasks is None else tasks.report(text)
+        return report or _run_table(job, text, request, session, progress, named.errors.get(text))
 
-    if not (request.options.overlaps and _wait(named.tables, session)):
+    if tasks is None and not (request.options.overlaps and _wait(named.tables, session)):
         yield from map(run_one, named.tables)
         return
     from concurrent.futures import ThreadPoolExecutor  # slow to import
@@ -125,7 +129,6 @@ def _wait(named: Sequence[str], session: DeltaSession) -> bool:
 def _run_table(
     job: Job, text: str, request: JobRequest, session: DeltaSession, progress: Progress, wrong: Exception | None
 ) -> TableReport:
-    session.submitter.check()
     if session.has_ended:
         ended = faults.ENGINE.found("Spark's JVM ended before {table} was begun: nothing was done to it.", table=text)
         return TableReport(text, Verdict.FAULT, retryable=True, findings=(ended,))

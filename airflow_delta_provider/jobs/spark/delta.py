@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from functools import cached_property
 from threading import Lock
@@ -29,15 +29,18 @@ from airflow_delta_provider.domain.engine.spark_library import (
     version_of,
 )
 from airflow_delta_provider.domain.formats.budget import Budget
+from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles, LargeCheckpoint, Wanted
-from airflow_delta_provider.jobs.delta.session import DeltaSession
+from airflow_delta_provider.jobs.delta.session import DeltaSession, TableTasks
 from airflow_delta_provider.jobs.delta.table_log import TableLog
+from airflow_delta_provider.jobs.process import Progress
 from airflow_delta_provider.jobs.spark.engine_errors import condition_of, damage, understand
 from airflow_delta_provider.jobs.spark.hadoop_storage import literal
 from airflow_delta_provider.jobs.spark.large_checkpoint import SparkCheckpoint, action_as_json
 from airflow_delta_provider.jobs.spark.session import configured
 from airflow_delta_provider.jobs.spark.table_session import NotInCatalogError, SparkTableSession
+from airflow_delta_provider.jobs.spark.table_tasks import table_tasks
 from airflow_delta_provider.jobs.tables.session import TableError
 from airflow_delta_provider.jobs.tables.table import SchemaListing
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
@@ -144,6 +147,12 @@ class SparkDeltaSession(SparkTableSession, DeltaSession):
         """Return the log of the table at a location. Spark reads large checkpoints."""
         files = self.files_of(location)
         return TableLog(files, location, SparkCheckpointFiles(self.spark, files))
+
+    def in_tasks(
+        self, request: JobRequest, tables: Sequence[str], progress: Progress
+    ) -> AbstractContextManager[TableTasks | None]:
+        """Return the tasks that audit many tables; None if the driver audits all of them."""
+        return table_tasks(self, request, tables, progress)
 
     @property
     def versions(self) -> Mapping[str, str | None]:

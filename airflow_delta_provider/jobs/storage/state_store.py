@@ -75,15 +75,22 @@ class StateStore(Generic[S]):
 
         :raises StorageError: if the storage refused each of several writes
         """
-        path, content = self._path(location), json.dumps(state.to_json()).encode()
-        stamp = self._stamps.pop(location, None)
+        self.write(location, json.dumps(state.to_json()).encode(), self._stamps.pop(location, None))
+
+    def write(self, location: str, content: bytes, stamp: str | None) -> None:
+        """Replace the state's file as :meth:`save` does.
+
+        :param stamp: stamp of the file that was read; None if there was none
+        :raises StorageError: if the storage refused each of several writes
+        """
+        path = self._path(location)
         for _ in range(_TRIES):
             if self._storage.replace(path, content, stamp):
                 return
             now, stamp = self._stamped(path)
             if now == content:  # it was written, but the answer was lost
                 return
-            if now is not None and _version(now) > state.version:
+            if now is not None and _version(now) > _version(content):
                 self._progress(f"{path} already has a later version and is kept")
                 return
         if now is None:

@@ -51,6 +51,8 @@ class Reach:
     ) -> None:
         self._storage = storage
         self._allowed = allowed
+        self.limits = allowed, state_path, findings_table
+        """The arguments after the storage: the same limits for another storage of the same files."""
         named = {_STATE_PATH: state_path, _FINDINGS_TABLE: findings_table}
         self._written = {argument: place for argument, place in named.items() if place is not None}
 
