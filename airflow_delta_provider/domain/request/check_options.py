@@ -486,5 +486,9 @@ class TryEnginesOptions(ReadsFiles):
         metavar="COMMAND",
     )
     seconds_per_engine: float = option(
-        Seconds(), "time limit for each engine (default: 120)", default=120, metavar="SECONDS", templated=False
+        Seconds(),
+        "time limit for each engine, and for each command of --after (default: 120)",
+        default=120,
+        metavar="SECONDS",
+        templated=False,
     )

@@ -75,7 +75,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
             for command in options.after:
                 progress(f"{name}: on a copy: {command}")
                 with timings.phase("apply"):
-                    failed = _change(command, target)
+                    failed = _change(command, target, options.seconds_per_engine)
                 if failed is not None:
                     return TableReport.refused(name, failed, timings=timings)
             location, log = str(target), session.open_log(target.as_uri())
@@ -122,17 +122,19 @@ def _log_of(source: Path, folder: str) -> list[str]:
     return ["_delta_log"] if Path(folder) == source else []
 
 
-def _change(command: str, target: Path) -> Finding | None:
-    """Run a command on a copy; return a refusal if it fails."""
+def _change(command: str, target: Path, seconds: float) -> Finding | None:
+    """Run a command on a copy; return a refusal if it fails, or if it does not end in time."""
     arguments = [*shlex.split(command), str(target)]
-    ran = subprocess.run([sys.executable, "-m", _PROGRAM, *arguments], capture_output=True, text=True, check=False)
-    if ran.returncode == 0:
+    said, why = run_bounded([sys.executable, "-m", _PROGRAM, *arguments], seconds)
+    if not why:
         return None
+    how, _, complained = why.partition(": ")
     return requests.ENGINE_REFUSED.found(
         "The command {command!r} failed on a copy of the table: {why}",
-        remedy="Changes need Spark. Run the command on a copy of your own to see its whole output.",
+        remedy="Changes need Spark. Run the command on a copy of your own to see its whole output. If it needs more "
+        "time than one engine has, raise seconds_per_engine (--seconds-per-engine).",
         command=command,
-        why=Prose(excerpt(ran.stdout.strip() or ran.stderr)),
+        why=Prose(": ".join(filter(None, [how, excerpt(said) or complained]))),
     )
 
 

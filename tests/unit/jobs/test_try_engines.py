@@ -218,6 +218,25 @@ def test_answer_counts_if_the_process_has_a_fault_at_its_end(table: Path, fake_d
     assert "Daft 9.9.9 reads 1 row; by the log, the table has 6" in report.findings[0].message
 
 
+def test_change_of_the_copy_that_does_not_end_in_time_is_refused(table: Path) -> None:
+    """Engines are not tried on a table that the command may have half changed."""
+    report = check(table, engines=BOTH, after=("audit",), seconds_per_engine=0.05)
+
+    (finding,) = report.findings
+    assert report.verdict is Verdict.REFUSED
+    assert "The command 'audit' failed on a copy of the table: it did not end within 0.05 seconds" in finding.message
+    assert "--seconds-per-engine" in finding.remedy
+
+
+def test_change_of_the_copy_that_fails_is_refused_with_its_message(table: Path) -> None:
+    report = check(table, engines=BOTH, after=("audit --no-such-option",), seconds_per_engine=60)
+
+    (finding,) = report.findings
+    assert report.verdict is Verdict.REFUSED
+    assert "failed on a copy of the table: its process ended with code 2: " in finding.message
+    assert "--no-such-option" in finding.message.partition("its process")[2]
+
+
 def test_engines_get_the_options_of_the_object_store(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with SmallS3().running() as store:
