@@ -3,9 +3,9 @@
     python -m scripts.measure_engines FOLDER [ENGINE …]
 
 Named engines are measured again, the others keep what they have. Some 8 GB below FOLDER, and an hour. At the end, it
-prints which engines returned wrong rows without an error. A run that was cut off goes on where it was: Spark and Kernel
-keep their answers in FOLDER/answers until they are in ``results.json``. An engine that hangs, aborts or fills memory at
-a table is not measured with it, and goes on with the next one.
+prints which engines returned wrong rows without an error. A run that was cut off goes on where it was: answers are
+kept in FOLDER/answers until they are in ``results.json``. An engine that hangs, aborts or fills memory at a table is
+not measured with it, and goes on with the next one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from itertools import product
@@ -91,10 +91,8 @@ def _situations(folder: Path) -> dict[str, dict[str, Any]]:
 def _reads(release: Measured, special: dict[str, dict[str, Any]], folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield what a release read of each table, by way and predicate: ``OK``, wrong rows, or why it did not read it."""
     asked = {name: {key: table[key] for key in ("path", "predicates")} for name, table in special.items()}
-    arguments = {name: [table["path"], json.dumps(table["predicates"])] for name, table in special.items()}
-    ways = tuple(READERS.get(release.engine, ("read",)))
-    for name, (lines, why) in _answers(release, asked, arguments, folder, "situations"):
-        yield name, _outcomes(lines, special[name], ways, why)
+    for name, (lines, why) in _answers(release, asked, folder, "situations"):
+        yield name, _outcomes(lines, special[name], _readers(release), why)
 
 
 def _outcomes(lines: Iterable[dict[str, Any]], table: dict[str, Any], ways: Iterable[str], why: str) -> dict[str, str]:
@@ -120,20 +118,12 @@ def _without_answer(result: Mapping[str, str], unknown: str, most: int | None = 
 
 
 def _answers(
-    release: Measured, asked: Mapping[str, Any], arguments: Mapping[str, list[str]], folder: Path, kind: str
+    release: Measured, asked: Mapping[str, Any], folder: Path, kind: str
 ) -> Iterator[tuple[str, tuple[list[dict[str, Any]], str]]]:
-    """Yield the answers about each table, and the reason if some are missing.
-
-    :param asked: tables, for an engine that tries all in one process
-    :param arguments: those of a process for each table, for all others
-    """
+    """Yield, by table, the answers of a release, and the reason for missing ones."""
     python = environment(release, folder / "environments")
-    if release.jars:
-        yield from _batch([python, *_TRY, release.engine], release.jars, asked, _kept(folder, release, kind))
-        return
-    for name in asked:
-        said, why = _run([python, *_TRY, release.engine, *arguments[name]], _SECONDS)
-        yield name, ([json.loads(text) for text in said.splitlines() if text.startswith('{"way"')], why)
+    ways = _readers(release) if kind == "situations" else _ways(release)
+    yield from _batch([python, *_TRY, release.engine], release.jars, asked, ways, _kept(folder, release, kind))
 
 
 def _kept(folder: Path, release: Measured, kind: str) -> Path:
@@ -141,7 +131,7 @@ def _kept(folder: Path, release: Measured, kind: str) -> Path:
 
 
 def _batch(
-    command: list[str], jars: str, asked: Mapping[str, Any], kept: Path
+    command: list[str], jars: str, asked: Mapping[str, Any], ways: Sequence[str], kept: Path
 ) -> Iterator[tuple[str, tuple[list[dict[str, Any]], str]]]:
     """Let a process try all tables, and another one those that are left if it ends before.
 
@@ -152,13 +142,13 @@ def _batch(
     kept.touch()
     known = _known(kept)
     while left := {
-        name: each for name, each in asked.items() if name not in faults and not _is_whole(known, name, each)
+        name: each for name, each in asked.items() if name not in faults and not _is_whole(known, name, each, ways)
     }:
         listing.write_text(json.dumps(left), encoding="utf-8")
         size = kept.stat().st_size
         _, why = _run([*command, str(listing), str(kept), jars, str(_SECONDS)], _SECONDS * (len(left) + 5))
         known, started = _known(kept), kept.stat().st_size > size
-        without_answer = [name for name, each in left.items() if not _is_whole(known, name, each)]
+        without_answer = [name for name, each in left.items() if not _is_whole(known, name, each, ways)]
         faults |= dict.fromkeys(without_answer[:1] if started else without_answer, why)
     for name in asked:
         yield name, (list(known.get(name, {}).values()), faults.get(name, ""))
@@ -174,8 +164,16 @@ def _known(kept: Path) -> dict[str, dict[Any, dict[str, Any]]]:
     return known
 
 
-def _is_whole(known: Mapping[str, Any], name: str, table: Mapping[str, Any]) -> bool:
-    return len(known.get(name, ())) == (len(table["predicates"]) + 1 if "predicates" in table else 2)
+def _is_whole(known: Mapping[str, Any], name: str, table: Mapping[str, Any], ways: Sequence[str]) -> bool:
+    return len(known.get(name, ())) == len(ways) * (len(table["predicates"]) + 1 if "predicates" in table else 1)
+
+
+def _readers(release: Measured) -> tuple[str, ...]:
+    return tuple(READERS.get(release.engine, ("read",)))
+
+
+def _ways(release: Measured) -> tuple[str, ...]:
+    return tuple(WAYS.get(release.engine, ("read", "append")))
 
 
 def _compared(gave: list[str], expected: list[str]) -> str:
@@ -212,13 +210,9 @@ def _tries(release: Measured, made: dict[str, dict[str, Any]], folder: Path) -> 
     for name, table in made.items():
         path = shutil.copytree(table["path"], copies / Path(table["path"]).name)
         mine[name] = {**table, "path": str(path)}
-    arguments = {
-        name: [table["path"], json.dumps(table["columns"]), json.dumps(table["types"])] for name, table in mine.items()
-    }
-    ways = tuple(WAYS.get(release.engine, ("read", "append")))
-    for name, (lines, why) in _answers(release, mine, arguments, folder, "tables"):
+    for name, (lines, why) in _answers(release, mine, folder, "tables"):
         found = {line["way"]: line["found"] for line in lines}
-        yield name, _judged({way: found.get(way, {"not tried": why}) for way in ways}, made[name])
+        yield name, _judged({way: found.get(way, {"not tried": why}) for way in _ways(release)}, made[name])
 
 
 def _judged(found: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:

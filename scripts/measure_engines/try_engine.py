@@ -1,12 +1,10 @@
-"""Tries one engine, in the environment that has it, on tables: needs nothing of the provider.
+"""Tries one engine, in the environment that has it, on tables: needs no package that the provider needs.
 
-    python -m scripts.measure_engines.try_engine ENGINE PATH COLUMNS TYPES
-    python -m scripts.measure_engines.try_engine ENGINE PATH PREDICATES
+    python -m scripts.measure_engines.try_engine ENGINE TABLES ANSWERS JARS SECONDS
 
-Prints, as JSON, what reading and appending gave: the rows, or why it was refused. The second form reads a table of
-``situations.py`` in full and by predicates. Each table is tried in a process of its own, since some releases abort or
-hang. Spark and Kernel take a file of all tables, a file to which their answers are added, the jars, and the seconds
-that a read or append may take, after which the process ends.
+TABLES is a JSON file. Answers are added to the file ANSWERS, one per line: what a read or an append gave, the rows, or
+why it was refused. A table with predicates is read in full and by each of them. JARS are Delta's, for Spark. A read or
+append that takes more than SECONDS ends the process.
 """
 
 from __future__ import annotations
@@ -19,9 +17,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime, timezone
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
+from airflow_delta_provider.jobs.migrations.engine_reader import sail_session
 from scripts.measure_engines import java_kernel
 
 Try = Callable[[str, list[str], list[str]], Any]
@@ -31,7 +29,10 @@ _VALUES: dict[str, Any] = {
     "long": 9,
     "string": "9",
     "timestamp_ntz": datetime(2026, 1, 3),
+    "variant": {"metadata": b"\x01\x00\x00", "value": b"\x0c\x09"},  # 9, in the encoding of files
 }
+#: The values of types that have literals of their own in SQL.
+_LITERALS = {"timestamp_ntz": f"TIMESTAMP_NTZ'{_VALUES['timestamp_ntz']}'", "variant": "parse_json('9')"}
 
 
 def _rows(columns: dict[str, list[Any]], names: list[str]) -> list[list[Any]]:
@@ -42,7 +43,13 @@ def _rows(columns: dict[str, list[Any]], names: list[str]) -> list[list[Any]]:
 def _arrow(columns: list[str], types: list[str]) -> Any:
     import pyarrow as pa
 
-    known = {"integer": pa.int32(), "long": pa.int64(), "string": pa.string(), "timestamp_ntz": pa.timestamp("us")}
+    known = {
+        "integer": pa.int32(),
+        "long": pa.int64(),
+        "string": pa.string(),
+        "timestamp_ntz": pa.timestamp("us"),
+        "variant": pa.struct([pa.field(name, pa.binary(), nullable=False) for name in ("metadata", "value")]),
+    }
     return pa.table({name: pa.array([_VALUES[kind]], known[kind]) for name, kind in zip(columns, types)})
 
 
@@ -142,6 +149,19 @@ def _sail_read(path: str, columns: list[str], types: list[str]) -> Any:
     return _rows({name: [row[name] for row in rows] for name in columns[:2]}, columns)
 
 
+def _sail_append(path: str, columns: list[str], types: list[str]) -> Any:
+    _, spark = sail_session()
+    log = os.path.join(path, "_delta_log")
+    before = _commits(log)
+    values = [f"{_LITERALS.get(kind, repr(_VALUES[kind]))} AS {name}" for name, kind in zip(columns, types)]
+    spark.sql(f"SELECT {', '.join(values)}").write.format("delta").mode("append").save(path)
+    return _commits(log) - before
+
+
+def _commits(log: str) -> int:
+    return sum(name.removesuffix(".json").isdigit() for name in os.listdir(log))
+
+
 def _kernel_read(path: str, columns: list[str], types: list[str]) -> Any:
     del types
     rows = java_kernel.rows(path, None)
@@ -159,7 +179,7 @@ WAYS: dict[str, dict[str, Try]] = {
     "daft": {"read": _daft_read, "append": _daft_append},
     "kernel": {"read": _kernel_read, "append": _kernel_append},
     "chdb": {"read": _chdb_read},
-    "sail": {"read": _sail_read},
+    "sail": {"read": _sail_read, "append": _sail_append},
 }
 
 
@@ -298,21 +318,9 @@ def _chdb_rows(path: str, predicate: Any) -> Any:
     return result.to_pylist()
 
 
-@cache
-def _sail() -> tuple[Any, Any]:
-    """Return Sail's server, which ends when it is no longer referred to, and a session with it."""
-    from pysail.spark import SparkConnectServer
-    from pyspark.sql import SparkSession
-
-    server = SparkConnectServer("127.0.0.1", 0)
-    server.start(background=True)
-    spark = SparkSession.builder.remote(f"sc://localhost:{server.listening_address[1]}").getOrCreate()
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    return server, spark
-
-
 def _sail_rows(path: str, predicate: Any) -> Any:
-    _, spark = _sail()
+    _, spark = sail_session()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
     frame = spark.read.format("delta").load(path)
     if predicate:
         frame = frame.where(condition(predicate, "`"))
@@ -351,7 +359,7 @@ def attempt(way: Try, path: str, columns: list[str], types: list[str]) -> dict[s
         return {"refused": f"{type(error).__name__}: {' '.join(str(error).split())[:240]}"}
 
 
-def _spark(jars: str) -> tuple[dict[str, Try], Reader]:
+def _spark(jars: str) -> tuple[dict[str, Try], dict[str, Reader]]:
     """Return how Delta Spark reads and appends, and how it reads by predicates."""
     from pyspark.sql import SparkSession
 
@@ -372,7 +380,7 @@ def _spark(jars: str) -> tuple[dict[str, Try], Reader]:
 
     def append(path: str, columns: list[str], types: list[str]) -> Any:
         before = len(os.listdir(os.path.join(path, "_delta_log")))
-        values = [f"TIMESTAMP_NTZ'{_VALUES[t]}'" if t == "timestamp_ntz" else repr(_VALUES[t]) for t in types]
+        values = [_LITERALS.get(kind, repr(_VALUES[kind])) for kind in types]
         spark.sql(f"INSERT INTO delta.`{path}` ({', '.join(columns)}) VALUES ({', '.join(values)})")
         return int(len(os.listdir(os.path.join(path, "_delta_log"))) > before)
 
@@ -381,10 +389,10 @@ def _spark(jars: str) -> tuple[dict[str, Try], Reader]:
         found = frame.where(condition(predicate, "`")) if predicate else frame
         return [row.asDict(recursive=True) for row in found.collect()]
 
-    return {"read": read, "append": append}, rows
+    return {"read": read, "append": append}, {"read": rows}
 
 
-def _all(ways: Mapping[str, Try], reader: Reader) -> None:
+def _all(ways: Mapping[str, Try], readers: Mapping[str, Reader]) -> None:
     """Try all tables of a file in this process, and add a line for each answer to another file."""
     with open(sys.argv[2]) as opened:
         tables = json.load(opened)
@@ -394,17 +402,20 @@ def _all(ways: Mapping[str, Try], reader: Reader) -> None:
             file=answers, flush=True
         )  # shows that this process has started; ends a line that another one left half written
         for name, table in tables.items():
-            for line in _lines(table, ways, reader, seconds):
+            for line in _lines(table, ways, readers, seconds):
                 print(json.dumps({"table": name, **line}), file=answers, flush=True)
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _lines(table: Mapping[str, Any], ways: Mapping[str, Try], reader: Reader, seconds: float) -> Iterator[Any]:
+def _lines(
+    table: Mapping[str, Any], ways: Mapping[str, Try], readers: Mapping[str, Reader], seconds: float
+) -> Iterator[Any]:
     """Yield the answers about one table."""
     if "predicates" in table:
         for number, asked in enumerate([None, *table["predicates"]]):
-            signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal ends the process
-            yield {"way": "read", "number": number, "found": read_situation(reader, table["path"], asked)}
+            for way, reader in readers.items():
+                signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal ends the process
+                yield {"way": way, "number": number, "found": read_situation(reader, table["path"], asked)}
         return
     for way, function in ways.items():
         signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal ends the process
@@ -414,19 +425,6 @@ def _lines(table: Mapping[str, Any], ways: Mapping[str, Try], reader: Reader, se
 if __name__ == "__main__":
     if sys.argv[1] == "spark":
         _all(*_spark(sys.argv[4]))
-    elif sys.argv[1] == "kernel":
-        _all(WAYS["kernel"], READERS["kernel"]["read"])
-        os._exit(0)
-    elif len(sys.argv) == 4:
-        engine, where = sys.argv[1:3]
-        for number, asked in enumerate([None, *json.loads(sys.argv[3])]):
-            for each, reads in READERS[engine].items():
-                result = read_situation(reads, where, asked)
-                print(json.dumps({"way": each, "number": number, "found": result}), flush=True)
-        os._exit(0)
     else:
-        engine, where, names, kinds = sys.argv[1:5]
-        for each, function in WAYS[engine].items():
-            result = attempt(function, where, json.loads(names), json.loads(kinds))
-            print(json.dumps({"way": each, "found": result}), flush=True)
+        _all(WAYS[sys.argv[1]], READERS[sys.argv[1]])
         os._exit(0)

@@ -273,12 +273,12 @@ def _sail(location: str, where: str | None, options: Mapping[str, str]) -> Itera
         os.environ |= {f"AWS_{name}": value for name, value in zip(names, values, strict=True) if value}
         if access.endpoint.startswith("http://"):
             os.environ["AWS_ALLOW_HTTP"] = "true"
-    _, spark = _sail_session()
+    _, spark = sail_session()
     yield from _by_spark(spark, location, where)
 
 
 @cache
-def _sail_session() -> tuple[Any, Any]:
+def sail_session() -> tuple[Any, Any]:
     """Return Sail's server, which ends when it is no longer referred to, and a session with it."""
     from pysail.spark import SparkConnectServer
     from pyspark.sql import SparkSession
