@@ -55,20 +55,30 @@ def _clickhouse(version: str, chdb: str) -> Measured:
     return Measured("ClickHouse", version, "chdb", (f"chdb=={chdb}", "pyarrow"))
 
 
+def _sail(version: str) -> Measured:
+    return Measured("Sail", version, "sail", (f"pysail=={version}", "pyspark-client==4.0.1"))
+
+
 RELEASES = (
     *map(_deltalake, ("0.19.2", "0.25.5", "1.0.2", "1.2.1", "1.3.0", "1.4.0", "1.5.1", "1.6.1", "1.6.3", "1.6.6")),
     _polars("1.9.0", "0.20.2"),
     _polars("1.30.0", "0.25.5"),
     _polars("1.36.1", "1.2.1"),
+    _polars("1.40.0", "1.5.1"),
+    _polars("2.0.0", "1.6.1"),
     _polars("2.1.0", "1.6.3"),
-    *map(_duckdb, ("1.2.2", "1.3.2", "1.4.4", "1.5.5")),
+    *map(_duckdb, ("1.2.0", "1.2.2", "1.3.2", "1.4.4", "1.5.5")),
     _daft("0.7.26"),
     _spark("3.2.1", "3.5.9", "delta-spark_2.12"),
     _spark("3.3.2", "3.5.9", "delta-spark_2.12"),
     _spark("4.0.1", "4.0.5", "delta-spark_2.13"),
+    _spark("4.1.0", "4.1.0", "delta-spark_4.1_2.13"),
+    _spark("4.2.0", "4.1.0", "delta-spark_4.1_2.13"),
+    _spark("4.3.1", "4.1.4", "delta-spark_4.1_2.13"),
     _spark("4.4.0", "4.2.0", "delta-spark_4.2_2.13"),
     *map(_kernel, ("3.2.1", "3.3.2", "4.0.1", "4.2.0", "4.3.1", "4.4.0")),
     _clickhouse("26.9", "4.4.0"),
+    *map(_sail, ("0.5.0", "0.6.0", "0.7.2")),
 )
 
 #: Libraries whose tables are audited as they write them by default.

@@ -31,6 +31,7 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ("engineInfo", r"delta-rs:(?:py-)?(?P<version>\S+)", "delta-rs"),
         ("clientVersion", r"delta-rs\.(?:py-)?(?P<version>\S+)", "delta-rs"),
         ("engineInfo", r"DuckDB(?:[ /](?P<version>\S+))?", "DuckDB"),
+        ("engineInfo", r"sail-delta-lake:(?P<version>\S+)", "Sail"),
         ("engineInfo", r"Kernel-(?P<version>[^/\s]+)/?.*", "Delta Kernel"),
         ("engineInfo", r"(?P<name>[A-Za-z][\w .-]*?)[/: ]v?(?P<version>\d\S*).*", ""),
         ("clusterId", r"trino-(?P<version>[^-]+)-.*", "Trino"),

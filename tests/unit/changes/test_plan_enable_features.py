@@ -62,6 +62,8 @@ def test_refused_upgrade_names_the_engines_that_would_misread_the_table_before_t
         "not to read"
     )
     (refusal,) = plan("deletionVectors", allow=False).refusals
+    assert "misread the table then, without an error: Sail" in refusal.effect
+    (refusal,) = plan("timestampNtz", allow=False).refusals
     assert "misread" not in refusal.effect
 
 

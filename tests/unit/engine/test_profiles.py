@@ -77,6 +77,8 @@ def test_what_no_source_says_is_unknown(profile):
         ("Athena", None, ("deletionVectors",), Outcome.OK),
         ("Athena", None, ("typeWidening",), Outcome.READ_LOCKED),
         ("Daft", "0.7.26", ("rowTracking", "domainMetadata"), Outcome.WRITE_LOCKED),
+        ("Sail", "0.7.2", ("columnMapping", "deletionVectors", "variantType"), Outcome.OK),
+        ("Sail", "0.7.2", ("rowTracking", "domainMetadata"), Outcome.WRITE_LOCKED),
         ("Databricks Runtime", "17.3", ("deletionVectors",), Outcome.UNKNOWN),
         ("Databricks Runtime", "17.3", ("columnMapping", "timestampNtz", "v2Checkpoint"), Outcome.OK),
         ("DuckDB", None, ("checkpointProtection",), Outcome.WRITE_LOCKED),

@@ -415,7 +415,7 @@ def test_an_engine_that_only_reads_and_need_not_keep_its_access_is_an_error_if_i
     findings = table.check(**fleet).findings
     assert next((finding.code, finding.severity.value) for finding in findings) == ("CP03", "ERROR")
     evidence = table.check(**fleet).evidence
-    assert "Polars 2.1.0" in evidence["known_lockouts"]["misread"]
+    assert "Polars 1.40 to 2.1.0" in evidence["known_lockouts"]["misread"]
 
 
 def test_entries_in_a_checkpoint_count(tmp_path):
